@@ -1,0 +1,56 @@
+"""hdpkit: inference with hierarchical Dirichlet and Pitman-Yor processes.
+
+Declare restaurants, build a franchise over data, and let a scheduler run moves over it::
+
+    import hdpkit as hk
+    from hdpkit import moves
+
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+    G0 = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    Gj = hk.Restaurant(base=G0, concentration=0.7, each="document")
+    franchise = hk.Franchise(Gj, corpus)
+    trace = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(franchise, sweeps=100, rng=0)
+"""
+
+from hdpkit import errors, init, moves
+from hdpkit.base_measures import (
+    BaseMeasure,
+    DirichletMultinomial,
+    DirichletMultinomialReference,
+    base_measures,
+)
+from hdpkit.data import Corpus, Groups
+from hdpkit.franchise import Component, Franchise, Restaurant
+from hdpkit.io.progress import ProgressBar
+from hdpkit.priors import Beta, Each, Gamma
+from hdpkit.record import Draw, Trace
+from hdpkit.schedule import Mixture, Scheduler, Tick
+from hdpkit.stores import SeatingStore, stores
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BaseMeasure",
+    "Beta",
+    "Component",
+    "Corpus",
+    "DirichletMultinomial",
+    "DirichletMultinomialReference",
+    "Draw",
+    "Each",
+    "Franchise",
+    "Gamma",
+    "Groups",
+    "Mixture",
+    "ProgressBar",
+    "Restaurant",
+    "Scheduler",
+    "SeatingStore",
+    "Tick",
+    "Trace",
+    "base_measures",
+    "errors",
+    "init",
+    "moves",
+    "stores",
+]

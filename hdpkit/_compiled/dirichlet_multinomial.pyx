@@ -1,0 +1,276 @@
+# distutils: language = c++
+"""The Dirichlet-multinomial, compiled: counts of terms in dishes, term by term.
+
+A row holds one term's counts in all slots, because a sweep asks for one term under many dishes. Block
+probabilities are products with a rescue from overflow; a logarithm is taken once for many factors.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.measure cimport MEASURE_VERSION, CompiledBank, measure_t
+from hdpkit._compiled.numerics cimport det_log, log_rising
+
+cdef enum:
+    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+
+
+cdef cppclass DirichletCounts:
+    const int32_t *terms            # of each data customer; owned by the Python object
+    int64_t n_terms
+    int64_t stride                  # slots that a row has room for
+    double eta_sum
+    vector[double] eta              # of each term
+    vector[int32_t] counts          # n_terms rows of stride
+    vector[int64_t] totals          # of each slot
+    vector[double] inverse          # 1 / (totals + eta_sum)
+    vector[int32_t] block           # scratch: count of each term in a block, zero between calls
+    vector[int32_t] touched         # scratch: the terms of the block in order of appearance
+    vector[double] product
+
+
+cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
+    cdef int64_t stride = b.stride, v, s
+    cdef vector[int32_t] wider
+    while stride < slots:
+        stride *= 2
+    if stride == b.stride:
+        return 0
+    wider.assign(b.n_terms * stride, 0)
+    for v in range(b.n_terms):
+        for s in range(b.stride):
+            wider[v * stride + s] = b.counts[v * b.stride + s]
+    b.counts.swap(wider)
+    b.totals.resize(stride, 0)
+    b.inverse.resize(stride, 1.0 / b.eta_sum)
+    b.stride = stride
+    return 0
+
+
+cdef int dm_born(void *self, int32_t slot) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    if slot >= b.stride:
+        with gil:
+            try:
+                dm_grow(b, slot + 1)
+            except MemoryError:
+                return -1
+    return 0 if b.totals[slot] == 0 else -1
+
+
+cdef int dm_died(void *self, int32_t slot) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t v
+    if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
+        for v in range(b.n_terms):
+            b.counts[v * b.stride + slot] = 0
+        b.totals[slot] = 0
+        b.inverse[slot] = 1.0 / b.eta_sum
+    return 0
+
+
+cdef int dm_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i
+    for i in range(n):
+        b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] += 1
+    b.totals[slot] += n
+    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    return 0
+
+
+cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i
+    for i in range(n):
+        b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] -= 1
+    b.totals[slot] -= n
+    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    return 0
+
+
+cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                       double *out) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int32_t term = b.terms[customer]
+    cdef const int32_t *row = b.counts.data() + <int64_t>term * b.stride
+    cdef const double *inverse = b.inverse.data()
+    cdef double eta = b.eta[term]
+    cdef int64_t i
+    for i in range(n):
+        out[i] = (row[slots[i]] + eta) * inverse[slots[i]]
+    out[n] = eta / b.eta_sum
+    return 0
+
+
+cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                      int64_t n, double *out) noexcept nogil:
+    """log DM(n_k + c)/DM(n_k): rising factorials of (n_kv + eta_v) over that of (n_k + sum eta)."""
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i, j, place
+    cdef int32_t term, count
+    cdef const int32_t *row
+    cdef double *product
+    cdef double base
+    b.touched.clear()
+    for i in range(n_customers):
+        term = b.terms[customers[i]]
+        if b.block[term] == 0:
+            b.touched.push_back(term)
+        b.block[term] += 1
+    b.product.assign(n + 1, 1.0)
+    product = b.product.data()
+    for i in range(n + 1):
+        out[i] = 0.0
+    for place in range(<int64_t>b.touched.size()):
+        term = b.touched[place]
+        count = b.block[term]
+        b.block[term] = 0
+        row = b.counts.data() + <int64_t>term * b.stride
+        if count <= 16:
+            for i in range(n + 1):
+                base = b.eta[term] + (row[slots[i]] if i < n else 0)
+                for j in range(count):
+                    product[i] *= base + j
+                    if product[i] > 1e150 or product[i] < 1e-150:
+                        out[i] += det_log(product[i])
+                        product[i] = 1.0
+        else:
+            for i in range(n + 1):
+                out[i] += log_rising(b.eta[term] + (row[slots[i]] if i < n else 0), count)
+    for i in range(n + 1):
+        base = b.eta_sum + (b.totals[slots[i]] if i < n else 0)
+        out[i] += det_log(product[i]) - log_rising(base, n_customers)
+    return 0
+
+
+cdef class DirichletMultinomialBank(CompiledBank):
+    """Counts of terms by dish slot.
+
+    Parameters
+    ----------
+    terms : int32 array, shape (n_customers,)
+        Kept by reference, never changed.
+    eta : float64 array, shape (n_terms,)
+    """
+
+    cdef DirichletCounts b
+    cdef readonly object terms
+    cdef readonly object eta
+    cdef vector[double] table        # log-gamma ratios of a symmetric eta
+    cdef bint symmetric
+
+    def __init__(self, terms, eta):
+        cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
+        cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
+        cdef int64_t v
+        self.terms = np.asarray(view)
+        self.eta = np.asarray(e)
+        self.b.terms = &view[0]
+        self.b.n_terms = e.shape[0]
+        self.b.eta.resize(e.shape[0])
+        for v in range(e.shape[0]):
+            self.b.eta[v] = e[v]
+        self.symmetric = bool(np.all(self.eta == self.eta[0]))
+        # A symmetric sum as one product: the same for every number of terms and every way of summing.
+        self.b.eta_sum = e[0] * e.shape[0] if self.symmetric else float(np.sum(self.eta))
+        self.b.block.assign(e.shape[0], 0)
+        self.c.version = MEASURE_VERSION
+        self.c.size = sizeof(measure_t)
+        self.c.self = &self.b
+        self.c.born = dm_born
+        self.c.died = dm_died
+        self.c.add = dm_add
+        self.c.remove = dm_remove
+        self.c.predictive = dm_predictive
+        self.c.log_block = dm_log_block
+        if self.symmetric:
+            self.table.resize(TABULATED)
+            for v in range(TABULATED):
+                self.table[v] = log_rising(e[0], v)
+        self.reset()
+
+    def reset(self):
+        """Empty statistics everywhere."""
+        self.b.stride = 16
+        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        self.b.totals.assign(self.b.stride, 0)
+        self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
+
+    def rebuild(self, const int32_t[::1] dishes, slots):
+        """Recount everything from each customer's dish (-1: unseated)."""
+        cdef int32_t i
+        cdef int32_t slot
+        cdef int64_t k
+        cdef int32_t top = max([int(s) for s in slots], default=-1)
+        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        self.b.totals.assign(self.b.stride, 0)
+        dm_grow(&self.b, top + 1)
+        with nogil:
+            for i in range(<int32_t>dishes.shape[0]):
+                slot = dishes[i]
+                if slot >= 0:
+                    self.b.counts[<int64_t>self.b.terms[i] * self.b.stride + slot] += 1
+                    self.b.totals[slot] += 1
+            for k in range(self.b.stride):
+                self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+
+    def relabelled(self, const int32_t[::1] mapping):
+        """Move every slot's counts to its new number (never a larger one, so in place)."""
+        cdef int64_t v, s
+        cdef int32_t to
+        with nogil:
+            for v in range(self.b.n_terms):
+                for s in range(mapping.shape[0]):
+                    to = mapping[s]
+                    if to >= 0 and to != s:
+                        self.b.counts[v * self.b.stride + to] = self.b.counts[v * self.b.stride + s]
+                        self.b.counts[v * self.b.stride + s] = 0
+            for s in range(mapping.shape[0]):
+                to = mapping[s]
+                if to >= 0 and to != s:
+                    self.b.totals[to] = self.b.totals[s]
+                    self.b.inverse[to] = self.b.inverse[s]
+                    self.b.totals[s] = 0
+                    self.b.inverse[s] = 1.0 / self.b.eta_sum
+
+    def counts(self, slots):
+        """Counts of every term in these slots: int64, shape (n, n_terms)."""
+        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        out = np.empty((s.shape[0], self.b.n_terms), dtype=np.int64)
+        cdef int64_t[:, ::1] o = out
+        cdef int64_t v, i
+        with nogil:
+            for v in range(self.b.n_terms):
+                for i in range(s.shape[0]):
+                    o[i, v] = self.b.counts[v * self.b.stride + s[i]]
+        return out
+
+    def log_marginals(self, slots, dishes=None):
+        """log DM(n_k) of these slots: shape (n,), nats."""
+        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        out = np.zeros(s.shape[0])
+        cdef double[::1] o = out
+        cdef int64_t v, i
+        cdef int32_t count
+        with nogil:
+            for v in range(self.b.n_terms):
+                for i in range(s.shape[0]):
+                    count = self.b.counts[v * self.b.stride + s[i]]
+                    if count == 0:
+                        continue
+                    if self.symmetric and count < TABULATED:
+                        o[i] += self.table[count]
+                    else:
+                        o[i] += log_rising(self.b.eta[v], count)
+            for i in range(s.shape[0]):
+                o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+        return out
+
+    def memory_bytes(self):
+        """Bytes of the counts and of what goes with them."""
+        return (self.b.counts.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
+                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.table.capacity()) * sizeof(double)
+                + self.b.block.capacity() * sizeof(int32_t))

@@ -1,0 +1,24 @@
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.seating cimport Seating
+
+
+ctypedef struct Table:
+    int32_t size
+    int32_t dish
+    int32_t node
+    int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
+    int32_t next       # of the same restaurant and dish; among free tables the next free one
+
+
+cdef class ExplicitStore(Seating):
+    cdef vector[int32_t] seats         # table of each data customer, -1 while unseated
+    cdef vector[Table] pool
+    cdef int32_t free_table
+    cdef vector[double] weights
+
+    cdef int32_t table_of(self, int32_t customer) noexcept nogil
+    cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
+    cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil
+    cdef int serve(self, int32_t table, int32_t dish) except -1 nogil

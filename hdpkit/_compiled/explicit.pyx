@@ -1,0 +1,269 @@
+# distutils: language = c++
+"""The explicit store: it knows who sits where, tables as customers of the parent included."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.seating cimport Entry, Node, Seating
+from hdpkit.random._source cimport choice_source
+
+
+cdef class ExplicitStore(Seating):
+    """Who sits where. A table t is customer ~t of the parent restaurant.
+
+    Tables of one restaurant and dish form a list, newest first; table numbers themselves influence nothing.
+    """
+
+    TABLE_IDS = True
+
+    def __init__(self, int64_t n_customers, int64_t n_nodes):
+        Seating.__init__(self, n_customers, n_nodes)
+        self.clear()
+
+    def clear(self):
+        """Unseat everybody."""
+        self.clear_nodes(self.nodes.size())
+        self.seats.assign(self.n_customers, -1)
+        self.pool.clear()
+        self.free_table = -1
+
+    cdef int32_t table_of(self, int32_t customer) noexcept nogil:
+        return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
+
+    cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil:
+        if customer >= 0:
+            self.seats[customer] = table
+        else:
+            self.pool[~customer].seat = table
+        return 0
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        cdef int32_t table = self.seats[customer]
+        return -1 if table < 0 else self.pool[table].dish
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        cdef Entry *entry = self.entries(node) + self.find(node, dish)
+        cdef int32_t table = entry.extra
+        cdef int64_t chosen
+        if entry.tables > 1:
+            self.weights.clear()
+            while table >= 0:
+                self.weights.push_back(self.pool[table].size - discount)
+                table = self.pool[table].next
+            chosen = source.choose(source.state, self.weights.data(), self.weights.size())
+            if chosen < 0:
+                with gil:
+                    raise FloatingPointError(f"no table of dish {dish} can be chosen in restaurant {node}")
+            table = entry.extra
+            while chosen > 0:
+                table = self.pool[table].next
+                chosen -= 1
+        self.pool[table].size += 1
+        self.take_seat(customer, table)
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        return 0
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        cdef int32_t place = self.find_or_insert(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t table = self.free_table
+        cdef Table fresh
+        if table >= 0:
+            self.free_table = self.pool[table].next
+        else:
+            table = <int32_t>self.pool.size()
+            self.pool.push_back(fresh)
+        self.pool[table].size = 1
+        self.pool[table].dish = dish
+        self.pool[table].node = node
+        self.pool[table].seat = -1
+        self.pool[table].next = entry.extra
+        entry.extra = table
+        entry.customers += 1
+        entry.tables += 1
+        self.nodes[node].customers += 1
+        self.nodes[node].tables += 1
+        self.take_seat(customer, table)
+        as_customer[0] = ~table
+        return 0
+
+    cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil:
+        """Take a table out of the list of its restaurant and dish."""
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t before
+        if entry.extra == table:
+            entry.extra = self.pool[table].next
+        else:
+            before = entry.extra
+            while self.pool[before].next != table:
+                before = self.pool[before].next
+            self.pool[before].next = self.pool[table].next
+        return 0
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        cdef int32_t table = self.table_of(customer)
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        self.take_seat(customer, -1)
+        self.pool[table].size -= 1
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        as_customer[0] = ~table
+        if self.pool[table].size > 0:
+            return 0
+        self.unlink(node, place, table)
+        entry.tables -= 1
+        self.nodes[node].tables -= 1
+        if entry.tables == 0:
+            self.erase(node, place)
+        # The number is free for reuse, but `seat` stays until the parent has taken the table out.
+        self.pool[table].next = self.free_table
+        self.free_table = table
+        return 1
+
+    cdef int serve(self, int32_t table, int32_t dish) except -1 nogil:
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        cdef int32_t node = self.pool[table].node
+        cdef int32_t size = self.pool[table].size
+        cdef int32_t place = self.find(node, self.pool[table].dish)
+        cdef Entry *entry = self.entries(node) + place
+        self.unlink(node, place, table)
+        entry.customers -= size
+        entry.tables -= 1
+        if entry.tables == 0:
+            self.erase(node, place)
+        place = self.find_or_insert(node, dish)
+        entry = self.entries(node) + place
+        entry.customers += size
+        entry.tables += 1
+        self.pool[table].dish = dish
+        self.pool[table].next = entry.extra
+        entry.extra = table
+        return 0
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        cdef int32_t table = (self.entries(node) + place).extra
+        while table >= 0:
+            sizes.push_back(self.pool[table].size)
+            counts.push_back(1)
+            table = self.pool[table].next
+        return 0
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int32_t node, place, table
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                table = self.entries(node)[place].extra
+                while table >= 0:
+                    self.pool[table].dish = self.entries(node)[place].dish
+                    table = self.pool[table].next
+        return 0
+
+    # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
+
+    def table_at(self, int32_t customer):
+        """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
+        return self.table_of(customer)
+
+    def table_size(self, int32_t table):
+        """Customers of a table."""
+        return self.pool[table].size
+
+    def table_node(self, int32_t table):
+        """Restaurant of a table."""
+        return self.pool[table].node
+
+    def serve_dish(self, int32_t table, int32_t dish):
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        self.serve(table, dish)
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef int64_t i
+        dishes = np.empty(self.n_customers, dtype=np.int32)
+        cdef int32_t[::1] view = dishes
+        with nogil:
+            for i in range(self.n_customers):
+                view[i] = self.dish_at(<int32_t>i)
+        return dishes
+
+    def freeze(self):
+        """The labelled seating as arrays (see `hdpkit.stores.protocol.LabelledSeating`)."""
+        cdef int32_t node, place, table, parent_seat
+        cdef int64_t i, n_tables = 0
+        for node in range(<int32_t>self.nodes.size()):
+            n_tables += self.nodes[node].tables
+        number = np.full(self.pool.size(), -1, dtype=np.int32)
+        seat = np.empty(self.n_customers, dtype=np.int32)
+        table_node = np.empty(n_tables, dtype=np.int32)
+        table_dish = np.empty(n_tables, dtype=np.int32)
+        table_seat = np.empty(n_tables, dtype=np.int32)
+        cdef int32_t[::1] to = number
+        cdef int32_t[::1] s = seat
+        cdef int32_t[::1] tn = table_node
+        cdef int32_t[::1] td = table_dish
+        cdef int32_t[::1] ts = table_seat
+        n_tables = 0
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    table = self.entries(node)[place].extra
+                    while table >= 0:
+                        to[table] = <int32_t>n_tables
+                        tn[n_tables] = node
+                        td[n_tables] = self.pool[table].dish
+                        ts[n_tables] = self.pool[table].seat   # renumbered below
+                        n_tables += 1
+                        table = self.pool[table].next
+            for i in range(n_tables):
+                if ts[i] >= 0:
+                    ts[i] = to[ts[i]]
+            for i in range(self.n_customers):
+                s[i] = -1 if self.seats[i] < 0 else to[self.seats[i]]
+        return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
+
+    def thaw(self, frozen):
+        """Take over a labelled seating; lists of tables get the order of the arrays."""
+        cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
+        cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
+        cdef const int32_t[::1] table_dish = np.ascontiguousarray(frozen["table_dish"], dtype=np.int32)
+        cdef const int32_t[::1] table_seat = np.ascontiguousarray(frozen["table_seat"], dtype=np.int32)
+        cdef int64_t i, n_tables = table_node.shape[0]
+        cdef Table fresh
+        cdef Entry *entry
+        cdef int32_t place
+        self.clear()
+        fresh.size = 0
+        self.pool.assign(n_tables, fresh)
+        with nogil:
+            for i in range(self.n_customers):
+                self.seats[i] = seat[i]
+                if seat[i] >= 0:
+                    self.pool[seat[i]].size += 1
+            for i in range(n_tables):
+                if table_seat[i] >= 0:
+                    self.pool[table_seat[i]].size += 1
+            for i in range(n_tables - 1, -1, -1):
+                place = self.find_or_insert(table_node[i], table_dish[i])
+                entry = self.entries(table_node[i]) + place
+                entry.customers += self.pool[i].size
+                entry.tables += 1
+                self.nodes[table_node[i]].customers += self.pool[i].size
+                self.nodes[table_node[i]].tables += 1
+                self.pool[i].dish = table_dish[i]
+                self.pool[i].node = table_node[i]
+                self.pool[i].seat = table_seat[i]
+                self.pool[i].next = entry.extra
+                entry.extra = <int32_t>i
+
+    def memory_bytes(self):
+        """Bytes that the store's arrays hold."""
+        return (Seating.memory_bytes(self) + self.seats.capacity() * sizeof(int32_t)
+                + self.pool.capacity() * sizeof(Table) + self.weights.capacity() * sizeof(double))

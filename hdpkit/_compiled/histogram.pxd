@@ -1,0 +1,22 @@
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.seating cimport Arena, Seating
+from hdpkit.random._source cimport choice_source
+
+
+ctypedef struct Bin:
+    int32_t size       # in the first bin of a block: number of bins that follow
+    int32_t count      # in the first bin of a block: bins that the block has room for, itself included
+
+
+cdef class HistogramStore(Seating):
+    cdef vector[int32_t] dish_of_customer
+    cdef Arena bins
+    cdef vector[double] weights
+
+    cdef Bin *block(self, int32_t extra) noexcept nogil
+    cdef int change(self, int32_t node, int32_t place, int32_t size, int32_t by) except -1 nogil
+    cdef int drop(self, int32_t node, int32_t place) except -1 nogil
+    cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
+                           choice_source *source) except -1 nogil

@@ -1,0 +1,271 @@
+# distutils: language = c++
+"""The histogram store of Blunsom et al. (2009): how many tables have how many customers.
+
+For each restaurant and dish it keeps the number of tables of each size, and for each data customer its
+dish. A dish with a single table needs no histogram: the table's size is the number of customers.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memmove
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.seating cimport ANONYMOUS, Arena, Entry, Node, Seating, arena_give, arena_take
+from hdpkit.random._source cimport choice_source
+
+cdef int BIN_WORDS = sizeof(Bin) // sizeof(int32_t)
+
+
+cdef class HistogramStore(Seating):
+    """Histograms of table sizes. Sharing a table of size s turns one count of s into one of s + 1.
+
+    (Algorithm 1 of the paper only adds to the count; algorithms 1 and 2 leave the parent out, which the walk
+    through the tree takes care of.)
+    """
+
+    TABLE_IDS = False
+
+    def __init__(self, int64_t n_customers, int64_t n_nodes):
+        Seating.__init__(self, n_customers, n_nodes)
+        self.clear()
+
+    def clear(self):
+        """Unseat everybody."""
+        self.clear_nodes(self.nodes.size())
+        self.dish_of_customer.assign(self.n_customers, -1)
+        self.bins.words.clear()
+        self.bins.spare.clear()
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        return self.dish_of_customer[customer]
+
+    cdef Bin *block(self, int32_t extra) noexcept nogil:
+        return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
+
+    cdef int change(self, int32_t node, int32_t place, int32_t size, int32_t by) except -1 nogil:
+        """Add ``by`` to the number of tables of this size; bins stay sorted, empty ones go."""
+        cdef Entry *entry = self.entries(node) + place
+        cdef Bin *head
+        cdef Bin *bin
+        cdef int32_t i = 0, n, room
+        cdef int64_t offset
+        if entry.extra < 0:
+            offset = arena_take(&self.bins, 4 * BIN_WORDS)
+            entry.extra = <int32_t>(offset // BIN_WORDS)
+            head = self.block(entry.extra)
+            head.size = 0
+            head.count = 4
+        head = self.block(entry.extra)
+        n = head.size
+        bin = head + 1
+        while i < n and bin[i].size < size:
+            i += 1
+        if i < n and bin[i].size == size:
+            bin[i].count += by
+            if bin[i].count == 0:
+                memmove(bin + i, bin + i + 1, (n - i - 1) * sizeof(Bin))
+                head.size -= 1
+            return 0
+        if n + 1 == head.count:
+            room = 2 * head.count
+            offset = arena_take(&self.bins, room * BIN_WORDS)
+            head = self.block(entry.extra)
+            memcpy(self.bins.words.data() + offset, head, (n + 1) * sizeof(Bin))
+            arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS, (n + 1) * BIN_WORDS)
+            entry.extra = <int32_t>(offset // BIN_WORDS)
+            head = self.block(entry.extra)
+            head.count = room
+            bin = head + 1
+        memmove(bin + i + 1, bin + i, (n - i) * sizeof(Bin))
+        bin[i].size = size
+        bin[i].count = by
+        head.size += 1
+        return 0
+
+    cdef int drop(self, int32_t node, int32_t place) except -1 nogil:
+        """Forget the histogram (the entry has a single table, or none)."""
+        cdef Entry *entry = self.entries(node) + place
+        if entry.extra >= 0:
+            arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS,
+                       self.block(entry.extra).count * BIN_WORDS)
+            entry.extra = -1
+        return 0
+
+    cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
+                           choice_source *source) except -1 nogil:
+        """Size of a table drawn with weight size - discount."""
+        cdef Entry *entry = self.entries(node) + place
+        cdef Bin *bin
+        cdef int32_t i, n
+        cdef int64_t chosen
+        if entry.tables == 1:
+            return entry.customers
+        n = self.block(entry.extra).size
+        bin = self.block(entry.extra) + 1
+        if n == 1:
+            return bin[0].size
+        self.weights.resize(n)
+        for i in range(n):
+            self.weights[i] = (bin[i].size - discount) * bin[i].count
+        chosen = source.choose(source.state, self.weights.data(), n)
+        if chosen < 0:
+            with gil:
+                raise FloatingPointError(f"no table of dish {entry.dish} can be chosen in restaurant {node}")
+        return bin[chosen].size
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t size = self.draw_size(node, place, discount, source)
+        if entry.tables > 1:
+            self.change(node, place, size, -1)
+            self.change(node, place, size + 1, 1)
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        if customer >= 0:
+            self.dish_of_customer[customer] = dish
+        return 0
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        cdef int32_t place = self.find_or_insert(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        if entry.tables == 1:
+            self.change(node, place, entry.customers, 1)
+        entry.customers += 1
+        entry.tables += 1
+        if entry.tables > 1:
+            self.change(node, place, 1, 1)
+        self.nodes[node].customers += 1
+        self.nodes[node].tables += 1
+        if customer >= 0:
+            self.dish_of_customer[customer] = dish
+        as_customer[0] = ANONYMOUS
+        return 0
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        # By customer: a table of size s with probability proportional to s, whatever the discount.
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t size = self.draw_size(node, place, 0.0, source)
+        if entry.tables > 1:
+            self.change(node, place, size, -1)
+            if size > 1:
+                self.change(node, place, size - 1, 1)
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        if customer >= 0:
+            self.dish_of_customer[customer] = -1
+        as_customer[0] = ANONYMOUS
+        if size > 1:
+            return 0
+        entry.tables -= 1
+        self.nodes[node].tables -= 1
+        if entry.tables <= 1:
+            self.drop(node, place)
+        if entry.tables == 0:
+            self.erase(node, place)
+        return 1
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        cdef Entry *entry = self.entries(node) + place
+        cdef Bin *bin
+        cdef int32_t i
+        if entry.tables == 1:
+            sizes.push_back(entry.customers)
+            counts.push_back(1)
+            return 0
+        bin = self.block(entry.extra) + 1
+        for i in range(self.block(entry.extra).size):
+            sizes.push_back(bin[i].size)
+            counts.push_back(bin[i].count)
+        return 0
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int64_t i
+        for i in range(self.n_customers):
+            if self.dish_of_customer[i] >= 0:
+                self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
+        return 0
+
+    # ------------------------------------------------------------------ Python face
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef int64_t i
+        dishes = np.empty(self.n_customers, dtype=np.int32)
+        cdef int32_t[::1] view = dishes
+        for i in range(self.n_customers):
+            view[i] = self.dish_of_customer[i]
+        return dishes
+
+    def freeze(self):
+        """Dishes and histograms as arrays (see `hdpkit.stores.protocol`)."""
+        cdef int32_t node, place
+        cdef int64_t i, start
+        cdef vector[int32_t] nodes, dishes, sizes, counts
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    start = sizes.size()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for i in range(start, <int64_t>sizes.size()):
+                        nodes.push_back(node)
+                        dishes.push_back(self.entries(node)[place].dish)
+        return {
+            "dish": self.dishes(),
+            "bin_node": as_array(&nodes),
+            "bin_dish": as_array(&dishes),
+            "bin_size": as_array(&sizes),
+            "bin_count": as_array(&counts),
+        }
+
+    def thaw(self, frozen):
+        """Take over dishes and histograms."""
+        cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
+        cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
+        cdef const int32_t[::1] bin_dish = np.ascontiguousarray(frozen["bin_dish"], dtype=np.int32)
+        cdef const int32_t[::1] bin_size = np.ascontiguousarray(frozen["bin_size"], dtype=np.int32)
+        cdef const int32_t[::1] bin_count = np.ascontiguousarray(frozen["bin_count"], dtype=np.int32)
+        cdef int64_t i
+        cdef int32_t place
+        cdef Entry *entry
+        self.clear()
+        with nogil:
+            for i in range(self.n_customers):
+                self.dish_of_customer[i] = dish[i]
+            for i in range(bin_node.shape[0]):
+                place = self.find_or_insert(bin_node[i], bin_dish[i])
+                self.change(bin_node[i], place, bin_size[i], bin_count[i])
+                entry = self.entries(bin_node[i]) + place
+                entry.customers += bin_size[i] * bin_count[i]
+                entry.tables += bin_count[i]
+                self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
+                self.nodes[bin_node[i]].tables += bin_count[i]
+            for i in range(bin_node.shape[0]):
+                place = self.find(bin_node[i], bin_dish[i])
+                if (self.entries(bin_node[i]) + place).tables == 1:
+                    self.drop(bin_node[i], place)
+
+    def memory_bytes(self):
+        """Bytes that the store's arrays hold."""
+        cdef size_t i
+        total = (Seating.memory_bytes(self) + self.dish_of_customer.capacity() * sizeof(int32_t)
+                 + self.bins.words.capacity() * sizeof(int32_t)
+                 + self.weights.capacity() * sizeof(double))
+        for i in range(self.bins.spare.size()):
+            total += self.bins.spare[i].capacity() * sizeof(int64_t)
+        return total
+
+
+cdef as_array(vector[int32_t] *values):
+    cdef size_t i
+    array = np.empty(values.size(), dtype=np.int32)
+    cdef int32_t[::1] view = array
+    for i in range(values.size()):
+        view[i] = values.at(i)
+    return array

@@ -1,0 +1,55 @@
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit.random._source cimport choice_source
+
+cdef enum:
+    ANONYMOUS = -1   # a table as a customer of the parent, where nobody remembers which
+
+
+ctypedef struct Entry:       # one dish at one restaurant
+    int32_t dish
+    int32_t customers
+    int32_t tables
+    int32_t extra            # the store's own
+
+
+ctypedef struct Node:        # one restaurant
+    int64_t customers
+    int64_t tables
+    int64_t offset           # of its block of entries, in words of the arena
+    int32_t n_entries
+    int32_t capacity         # entries that the block has room for
+
+
+cdef cppclass Arena:
+    vector[int32_t] words
+    vector[vector[int64_t]] spare    # free blocks by the logarithm of their size
+
+
+cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil
+cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil
+
+
+cdef class Seating:
+    cdef vector[Node] nodes
+    cdef Arena arena
+    cdef readonly int64_t n_customers
+
+    cdef inline Entry *entries(self, int32_t node) noexcept nogil:
+        return <Entry *>(self.arena.words.data() + self.nodes[node].offset)
+
+    cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil
+    cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil
+    cdef int erase(self, int32_t node, int32_t place) except -1 nogil
+    cdef int clear_nodes(self, int64_t n_nodes) except -1
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer, int32_t *as_customer) except -1 nogil
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1

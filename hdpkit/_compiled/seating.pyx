@@ -1,0 +1,276 @@
+# distutils: language = c++
+"""What both stores share: counts by (restaurant, dish) on flat memory.
+
+Each restaurant has a block of entries sorted by dish in one arena. Sorted, because then nothing depends on
+the order in which dishes came: a state that is saved and loaded goes on as the original would have.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memmove
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.numerics cimport log_rising, log_rising_by
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)
+
+
+cdef inline int size_class(int64_t n_words) noexcept nogil:
+    cdef int c = 0
+    while (<int64_t>1 << c) < n_words:
+        c += 1
+    return c
+
+
+cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
+    """A block of n_words (a power of two); its content is whatever was there."""
+    cdef int c = size_class(n_words)
+    cdef int64_t offset
+    if <int>arena.spare.size() <= c:
+        arena.spare.resize(c + 1)
+    if arena.spare[c].size() > 0:
+        offset = arena.spare[c].back()
+        arena.spare[c].pop_back()
+        return offset
+    offset = <int64_t>arena.words.size()
+    arena.words.resize(offset + n_words)
+    return offset
+
+
+cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil:
+    arena.spare[size_class(n_words)].push_back(offset)
+    return 0
+
+
+cdef class Seating:
+    """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
+
+    def __init__(self, int64_t n_customers, int64_t n_nodes):
+        self.n_customers = n_customers
+        self.clear_nodes(n_nodes)
+
+    cdef int clear_nodes(self, int64_t n_nodes) except -1:
+        cdef Node empty
+        empty.customers = 0
+        empty.tables = 0
+        empty.offset = 0
+        empty.n_entries = 0
+        empty.capacity = 0
+        self.nodes.assign(n_nodes, empty)
+        self.arena.words.clear()
+        self.arena.spare.clear()
+        return 0
+
+    cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil:
+        """Place of the dish's entry, or -1."""
+        cdef Entry *entries = self.entries(node)
+        cdef int32_t low = 0, high = self.nodes[node].n_entries, middle
+        while low < high:
+            middle = (low + high) >> 1
+            if entries[middle].dish < dish:
+                low = middle + 1
+            else:
+                high = middle
+        if low < self.nodes[node].n_entries and entries[low].dish == dish:
+            return low
+        return -1
+
+    cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil:
+        cdef Node *record = &self.nodes[node]
+        cdef Entry *entries = self.entries(node)
+        cdef int32_t low = 0, high = record.n_entries, middle, capacity
+        cdef int64_t offset
+        while low < high:
+            middle = (low + high) >> 1
+            if entries[middle].dish < dish:
+                low = middle + 1
+            else:
+                high = middle
+        if low < record.n_entries and entries[low].dish == dish:
+            return low
+        if record.n_entries == record.capacity:
+            capacity = 2 * record.capacity if record.capacity > 0 else 2
+            offset = arena_take(&self.arena, capacity * ENTRY_WORDS)
+            if record.capacity > 0:
+                memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,
+                       record.n_entries * sizeof(Entry))
+                arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+            record.offset = offset
+            record.capacity = capacity
+            entries = self.entries(node)
+        memmove(entries + low + 1, entries + low, (record.n_entries - low) * sizeof(Entry))
+        record.n_entries += 1
+        entries[low].dish = dish
+        entries[low].customers = 0
+        entries[low].tables = 0
+        entries[low].extra = -1
+        return low
+
+    cdef int erase(self, int32_t node, int32_t place) except -1 nogil:
+        cdef Node *record = &self.nodes[node]
+        cdef Entry *entries = self.entries(node)
+        memmove(entries + place, entries + place + 1, (record.n_entries - place - 1) * sizeof(Entry))
+        record.n_entries -= 1
+        if record.n_entries == 0:
+            arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+            record.capacity = 0
+            record.offset = 0
+        return 0
+
+    # ------------------------------------------------------------------ the store's own
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        return -1
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        return -1
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        return -1
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        return -1
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        return -1
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        return -1
+
+    # ------------------------------------------------------------------ the Python face of every store
+
+    def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source):
+        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        if self.find(node, dish) < 0:
+            raise ValueError(f"restaurant {node} serves no dish {dish}")
+        self.join_table(node, dish, customer, discount, &source.c)
+
+    def open(self, int32_t node, int32_t dish, int32_t customer):
+        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        cdef int32_t as_customer
+        self.open_table(node, dish, customer, &as_customer)
+        return as_customer
+
+    def remove(self, int32_t node, int32_t dish, int32_t customer, ChoiceSource source):
+        """Take a customer out; returns (whether its table closed, that table as a customer of the parent)."""
+        cdef int32_t as_customer
+        if self.find(node, dish) < 0:
+            raise ValueError(f"restaurant {node} serves no dish {dish}")
+        cdef int closed = self.remove_customer(node, dish, customer, &source.c, &as_customer)
+        return bool(closed), as_customer
+
+    def dish_of(self, int32_t customer):
+        """Dish of a data customer, -1 while it is not seated."""
+        return self.dish_at(customer)
+
+    def customers(self, int32_t node, int32_t dish):
+        """Customers of a restaurant who eat a dish."""
+        cdef int32_t place = self.find(node, dish)
+        return 0 if place < 0 else self.entries(node)[place].customers
+
+    def tables(self, int32_t node, int32_t dish):
+        """Tables of a restaurant that serve a dish."""
+        cdef int32_t place = self.find(node, dish)
+        return 0 if place < 0 else self.entries(node)[place].tables
+
+    def node_customers(self, int32_t node):
+        """Customers of a restaurant."""
+        return self.nodes[node].customers
+
+    def node_tables(self, int32_t node):
+        """Tables of a restaurant."""
+        return self.nodes[node].tables
+
+    def node_dishes(self, int32_t node):
+        """Dishes that a restaurant serves, ascending: int32."""
+        cdef int32_t i
+        dishes = np.empty(self.nodes[node].n_entries, dtype=np.int32)
+        for i in range(self.nodes[node].n_entries):
+            dishes[i] = self.entries(node)[i].dish
+        return dishes
+
+    def table_sizes(self, int32_t node, int32_t dish):
+        """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
+        cdef vector[int32_t] sizes, counts
+        cdef int32_t place = self.find(node, dish)
+        if place < 0:
+            return np.empty(0, dtype=np.int32)
+        self.sizes_of(node, place, &sizes, &counts)
+        return np.sort(np.repeat(np.array(sizes, dtype=np.int32), np.array(counts, dtype=np.int32)))
+
+    @property
+    def n_nodes(self):
+        """Number of restaurants."""
+        return self.nodes.size()
+
+    def totals(self):
+        """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
+        cdef size_t node
+        customers = np.empty(self.nodes.size(), dtype=np.int64)
+        tables = np.empty(self.nodes.size(), dtype=np.int64)
+        cdef int64_t[::1] c = customers
+        cdef int64_t[::1] t = tables
+        for node in range(self.nodes.size()):
+            c[node] = self.nodes[node].customers
+            t[node] = self.nodes[node].tables
+        return customers, tables
+
+    def log_seating(self, const double[::1] concentration, const double[::1] discount):
+        """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
+        cdef double total = 0.0, theta, d
+        cdef int32_t node, place
+        cdef size_t i
+        cdef vector[int32_t] sizes, counts
+        cdef Node *record
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                record = &self.nodes[node]
+                if record.customers == 0:
+                    continue
+                theta = concentration[node]
+                d = discount[node]
+                total += log_rising_by(theta + d, d, record.tables - 1)
+                total -= log_rising(theta + 1.0, record.customers - 1)
+                for place in range(record.n_entries):
+                    sizes.clear()
+                    counts.clear()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for i in range(sizes.size()):
+                        if sizes[i] > 1:
+                            total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
+        return total
+
+    def relabel_dishes(self, int32_t[::1] mapping):
+        """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
+        cdef int32_t node, place
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                self.entries(node)[place].dish = mapping[self.entries(node)[place].dish]
+        self.relabel_extra(mapping)
+
+    def make_node(self):
+        """Add an empty restaurant; returns its number."""
+        cdef Node empty
+        empty.customers = 0
+        empty.tables = 0
+        empty.offset = 0
+        empty.n_entries = 0
+        empty.capacity = 0
+        self.nodes.push_back(empty)
+        return self.nodes.size() - 1
+
+    def memory_bytes(self):
+        """Bytes that the store's arrays hold."""
+        cdef size_t i
+        cdef int64_t total = (
+            self.nodes.capacity() * sizeof(Node) + self.arena.words.capacity() * sizeof(int32_t))
+        for i in range(self.arena.spare.size()):
+            total += self.arena.spare[i].capacity() * sizeof(int64_t)
+        return total
+

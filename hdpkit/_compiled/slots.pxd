@@ -1,0 +1,16 @@
+from libc.stdint cimport int8_t, int32_t, int64_t
+from libcpp.vector cimport vector
+
+
+cdef class DishSlots:
+    cdef vector[int32_t] live          # occupied slots, ascending
+    cdef vector[int32_t] position      # of a slot in `live`, -1 where it is not there
+    cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH
+    cdef int32_t lowest                # no slot below it is free
+    cdef public list observers
+    cdef bint observed
+
+    cdef int32_t take(self, int8_t status) except -1 nogil
+    cdef int32_t birth(self) except -1 nogil
+    cdef int death(self, int32_t slot) except -1 nogil
+    cdef bint occupied(self, int32_t slot) noexcept nogil

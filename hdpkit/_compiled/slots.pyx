@@ -1,0 +1,166 @@
+# distutils: language = c++
+"""Dish slots: which numbers stand for dishes, and who is told when one is born or dies."""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+
+cdef enum:
+    FREE = 0
+    OCCUPIED = 1
+    HELD = 2       # empty, but a component keeps it
+    SCRATCH = 3    # statistics of a proposal; not a dish
+
+
+cdef class DishSlots:
+    """The slots of a franchise. A dish is born in the smallest free slot, so the live set determines all.
+
+    ``observers`` are objects with ``born(slot)``, ``died(slot)`` and ``holds(slot)``; they are told inside the
+    step that causes it.
+    """
+
+    def __init__(self):
+        self.observers = []
+        self.reset([])
+
+    def reset(self, occupied, held=()):
+        """Occupy exactly these slots, telling nobody."""
+        cdef int32_t slot
+        cdef int32_t size = 0
+        for slot in [*occupied, *held]:
+            size = max(size, slot + 1)
+        self.live.clear()
+        self.position.assign(size, -1)
+        self.status.assign(size, FREE)
+        for slot in held:
+            self.status[slot] = HELD
+        for slot in sorted(occupied):
+            self.status[slot] = OCCUPIED
+            self.position[slot] = <int32_t>self.live.size()
+            self.live.push_back(slot)
+        self.lowest = 0
+        self.observed = len(self.observers) > 0
+
+    def observe(self, observer):
+        """Tell this observer from now on."""
+        self.observers.append(observer)
+        self.observed = True
+
+    cdef int32_t take(self, int8_t status) except -1 nogil:
+        cdef int32_t slot = self.lowest
+        while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
+            slot += 1
+        if slot == <int32_t>self.status.size():
+            self.status.push_back(status)
+            self.position.push_back(-1)
+        else:
+            self.status[slot] = status
+        self.lowest = slot + 1
+        return slot
+
+    cdef int32_t birth(self) except -1 nogil:
+        cdef int32_t slot = self.take(OCCUPIED)
+        cdef size_t place = self.live.size()
+        self.live.push_back(slot)
+        while place > 0 and self.live[place - 1] > slot:
+            self.live[place] = self.live[place - 1]
+            self.position[self.live[place]] = <int32_t>place
+            place -= 1
+        self.live[place] = slot
+        self.position[slot] = <int32_t>place
+        if self.observed:
+            with gil:
+                for observer in self.observers:
+                    observer.born(slot)
+        return slot
+
+    cdef int death(self, int32_t slot) except -1 nogil:
+        cdef size_t place = self.position[slot]
+        cdef bint held = False
+        while place + 1 < self.live.size():
+            self.live[place] = self.live[place + 1]
+            self.position[self.live[place]] = <int32_t>place
+            place += 1
+        self.live.pop_back()
+        self.position[slot] = -1
+        if self.observed:
+            with gil:
+                for observer in self.observers:
+                    observer.died(slot)
+                    held = held or bool(observer.holds(slot))
+        self.status[slot] = HELD if held else FREE
+        if not held and slot < self.lowest:
+            self.lowest = slot
+        return 0
+
+    cdef bint occupied(self, int32_t slot) noexcept nogil:
+        return 0 <= slot < <int32_t>self.status.size() and self.status[slot] == OCCUPIED
+
+    # ------------------------------------------------------------------ for Python
+
+    def open(self):
+        """A dish is born; returns its slot."""
+        return self.birth()
+
+    def close(self, int32_t slot):
+        """The dish of this slot has lost its last customer."""
+        if not self.occupied(slot):
+            raise ValueError(f"slot {slot} is not occupied")
+        self.death(slot)
+
+    def reserve(self):
+        """A free slot for the statistics of a proposal; observers are not told."""
+        return self.take(SCRATCH)
+
+    def release(self, int32_t slot):
+        """Give a reserved or held slot back."""
+        if not 0 <= slot < <int32_t>self.status.size() or self.status[slot] not in (SCRATCH, HELD):
+            raise ValueError(f"slot {slot} is neither reserved nor held")
+        self.status[slot] = FREE
+        if slot < self.lowest:
+            self.lowest = slot
+
+    def occupied_slots(self):
+        """The occupied slots, ascending: int32, shape (K,)."""
+        cdef int32_t[::1] view
+        cdef size_t i
+        slots = np.empty(self.live.size(), dtype=np.int32)
+        view = slots
+        for i in range(self.live.size()):
+            view[i] = self.live[i]
+        return slots
+
+    def held_slots(self):
+        """Slots that are empty but kept by a component."""
+        return [slot for slot in range(<int>self.status.size()) if self.status[slot] == HELD]
+
+    def is_occupied(self, int32_t slot):
+        """Whether a dish lives in this slot."""
+        return bool(self.occupied(slot))
+
+    def place(self, int32_t slot):
+        """Position of an occupied slot among the occupied ones, -1 for any other."""
+        return self.position[slot] if 0 <= slot < <int32_t>self.position.size() else -1
+
+    def __len__(self):
+        return self.live.size()
+
+    def compaction(self):
+        """Where each slot goes when the free ones are squeezed out: int32 (-1 for free ones), or None."""
+        cdef int32_t slot, fresh = 0
+        mapping = np.full(self.status.size(), -1, dtype=np.int32)
+        for slot in range(<int32_t>self.status.size()):
+            if self.status[slot] == SCRATCH:
+                raise ValueError("a proposal is under way")
+            if self.status[slot] != FREE:
+                mapping[slot] = fresh
+                fresh += 1
+        return None if (fresh == 0 or mapping[fresh - 1] == fresh - 1) else mapping
+
+    def relabel(self, mapping):
+        """Carry out a compaction and tell the observers."""
+        held = [mapping[slot] for slot in self.held_slots()]
+        occupied = [mapping[slot] for slot in self.occupied_slots()]
+        self.reset(occupied, held)
+        for observer in self.observers:
+            observer.relabelled(mapping)

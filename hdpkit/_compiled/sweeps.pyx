@@ -1,0 +1,413 @@
+# distutils: language = c++
+"""The generic compiled sweeps: any compiled store, any compiled measure, any depth.
+
+Each has a readable twin in `hdpkit.franchise.reference`, with the same law.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.explicit cimport ExplicitStore
+from hdpkit._compiled.measure cimport CompiledBank, measure_t
+from hdpkit._compiled.numerics cimport det_exp, det_log
+from hdpkit._compiled.walk cimport Walk
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+
+cdef int fail(str what, int64_t who) except -1:
+    raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
+
+
+cdef int drop_dish(Walk walk, measure_t *measure, int32_t dish) except -1 nogil:
+    walk.slots.death(dish)
+    if measure.died(measure.self, dish) < 0:
+        with gil:
+            fail("statistics", dish)
+    return 0
+
+
+cdef int32_t new_dish(Walk walk, measure_t *measure) except -1 nogil:
+    cdef int32_t dish = walk.slots.birth()
+    if measure.born(measure.self, dish) < 0:
+        with gil:
+            walk.slots.death(dish)
+            fail("statistics", dish)
+    return dish
+
+
+# ------------------------------------------------------------------------------------------- customers
+
+cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
+                    choice_source *source) except -1 nogil:
+    """Table Gibbs for one customer: out, P_home(k) f_k(x) over live dishes and a new one, in again."""
+    cdef int32_t node = walk.home[customer]
+    cdef int32_t dish = walk.store.dish_at(customer)
+    cdef int64_t n_live, i, chosen
+    cdef double *w
+    cdef const double *row
+    if measure.remove(measure.self, dish, &customer, 1) < 0:
+        with gil:
+            fail("removal", customer)
+    if walk.unseat_customer(customer, node, dish, source):
+        drop_dish(walk, measure, dish)
+    walk.fill_row(node)
+    n_live = walk.slots.live.size()
+    weights.resize(n_live + 1)
+    w = weights.data()
+    row = walk.row.data()
+    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) < 0:
+        chosen = -1
+    else:
+        for i in range(n_live + 1):
+            w[i] *= row[i]
+        chosen = source.choose(source.state, w, n_live + 1)
+    if chosen < 0:
+        # Leave the franchise whole: the customer returns to a dish of its own, as a new one would come.
+        dish = new_dish(walk, measure)
+        walk.seat_customer(customer, node, dish, source)
+        measure.add(measure.self, dish, &customer, 1)
+        with gil:
+            fail("the conditional", customer)
+    dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+    walk.seat_customer(customer, node, dish, source)
+    if measure.add(measure.self, dish, &customer, 1) < 0:
+        with gil:
+            fail("the addition", customer)
+    return 0
+
+
+def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+    """Reseat data customers first .. last - 1, one after the other."""
+    cdef int64_t i
+    cdef vector[double] weights
+    with nogil:
+        for i in range(first, last):
+            reseat_one(walk, &bank.c, <int32_t>i, &weights, &source.c)
+
+
+def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+    """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
+    cdef int64_t i, n_live, k, chosen
+    cdef int32_t customer, dish
+    cdef vector[double] weights
+    cdef measure_t *measure = &bank.c
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            walk.fill_row(walk.home[customer])
+            n_live = walk.slots.live.size()
+            weights.resize(n_live + 1)
+            chosen = -1
+            if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
+                for k in range(n_live + 1):
+                    weights[k] *= walk.row[k]
+                chosen = source.c.choose(source.c.state, weights.data(), n_live + 1)
+            if chosen < 0:
+                with gil:
+                    fail("the predictive", customer)
+            dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+            walk.seat_customer(customer, walk.home[customer], dish, &source.c)
+            measure.add(measure.self, dish, &customer, 1)
+
+
+def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t first, int64_t last,
+                ChoiceSource source):
+    """Seat unseated customers first .. last - 1 one after the other by the prior, given their dishes."""
+    cdef int64_t i
+    cdef int32_t customer
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
+            bank.c.add(bank.c.self, dishes[i], &customer, 1)
+
+
+# ------------------------------------------------------------------------------------------- units
+
+cdef class Units:
+    """Tables of one level (and data customers of the level above) as blocks, by their first customer.
+
+    ``codes[u]`` is the unit as a customer of its restaurant (a data customer, or ~t for table t);
+    ``customers[offsets[u]:offsets[u + 1]]`` are the data customers below it, ascending, and
+    ``tables[table_offsets[u]:table_offsets[u + 1]]`` the tables from it downwards.
+    """
+
+    cdef vector[int32_t] code, customer, table, node
+    cdef vector[int64_t] offset, table_offset
+
+    def __len__(self):
+        return self.code.size()
+
+    @property
+    def codes(self):
+        """Units as customers of their restaurants: int32, shape (n,)."""
+        return _copy32(&self.code)
+
+    @property
+    def firsts(self):
+        """Smallest data customer below each unit, ascending: int32, shape (n,)."""
+        cdef size_t u
+        out = np.empty(self.code.size(), dtype=np.int32)
+        cdef int32_t[::1] o = out
+        for u in range(self.code.size()):
+            o[u] = self.customer[self.offset[u]]
+        return out
+
+    def customers(self, int64_t unit):
+        """Data customers below a unit, ascending: int32."""
+        cdef int64_t i
+        out = np.empty(self.offset[unit + 1] - self.offset[unit], dtype=np.int32)
+        cdef int32_t[::1] o = out
+        for i in range(o.shape[0]):
+            o[i] = self.customer[self.offset[unit] + i]
+        return out
+
+    def gather(self, const int64_t[::1] which):
+        """Data customers below several units, unit by unit: int32."""
+        cdef int64_t k, i, n = 0
+        for k in range(which.shape[0]):
+            n += self.offset[which[k] + 1] - self.offset[which[k]]
+        out = np.empty(n, dtype=np.int32)
+        cdef int32_t[::1] o = out
+        n = 0
+        for k in range(which.shape[0]):
+            for i in range(self.offset[which[k]], self.offset[which[k] + 1]):
+                o[n] = self.customer[i]
+                n += 1
+        return out
+
+    def tables(self, int64_t unit):
+        """Tables from a unit downwards: int32 (none for a data customer)."""
+        cdef int64_t i
+        out = np.empty(self.table_offset[unit + 1] - self.table_offset[unit], dtype=np.int32)
+        cdef int32_t[::1] o = out
+        for i in range(o.shape[0]):
+            o[i] = self.table[self.table_offset[unit] + i]
+        return out
+
+
+cdef _copy32(vector[int32_t] *values):
+    cdef size_t i
+    out = np.empty(values.size(), dtype=np.int32)
+    cdef int32_t[::1] o = out
+    for i in range(values.size()):
+        o[i] = values.at(i)
+    return out
+
+
+def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
+                const int32_t[::1] node_level, int32_t level, bint with_customers):
+    """Units of a level: the tables of its restaurants, and data customers seated one level above.
+
+    In the order of their first data customer, which doesn't depend on how tables are numbered.
+    """
+    cdef Units units = Units()
+    cdef vector[int32_t] unit_of_table, unit_of_customer
+    cdef vector[int32_t] table_unit, tables_seen
+    cdef vector[int64_t] fill
+    cdef int64_t i, n = store.n_customers, start
+    cdef int32_t table, unit, below, t
+    unit_of_table.assign(store.pool.size(), -1)
+    unit_of_customer.assign(n, -1)
+    with nogil:
+        for i in range(n):
+            if node_level[home[i]] < level:
+                if with_customers and node_level[home[i]] == level - 1 and store.seats[i] >= 0:
+                    unit_of_customer[i] = <int32_t>units.code.size()
+                    units.code.push_back(<int32_t>i)
+                    units.node.push_back(home[i])
+                continue
+            table = store.seats[i]
+            if table < 0:
+                continue
+            start = tables_seen.size()
+            unit = unit_of_table[table]
+            while unit < 0:
+                tables_seen.push_back(table)
+                if node_level[store.pool[table].node] == level:
+                    unit = <int32_t>units.code.size()
+                    units.code.push_back(~table)
+                    units.node.push_back(parent[store.pool[table].node])
+                    break
+                table = store.pool[table].seat
+                unit = unit_of_table[table]
+            for t in range(<int32_t>start, <int32_t>tables_seen.size()):
+                unit_of_table[tables_seen[t]] = unit
+            unit_of_customer[i] = unit
+        # Counting sort of customers and tables by unit; both keep their order of appearance.
+        units.offset.assign(units.code.size() + 1, 0)
+        units.table_offset.assign(units.code.size() + 1, 0)
+        for i in range(n):
+            if unit_of_customer[i] >= 0:
+                units.offset[unit_of_customer[i] + 1] += 1
+        for i in range(<int64_t>tables_seen.size()):
+            units.table_offset[unit_of_table[tables_seen[i]] + 1] += 1
+        for i in range(<int64_t>units.code.size()):
+            units.offset[i + 1] += units.offset[i]
+            units.table_offset[i + 1] += units.table_offset[i]
+        units.customer.resize(units.offset[units.code.size()])
+        units.table.resize(tables_seen.size())
+        fill = units.offset
+        for i in range(n):
+            if unit_of_customer[i] >= 0:
+                units.customer[fill[unit_of_customer[i]]] = <int32_t>i
+                fill[unit_of_customer[i]] += 1
+        fill = units.table_offset
+        for i in range(<int64_t>tables_seen.size()):
+            unit = unit_of_table[tables_seen[i]]
+            units.table[fill[unit]] = tables_seen[i]
+            fill[unit] += 1
+    return units
+
+
+def unit_dishes(Walk walk, Units units):
+    """Dish of each unit: int32, shape (n,)."""
+    cdef size_t u
+    out = np.empty(units.code.size(), dtype=np.int32)
+    cdef int32_t[::1] o = out
+    with nogil:
+        for u in range(units.code.size()):
+            o[u] = walk.store.dish_at(units.customer[units.offset[u]])
+    return out
+
+
+cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
+                    vector[double] *logs, choice_source *source) except -1 nogil:
+    """Dish Gibbs for one table: out of its parent with all below it, P_r(k) DM(n_k+c)/DM(n_k), in again."""
+    cdef const int32_t *block = units.customer.data() + units.offset[u]
+    cdef int64_t size = units.offset[u + 1] - units.offset[u]
+    cdef int32_t code = units.code[u]
+    cdef int32_t node = units.node[u]
+    cdef int32_t dish = store.pool[~code].dish
+    cdef int64_t n_live, i, chosen = -1
+    cdef double top
+    if measure.remove(measure.self, dish, block, size) < 0:
+        with gil:
+            fail("removal", block[0])
+    if walk.unseat_customer(code, node, dish, source):
+        drop_dish(walk, measure, dish)
+    walk.fill_row(node)
+    n_live = walk.slots.live.size()
+    logs.resize(n_live + 1)
+    if measure.log_block(measure.self, block, size, walk.slots.live.data(), n_live, logs.data()) >= 0:
+        top = -1.0 / 0.0
+        for i in range(n_live + 1):
+            logs.data()[i] += det_log(walk.row[i])
+            if logs.data()[i] > top:
+                top = logs.data()[i]
+        for i in range(n_live + 1):
+            logs.data()[i] = det_exp(logs.data()[i] - top)
+        chosen = source.choose(source.state, logs.data(), n_live + 1)
+    if chosen < 0:
+        dish = new_dish(walk, measure)
+    else:
+        dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+    for i in range(units.table_offset[u], units.table_offset[u + 1]):
+        if store.pool[units.table[i]].dish != dish:
+            store.serve(units.table[i], dish)
+    walk.seat_customer(code, node, dish, source)
+    measure.add(measure.self, dish, block, size)
+    if chosen < 0:
+        with gil:
+            fail("the conditional of the table", block[0])
+    return 0
+
+
+def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
+    cdef int64_t u
+    cdef vector[double] logs
+    cdef ExplicitStore store = walk.store
+    with nogil:
+        for u in range(first, last):
+            redish_one(walk, store, &bank.c, units, u, &logs, &source.c)
+
+
+def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, int8_t[::1] sides,
+               int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, forced, ChoiceSource source):
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+
+    ``sides[u]`` is 0 or 1, or -1 where the unit is in neither yet (sequential allocation); ``sizes`` the
+    units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights (size - d0) DM(n + c)/DM(n).
+    """
+    cdef int64_t i, u, size
+    cdef const int32_t *block
+    cdef int32_t slots[2]
+    cdef double logs[3]
+    cdef double weights[2]
+    cdef double log_q = 0.0, top = 0.0, d = walk.discount[0]
+    cdef int64_t side
+    cdef bint is_forced = forced is not None
+    cdef const int8_t[::1] target
+    cdef measure_t *measure = &bank.c
+    if is_forced:
+        target = forced
+    slots[0] = slot_a
+    slots[1] = slot_b
+    with nogil:
+        for i in range(order.shape[0]):
+            u = order[i]
+            block = units.customer.data() + units.offset[u]
+            size = units.offset[u + 1] - units.offset[u]
+            if sides[u] >= 0:
+                measure.remove(measure.self, slots[sides[u]], block, size)
+                sizes[sides[u]] -= 1
+            side = -1
+            if measure.log_block(measure.self, block, size, slots, 2, logs) >= 0:
+                for side in range(2):
+                    logs[side] += det_log(sizes[side] - d)
+                top = logs[0] if logs[0] > logs[1] else logs[1]
+                weights[0] = det_exp(logs[0] - top)
+                weights[1] = det_exp(logs[1] - top)
+                if is_forced:
+                    side = target[u]
+                else:
+                    side = source.c.choose(source.c.state, weights, 2)
+            if side < 0:
+                with gil:
+                    fail("the restricted conditional", block[0])
+            log_q += (logs[side] - top) - det_log(weights[0] + weights[1])
+            measure.add(measure.self, slots[side], block, size)
+            sizes[side] += 1
+            sides[u] = <int8_t>side
+    return log_q
+
+
+def add_units(CompiledBank bank, Units units, const int64_t[::1] which, int32_t slot):
+    """Add the values below these units to a slot."""
+    cdef int64_t i, u
+    for i in range(which.shape[0]):
+        u = which[i]
+        bank._check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
+                               units.offset[u + 1] - units.offset[u]))
+
+
+def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] which, int32_t dish,
+               ChoiceSource source):
+    """Give these customers of the root another dish, with all below them. Nothing is drawn.
+
+    ``dish`` may be the slot of a dish that was just born.
+    """
+    cdef int64_t i, j, u, size
+    cdef int32_t old, code, as_customer
+    cdef ExplicitStore store = walk.store
+    cdef measure_t *measure = &bank.c
+    cdef const int32_t *block
+    for i in range(which.shape[0]):
+        u = which[i]
+        code = units.code[u]
+        block = units.customer.data() + units.offset[u]
+        size = units.offset[u + 1] - units.offset[u]
+        old = store.dish_at(block[0])
+        bank._check(measure.remove(measure.self, old, block, size))
+        if store.remove_customer(0, old, code, &source.c, &as_customer):
+            drop_dish(walk, measure, old)
+        for j in range(units.table_offset[u], units.table_offset[u + 1]):
+            store.serve(units.table[j], dish)
+        if store.find(0, dish) < 0:
+            store.open_table(0, dish, code, &as_customer)
+        else:
+            store.join_table(0, dish, code, 0.0, &source.c)
+        bank._check(measure.add(measure.self, dish, block, size))

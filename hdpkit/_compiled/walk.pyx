@@ -1,0 +1,182 @@
+# distutils: language = c++
+"""The walk through the tree: predictive rows from the root down, seating from a restaurant up.
+
+Chinese restaurant franchise of any depth with latent dishes (Teh et al. 2006, section 5.1; discounts as in
+Teh 2006): each table of the root is a dish of its own.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.seating cimport Entry, Node, Seating
+from hdpkit._compiled.slots cimport DishSlots
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+
+cdef class Walk:
+    """Seats customers of a franchise over any compiled store.
+
+    Parameters
+    ----------
+    store : Seating
+    slots : DishSlots
+    parent : int32 array, shape (n_nodes,)
+        Parent of each restaurant, -1 for the root, which is number 0.
+    home : int32 array, shape (n_customers,)
+        Restaurant of each data customer.
+    concentration, discount : float64 arrays, shape (n_nodes,)
+        Shared with the owner, who may change them between calls.
+    """
+
+    def __init__(self, Seating store, DishSlots slots, parent, home, concentration, discount):
+        self.store = store
+        self.slots = slots
+        self.topology = (parent, home, concentration, discount)
+        self.parent = parent
+        self.home = home
+        self.concentration = concentration
+        self.discount = discount
+
+    cdef int fill_row(self, int32_t node) except -1 nogil:
+        """P_node(dish) of every live dish, ascending, and of a new one, into `row`."""
+        cdef Node *record = &self.store.nodes[0]
+        cdef Entry *entries
+        cdef int64_t n_live = self.slots.live.size(), i
+        cdef int32_t r = node, step
+        cdef double inverse, share, d
+        cdef const int32_t *position
+        self.path.clear()
+        while r > 0:
+            if self.store.nodes[r].customers > 0:   # an empty restaurant passes its parent's row through
+                self.path.push_back(r)
+            r = self.parent[r]
+        self.row.resize(n_live + 1)
+        if record.customers == 0:
+            self.row[n_live] = 1.0
+            return 0
+        # The root's entries are the live dishes, in the same order: each of its tables is a dish.
+        d = self.discount[0]
+        inverse = 1.0 / (self.concentration[0] + record.customers)
+        entries = self.store.entries(0)
+        for i in range(n_live):
+            self.row[i] = (entries[i].customers - d) * inverse
+        self.row[n_live] = (self.concentration[0] + d * record.tables) * inverse
+        position = self.slots.position.data()
+        for step in range(<int32_t>self.path.size() - 1, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            d = self.discount[r]
+            inverse = 1.0 / (self.concentration[r] + record.customers)
+            share = (self.concentration[r] + d * record.tables) * inverse
+            for i in range(n_live + 1):
+                self.row[i] *= share
+            entries = self.store.entries(r)
+            for i in range(record.n_entries):
+                self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
+        return 0
+
+    cdef int trace_dish(self, int32_t node, int32_t dish) except -1 nogil:
+        """P_r(dish) at every restaurant r from node (first) to root (last), into `path` and `level`.
+
+        ``dish`` may be occupied or new; a new one has the probability of all that is new.
+        """
+        cdef int32_t r = node, step, place, last
+        cdef Node *record
+        cdef Entry *entry
+        cdef double p, theta, d
+        self.path.clear()
+        while r >= 0:
+            self.path.push_back(r)
+            r = self.parent[r]
+        last = <int32_t>self.path.size() - 1
+        self.level.resize(last + 1)
+        p = 1.0
+        for step in range(last, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            if record.customers > 0:
+                theta = self.concentration[r]
+                d = self.discount[r]
+                place = self.store.find(r, dish)
+                if step < last:
+                    p *= theta + d * record.tables
+                    if place >= 0:
+                        entry = self.store.entries(r) + place
+                        p += entry.customers - d * entry.tables
+                elif place >= 0:
+                    p = (self.store.entries(r) + place).customers - d
+                else:
+                    p = theta + d * record.tables
+                p /= theta + record.customers
+            self.level[step] = p
+        return 0
+
+    cdef int seat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                           choice_source *source) except -1 nogil:
+        """Seat a customer who eats this dish, and every table that opens on the way to the root."""
+        cdef int32_t step, r, place, as_customer = customer
+        cdef int32_t last
+        cdef int64_t opens
+        cdef Node *record
+        cdef Entry *entry
+        cdef double share, fresh
+        self.trace_dish(node, dish)
+        last = <int32_t>self.path.size() - 1
+        for step in range(last + 1):
+            r = self.path[step]
+            place = self.store.find(r, dish)
+            opens = place < 0
+            if place >= 0 and step < last:
+                record = &self.store.nodes[r]
+                entry = self.store.entries(r) + place
+                share = entry.customers - self.discount[r] * entry.tables
+                fresh = (self.concentration[r] + self.discount[r] * record.tables) * self.level[step + 1]
+                opens = source.bernoulli(source.state, fresh / (fresh + share))
+                if opens < 0:
+                    with gil:
+                        raise FloatingPointError(f"dish {dish} can't be seated in restaurant {r}")
+            if not opens:
+                self.store.join_table(r, dish, as_customer, self.discount[r], source)
+                return 0
+            self.store.open_table(r, dish, as_customer, &as_customer)
+        return 0
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        """Take a customer out, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
+
+        The slot of a dish that is gone is still occupied: its owner is told by whoever called.
+        """
+        cdef int32_t r = node, as_customer = customer
+        while r >= 0:
+            if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
+                return 0
+            r = self.parent[r]
+        return 1
+
+    # ------------------------------------------------------------------ for Python
+
+    def prior_row(self, int32_t node):
+        """P_node of every live dish, ascending, and of a new dish: float64, shape (K + 1,)."""
+        cdef size_t i
+        self.fill_row(node)
+        out = np.empty(self.row.size())
+        cdef double[::1] o = out
+        for i in range(self.row.size()):
+            o[i] = self.row[i]
+        return out
+
+    def probability(self, int32_t node, int32_t dish):
+        """P_node of one dish (of a new one for a slot that is not occupied)."""
+        self.trace_dish(node, dish)
+        return self.level[0]
+
+    def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        self.seat_customer(customer, node, dish, &source.c)
+
+    def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
+        """Take a customer out; True if the dish has lost its last one."""
+        return bool(self.unseat_customer(customer, node, dish, &source.c))

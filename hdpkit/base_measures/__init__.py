@@ -1,0 +1,15 @@
+"""Base measures: priors over dishes with their likelihoods."""
+
+from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.registry import base_measures
+
+__all__ = [
+    "BaseMeasure",
+    "DirichletMultinomial",
+    "DirichletMultinomialReference",
+    "PythonBank",
+    "StatisticsBank",
+    "base_measures",
+]

@@ -1,0 +1,124 @@
+"""Statistics of all dishes of a franchise, by slot: the face that moves see, and its plain Python form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from hdpkit.base_measures.protocol import BaseMeasure
+
+__all__ = ["PythonBank", "StatisticsBank"]
+
+Ints = Sequence[int] | npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+class StatisticsBank(Protocol):
+    """Statistics by dish slot. Customers are numbers of data customers; the bank knows their values."""
+
+    def born(self, slot: int) -> None:
+        """Empty statistics for a slot."""
+
+    def died(self, slot: int) -> None:
+        """The slot's statistics are no longer needed."""
+
+    def add(self, slot: int, customers: Ints) -> None:
+        """Add these customers' values to a slot."""
+
+    def remove(self, slot: int, customers: Ints) -> None:
+        """Take these customers' values out of a slot."""
+
+    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
+
+    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
+
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+        """Log marginal probability of the data of each slot: shape (n,)."""
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+        """Recount everything from each customer's dish (-1: unseated)."""
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+
+    def memory_bytes(self) -> int:
+        """Bytes held, as far as known."""
+
+
+class PythonBank:
+    """The bank of a measure written in Python.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+    values : sequence
+        One value a data customer.
+    """
+
+    def __init__(self, measure: BaseMeasure, values: Any) -> None:
+        self.measure = measure
+        self.values = values
+        self._empty = measure.make()
+        self._of: dict[int, Any] = {}
+
+    def born(self, slot: int) -> None:
+        """Empty statistics for a slot."""
+        self._of[slot] = self.measure.make()
+
+    def died(self, slot: int) -> None:
+        """The slot's statistics are no longer needed."""
+        del self._of[slot]
+
+    def add(self, slot: int, customers: Ints) -> None:
+        """Add these customers' values to a slot."""
+        for i in customers:
+            self.measure.add(self._of[slot], self.values[i])
+
+    def remove(self, slot: int, customers: Ints) -> None:
+        """Take these customers' values out of a slot."""
+        for i in customers:
+            self.measure.remove(self._of[slot], self.values[i])
+
+    def _many(self, slots: Ints) -> list[Any]:
+        return [*(self._of[slot] for slot in slots), self._empty]
+
+    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
+        return np.asarray(self.measure.log_predictive(self.values[customer], self._many(slots)), dtype=float)
+
+    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
+        values = [self.values[i] for i in customers]
+        return np.asarray(self.measure.log_block(values, self._many(slots)), dtype=float)
+
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+        """Log marginal probability of the data of each slot: shape (n,); by the chain rule if need be."""
+        if self.measure.supports("log_marginal"):
+            return np.array([self.measure.log_marginal(self._of[slot]) for slot in slots], dtype=float)
+        return np.array([self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float)
+
+    def statistics(self, slot: int) -> Any:
+        """Statistics of a slot."""
+        return self._of[slot]
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+        """Recount everything from each customer's dish (-1: unseated)."""
+        self._of = {int(slot): self.measure.make() for slot in slots}
+        for i, slot in enumerate(dishes):
+            if slot >= 0:
+                self.measure.add(self._of[int(slot)], self.values[i])
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+        self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
+
+    def memory_bytes(self) -> int:
+        """Bytes of statistics that are arrays; others are not counted."""
+        return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
+

@@ -1,0 +1,107 @@
+"""What a base measure is: a prior over dishes with its likelihood, told by the statistics of a dish.
+
+Four methods are enough, and with these alone every move runs. The rest is optional: faster, or needed by a
+named piece of the kit (`BaseMeasure.supports` tells whether a measure has it).
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.data import GroupedData
+
+__all__ = ["BaseMeasure"]
+
+
+class BaseMeasure(abc.ABC):
+    """A conjugate base measure H together with the likelihood of one observation.
+
+    The statistics of a dish are any object that `make` returns; `add` and `remove` change it in place.
+    """
+
+    @abc.abstractmethod
+    def make(self) -> Any:
+        """Statistics of a dish that has no observation."""
+
+    @abc.abstractmethod
+    def add(self, statistics: Any, value: Any) -> None:
+        """Add one observation to the statistics, in place."""
+
+    @abc.abstractmethod
+    def remove(self, statistics: Any, value: Any) -> None:
+        """Take one observation, which was added before, out of the statistics, in place."""
+
+    @abc.abstractmethod
+    def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
+        """Log predictive density of one observation under each of many dishes, in nats.
+
+        Parameters
+        ----------
+        value : object
+            The observation.
+        many : sequence of n statistics
+            Those of a dish without observations among them.
+
+        Returns
+        -------
+        array-like, shape (n,)
+            log p(value | observations of the dish), all with the same normalisation.
+        """
+
+    # ------------------------------------------------------------------ optional
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method of its own."""
+        return getattr(type(self), method) is not getattr(BaseMeasure, method)
+
+    def for_data(self, data: GroupedData) -> BaseMeasure:
+        """Return this measure made ready for these data (a vocabulary size, say); check the data.
+
+        Raises a DataError where the measure can't explain a value. By default any data will do.
+        """
+        return self
+
+    def copy(self, statistics: Any) -> Any:
+        """Return statistics that change independently."""
+        return copy.deepcopy(statistics)
+
+    def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
+        """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
+
+        By default the chain rule: one observation after the other, each added before the next.
+        """
+        growing = [self.copy(statistics) for statistics in many]
+        total = np.zeros(len(growing))
+        for value in values:
+            total += np.asarray(self.log_predictive(value, growing))
+            for statistics in growing:
+                self.add(statistics, value)
+        return total
+
+    def log_marginal(self, statistics: Any) -> float:
+        """Log marginal probability of all observations of a dish, in nats."""
+        raise NotImplementedError(f"{type(self).__name__} has no closed form")
+
+    def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
+        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it)."""
+        raise NotImplementedError(f"{type(self).__name__} can't simulate data")
+
+    def posterior_mean(self, statistics: Any) -> Any:
+        """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
+        raise NotImplementedError(f"{type(self).__name__} has no posterior mean")
+
+    def posterior_means(self, bank: Any, slots: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...)."""
+        return np.array([self.posterior_mean(bank.statistics(int(slot))) for slot in slots])
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a holder of the statistics of all dishes; a compiled measure returns its own."""
+        return PythonBank(self, data.values)
+

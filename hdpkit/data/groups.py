@@ -1,0 +1,269 @@
+"""Grouped observations of any kind."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data.labels import (
+    Codes,
+    as_sequence,
+    check_label_name,
+    check_names,
+    encode_all,
+    spread,
+)
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = ["GroupedData", "Groups"]
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class GroupedData:
+    """What every kind of data offers to a franchise: one value a customer, and labels that group customers.
+
+    Build `Groups` or `Corpus` by their class methods; the constructor checks nothing.
+
+    Attributes
+    ----------
+    values : ndarray
+        One entry a customer along the first axis. Read-only.
+    """
+
+    values: npt.NDArray[Any]
+    _labels: dict[str, Codes]
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers (observations)."""
+        return len(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def labels(self) -> dict[str, Codes]:
+        """Labels: name -> (codes, keys).
+
+        ``codes`` is a read-only int64 array, one a customer, -1 where the label is missing; ``keys`` lists
+        the label's values in order of first appearance, also those that no customer has (empty documents).
+        """
+        return dict(self._labels)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+        return tuple(self._labels)
+
+    def codes(self, name: str) -> npt.NDArray[np.int64]:
+        """Return the codes of label `name`, shape (n_customers,), -1 = missing; read-only.
+
+        Raises a ParameterError if there is no such label.
+        """
+        return self._label(name)[0]
+
+    def keys(self, name: str) -> list[Any]:
+        """Return the values of label `name`; code i stands for the i-th.
+
+        Raises a ParameterError if there is no such label.
+        """
+        return list(self._label(name)[1])
+
+    def _label(self, name: str) -> Codes:
+        try:
+            return self._labels[name]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, self._labels)) or "none: these data have no labels"
+            raise ParameterError(
+                "label",
+                name,
+                f"one of the labels of the data ({known})",
+                "Give labels when you build the data.",
+            ) from None
+
+    def with_values(self, values: Any) -> Self:
+        """Return data with the same grouping and other values of the same number."""
+        raise NotImplementedError
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Groups(GroupedData):
+    """Observations of any kind, in groups.
+
+    Built by `Groups.from_arrays` (one array a group) or `Groups.from_labels` (one label a customer).
+
+    Attributes
+    ----------
+    values : ndarray
+        One entry a customer: shape (n_customers,) for scalars, (n_customers, p) for vectors; an object array
+        only where NumPy has no type for the values. Read-only. Whether a value makes sense (NaN, for
+        instance) is for the base measure to say.
+    n_customers : int
+        Number of customers.
+    labels : dict
+        Label name -> (codes, keys); see `GroupedData.labels`.
+    """
+
+    @classmethod
+    def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:
+        """Build from one array a group.
+
+        Parameters
+        ----------
+        arrays : sequence of array-like
+            Observations of each group: shape (n_j,) for scalars, (n_j, p) for vectors. Empty arrays are
+            groups without customers.
+        names : sequence, optional
+            Names of the groups, all different; by default 0, 1, ...
+        groups : dict, optional
+            More labels: name -> one value an array; None, NaN, NaT or pandas.NA where it is missing.
+        label : str
+            Name of the label that tells the arrays apart.
+
+        Raises
+        ------
+        DataError
+            If there is no observation at all, arrays don't fit together, or names or labels don't fit them.
+        """
+        check_label_name(label)
+        if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
+            arrays = list(arrays)
+        parts = [
+            _as_values(f"arrays, {label} {j}", array)
+            for j, array in enumerate(as_sequence("arrays", arrays, "arrays, one a group"))
+        ]
+        if not parts:
+            raise DataError(
+                "arrays", arrays, "at least one array: the data are empty", "Give one array a group."
+            )
+        lengths = [len(part) for part in parts]
+        values = _concatenate(parts, label)
+        keys = list(range(len(parts)))
+        if names is not None:
+            keys = list(check_names("names", names, len(parts), "array", strings=False))
+        by_array = encode_all("groups", groups, len(parts), "array", taken=[label])
+        return cls(values=values, labels=spread(label, keys, lengths, by_array))
+
+    @classmethod
+    def from_labels(cls, values: Any, labels: Any) -> Groups:
+        """Build from one label, or several, a customer.
+
+        Parameters
+        ----------
+        values : array-like
+            Observations, shape (n,) for scalars, (n, p) for vectors.
+        labels : dict
+            Label name -> n values; None, NaN, NaT or pandas.NA where it is missing (-1 is a value like any
+            other). An empty dict is legal: data for a flat mixture.
+
+        Raises
+        ------
+        DataError
+            If there is no observation, or a label hasn't one value a customer.
+        """
+        checked = _as_values("values", values)
+        if len(checked) == 0:
+            raise DataError(
+                "values", values, "at least one observation: the data are empty", "Give observations."
+            )
+        return cls(values=checked, labels=encode_all("labels", labels, len(checked), "customer"))
+
+    def with_values(self, values: Any) -> Self:
+        """Return the same grouping with other values (used to simulate data).
+
+        Parameters
+        ----------
+        values : array-like
+            One entry a customer along the first axis.
+
+        Raises
+        ------
+        DataError
+            If their number isn't `n_customers`.
+        """
+        checked = _as_values("values", values)
+        if len(checked) != len(self):
+            raise DataError(
+                "values", f"{len(checked)} values", f"{len(self)} values", "Give one value a customer."
+            )
+        return type(self)(values=checked, labels=self._labels)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.values.shape))
+        labels = ", ".join(f"{name} ({len(keys)})" for name, (_, keys) in self._labels.items()) or "none"
+        return f"<Groups: {len(self)} customers, values {self.values.dtype} {shape}, labels: {labels}>"
+
+
+def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
+    """Return a read-only copy of `values` with one entry a customer along the first axis."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(parameter, values, "without masked entries", "Drop masked observations first.")
+    try:
+        # A copy: the seating depends on the values, so nobody may change them underneath.
+        array = np.array(values)
+    except ValueError:  # ragged: each value is an object to NumPy
+        array = _as_objects(list(values))
+    if array.ndim == 0:
+        raise DataError(
+            parameter,
+            values,
+            "a list or an array of observations",
+            "Pass one entry a customer along the first axis.",
+        )
+    # NumPy writes numbers among strings as strings; keep them what they were.
+    if (
+        array.dtype.kind in "US"
+        and not isinstance(values, np.ndarray)
+        and array.ndim == 1
+        and len({isinstance(value, str) for value in values}) > 1
+    ):
+        array = _as_objects(list(values))
+    array.setflags(write=False)
+    return array
+
+
+def _as_objects(values: list[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(values), object)
+    for i, value in enumerate(values):  # not array[:] = values, which would look into the values
+        array[i] = value
+    return array
+
+
+def _concatenate(parts: list[npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
+    # An empty list has a type and a dimension of NumPy's choice, which mustn't decide those of the others.
+    filled = [(j, part) for j, part in enumerate(parts) if len(part)]
+    if not filled:
+        raise DataError(
+            "arrays",
+            f"{len(parts)} empty arrays",
+            "at least one observation: the data are empty",
+            "Give observations.",
+        )
+    first, model = filled[0]
+    for j, part in filled[1:]:
+        if part.shape[1:] != model.shape[1:]:
+            raise DataError(
+                f"arrays, {label} {j}",
+                f"observations of shape {part.shape[1:]}",
+                f"observations of shape {model.shape[1:]}, as in {label} {first}",
+                "Give all observations the same shape.",
+            )
+        # Concatenated, numbers beside strings would become strings.
+        kinds = {part.dtype.kind, model.dtype.kind}
+        if "O" not in kinds and len({kind in "US" for kind in kinds}) > 1:
+            raise DataError(
+                f"arrays, {label} {j}",
+                f"values of type {part.dtype}",
+                f"values like those of {label} {first} ({model.dtype})",
+                "Give all observations one type.",
+            )
+    try:
+        values = np.concatenate([part for _, part in filled])
+    except TypeError:
+        types = sorted({str(part.dtype) for _, part in filled})
+        raise DataError("arrays", types, "values of one type", "Give all observations one type.") from None
+    values.setflags(write=False)
+    return values

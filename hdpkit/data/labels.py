@@ -1,0 +1,258 @@
+"""Labels of customers and of documents: codes, keys, and what counts as missing.
+
+A label is stored as ``codes`` (int64, one a customer, -1 = missing) and ``keys`` (the label's values in order
+of first appearance), so that everything behind this layer deals with integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import DataError
+
+__all__ = [
+    "Codes",
+    "as_sequence",
+    "check_label_name",
+    "check_names",
+    "encode",
+    "encode_all",
+    "is_missing",
+    "spread",
+]
+
+Codes = tuple[npt.NDArray[np.int64], list[Any]]
+"""Codes (one a customer, -1 = missing) and keys."""
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a label's value is missing: None, NaN, NaT or pandas.NA. The number -1 is a value."""
+    # pandas.NA answers NA to every comparison; it is told by its type's name to spare the import of pandas.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT alone differ from themselves
+    except (TypeError, ValueError):
+        return False
+
+
+def as_sequence(parameter: str, values: Any, what: str) -> npt.NDArray[Any] | list[Any]:
+    """Return `values` as a list, or as an array where it knows how to be one.
+
+    Raises a DataError for what has no order of its own (sets: the order would depend on a hash), for mappings
+    and for a single string.
+    """
+    remedy = f"Pass a list or a one-dimensional array of {what}."
+    if isinstance(values, np.ma.MaskedArray) and values.ndim == 1:
+        mask = np.ma.getmaskarray(values)
+        return [None if masked else value for value, masked in zip(values, mask, strict=True)]
+    if isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Iterable):
+        raise DataError(parameter, values, f"a list of {what}", remedy)
+    sequence = np.asarray(values) if hasattr(values, "__array__") else list(values)
+    if isinstance(sequence, np.ndarray) and sequence.ndim != 1:
+        raise DataError(parameter, f"array of shape {sequence.shape}", f"a list of {what}", remedy)
+    return sequence
+
+
+def encode(label: str, values: Any, n: int, unit: str) -> Codes:
+    """Encode a label's values as integers.
+
+    Parameters
+    ----------
+    label : str
+        Name of the label, for errors.
+    values : sequence
+        One hashable value for each of the `n` units; None, NaN, NaT and pandas.NA are missing.
+    n : int
+        How many there must be.
+    unit : str
+        What has one value each ("customer", "document"), for errors.
+
+    Returns
+    -------
+    codes : ndarray of int64, shape (n,)
+        Place of each value in `keys`, -1 where it is missing. Read-only.
+    keys : list
+        Values in order of first appearance, as Python objects.
+
+    Raises
+    ------
+    DataError
+        If the number is wrong or a value isn't hashable.
+    """
+    parameter = f"label {label!r}"
+    sequence = as_sequence(parameter, values, f"values, one a {unit}")
+    if len(sequence) != n:
+        raise DataError(
+            parameter, f"{len(sequence)} values", f"{n} values, one a {unit}", f"Give one value a {unit}."
+        )
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biufmM":
+        codes, keys = _encode_array(sequence)
+    else:
+        # Strings too: a hash table beats the sort of fixed-width strings by far.
+        codes, keys = _encode_objects(parameter, list(sequence), unit)
+    codes.setflags(write=False)
+    return codes, keys
+
+
+def _encode_array(values: npt.NDArray[Any]) -> Codes:
+    present = values == values  # not NaN, not NaT
+    unique, first, inverse = np.unique(values[present], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    codes = np.full(len(values), -1, np.int64)
+    codes[present] = rank[inverse]
+    # tolist() would turn a datetime64 of nanoseconds into a bare integer.
+    keys = list(unique[order]) if values.dtype.kind in "mM" else unique[order].tolist()
+    return codes, keys
+
+
+def _encode_objects(parameter: str, values: list[Any], unit: str) -> Codes:
+    known: dict[Any, int] = {}
+    raw: list[int] = []
+    try:
+        raw = [known.setdefault(value, len(known)) for value in values]
+    except TypeError:
+        position = next(i for i, value in enumerate(values) if not _hashable(value))
+        raise DataError(
+            f"{parameter}, {unit} {position}",
+            values[position],
+            "a hashable value or None",
+            "Use strings, numbers or tuples of them as labels.",
+        ) from None
+    # Missing values are looked for among the distinct ones only, which are few as a rule (each NaN object
+    # counts as distinct, and every one of them is found).
+    keys: list[Any] = []
+    recode = np.empty(len(known), np.int64)
+    for value, code in known.items():
+        missing = is_missing(value)
+        recode[code] = -1 if missing else len(keys)
+        if not missing:
+            keys.append(_plain(value))
+    return recode[np.array(raw, np.int64)], keys
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """Return the Python object of a NumPy scalar; dates stay, since their unit would be lost."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        return value.item()
+    return value
+
+
+def check_label_name(label: Any, taken: Iterable[str] = ()) -> str:
+    """Return `label` if it can name a label, or raise a DataError."""
+    if not isinstance(label, str) or not label:
+        raise DataError(
+            "label name", label, "a non-empty string", 'Name the label, as in {"author": authors}.'
+        )
+    if label in taken:
+        raise DataError(
+            "label name",
+            label,
+            "a name that isn't taken",
+            f"The data have a label {label!r} already; rename yours.",
+        )
+    return label
+
+
+def encode_all(parameter: str, groups: Any, n: int, unit: str, taken: Iterable[str] = ()) -> dict[str, Codes]:
+    """Encode a mapping of label name -> one value a unit (see `encode`); None is an empty mapping."""
+    if groups is None:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise DataError(
+            parameter,
+            groups,
+            f"a dict of label name -> one value a {unit}",
+            'Write it as {"author": authors}.',
+        )
+    return {
+        check_label_name(label, taken): encode(label, values, n, unit) for label, values in groups.items()
+    }
+
+
+def check_names(
+    parameter: str, values: Any, n: int | None, unit: str, *, strings: bool = True
+) -> tuple[Any, ...]:
+    """Return names (of documents, groups or terms) as a tuple, checked.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, for errors.
+    values : sequence
+        Names, all different.
+    n : int or None
+        How many there must be; None for any number.
+    unit : str
+        What is named, for errors.
+    strings : bool
+        Whether names must be strings; otherwise any hashable value that isn't missing.
+
+    Raises
+    ------
+    DataError
+        If the number is wrong, a name is given twice, or isn't a name.
+    """
+    names = tuple(_plain(name) for name in as_sequence(parameter, values, f"names, one a {unit}"))
+    if n is not None and len(names) != n:
+        raise DataError(
+            parameter, f"{len(names)} names", f"{n} names, one a {unit}", f"Give one name a {unit}."
+        )
+    first: dict[Any, int] = {}
+    for position, name in enumerate(names):
+        if (strings and not isinstance(name, str)) or not _hashable(name) or is_missing(name):
+            allowed = "a string" if strings else "a hashable value that isn't missing"
+            raise DataError(f"{parameter}, {unit} {position}", name, allowed, f"Name every {unit}.")
+        if first.setdefault(name, position) != position:
+            raise DataError(
+                f"{parameter}, {unit} {position}",
+                name,
+                f"different from all others ({unit} {first[name]} has this name)",
+                "Remove or rename duplicates.",
+            )
+    return names
+
+
+def spread(
+    label: str, keys: list[Any], lengths: Sequence[int] | npt.NDArray[np.int64], by_unit: dict[str, Codes]
+) -> dict[str, Codes]:
+    """Give each customer the codes of its unit (array or document).
+
+    Parameters
+    ----------
+    label : str
+        Label that tells the units apart.
+    keys : list
+        Its values, one a unit.
+    lengths : sequence of int
+        How many customers each unit has; they stand in the order of the units.
+    by_unit : dict
+        Other labels, with one code a unit.
+
+    Returns
+    -------
+    dict
+        Label name -> (codes, keys), `label` first.
+    """
+    own = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    own.setflags(write=False)
+    labels: dict[str, Codes] = {label: (own, keys)}
+    for name, (codes, values) in by_unit.items():
+        customers = codes[own]
+        customers.setflags(write=False)
+        labels[name] = (customers, values)
+    return labels

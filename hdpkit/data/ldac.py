@@ -1,0 +1,148 @@
+"""The LDA-C format: one document a line, ``N id:count id:count ...``, N the number of pairs, ids from 0."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from typing import NoReturn
+
+import numpy as np
+
+from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
+from hdpkit.data.labels import check_names
+from hdpkit.errors import DataError
+
+__all__ = ["read_ldac", "read_vocabulary"]
+
+# At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
+_LINE = re.compile(rb"[ \t]*+[0-9]{1,18}+(?:[ \t]++[0-9]{1,18}+:[0-9]{1,18}+)*+[ \t\r]*+")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, unpacked if it is a gzip file by its first two bytes."""
+    with open(path, "rb") as file:
+        content = file.read()
+    if content[:2] != b"\x1f\x8b":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(
+            f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
+        ) from error
+
+
+def read_vocabulary(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Read a vocabulary: a term a line, UTF-8, plain or gzip; line number, from 0, = id.
+
+    Raises
+    ------
+    DataError
+        If a line is empty or isn't UTF-8, or a term is given twice. The error counts lines from 1.
+    """
+    lines = _lines(_read_bytes(path))
+    terms = []
+    for number, line in enumerate(lines, start=1):
+        place = f"{os.fspath(path)}, line {number}"
+        try:
+            term = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise DataError(place, line, "valid UTF-8", "Convert the file to UTF-8.") from None
+        if not term.strip():
+            raise DataError(place, term, "a term", "A vocabulary has one term a line and no empty line.")
+        terms.append(term)
+    return check_names(f"vocabulary of {os.fspath(path)}", terms, None, "term")
+
+
+def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Counts:
+    """Read an LDA-C file, plain or gzip.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    n_terms : int, optional
+        Number of terms; by default the largest id + 1.
+
+    Raises
+    ------
+    DataError
+        With the line number (from 1), if a line is empty or malformed, N isn't its number of pairs, a number
+        is negative or not whole, or an id isn't below `n_terms`.
+    OSError
+        If the file can't be read.
+    """
+    content = _read_bytes(path)
+    lines = _lines(content)
+    if not lines:
+        raise DataError(
+            f"file {os.fspath(path)}", "an empty file", "at least one document", "Check the path."
+        )
+    for number, line in enumerate(lines, start=1):
+        if _LINE.fullmatch(line) is None:
+            _complain(path, number, line)
+    pairs = np.array([line.count(b":") for line in lines], np.int64)
+    # All lines have the form now, so the file is nothing but numbers: one N a line, two numbers a pair.
+    numbers = np.fromstring(content.replace(b":", b" ").decode("ascii"), np.int64, sep=" ")
+    heads = np.zeros(len(lines), np.int64)
+    np.cumsum(1 + 2 * pairs[:-1], out=heads[1:])
+    stated = numbers[heads]
+    if (stated != pairs).any():
+        d = int(np.argmax(stated != pairs))
+        raise DataError(
+            f"{os.fspath(path)}, line {d + 1}",
+            f"N = {stated[d]}",
+            f"the number of id:count pairs on the line ({pairs[d]})",
+            "Each line reads `N id:count id:count ...`.",
+        )
+    rest = np.delete(numbers, heads)
+    term, count = rest[::2], rest[1::2]
+    document = np.repeat(np.arange(len(lines), dtype=np.int64), pairs)
+    for what, values, limit in (
+        ("id", term, ID_LIMIT if n_terms is None else n_terms),
+        ("count", count, TOKEN_LIMIT),
+    ):
+        if len(values) and values.max() >= limit:
+            bad = int(np.argmax(values >= limit))
+            raise DataError(
+                f"{os.fspath(path)}, line {document[bad] + 1}, {what}",
+                int(values[bad]),
+                f"at most {limit - 1}",
+                "Ids count from 0 and end below n_terms, the length of the vocabulary."
+                if what == "id"
+                else "Check the file.",
+            )
+    if n_terms is None:
+        n_terms = int(term.max()) + 1 if len(term) else 1
+    return Counts(document, term, count, len(lines), n_terms)
+
+
+def _lines(content: bytes) -> list[bytes]:
+    # Not splitlines(), which also splits at form feeds and the like.
+    lines = content.split(b"\n")
+    if not lines[-1]:  # what follows the last newline is no line
+        lines.pop()
+    return lines
+
+
+def _complain(path: str | os.PathLike[str], number: int, line: bytes) -> NoReturn:
+    """Raise the DataError that says what is wrong with a line."""
+    place = f"{os.fspath(path)}, line {number}"
+    remedy = "Each line reads `N id:count id:count ...`; an empty document is the line `0`."
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(place, line, "valid UTF-8", "LDA-C files hold digits, colons and spaces.") from None
+    fields = text.split()
+    if not fields:
+        raise DataError(place, text, "a document: the line is empty", remedy)
+    if _WHOLE.fullmatch(fields[0]) is None:
+        raise DataError(place, fields[0], "a number of pairs first", remedy)
+    for field in fields[1:]:
+        term, _, count = field.partition(":")
+        if _WHOLE.fullmatch(term) is None or _WHOLE.fullmatch(count) is None:
+            raise DataError(place, field, "id:count, two whole numbers from 0, of at most 18 digits", remedy)
+    raise DataError(place, text, "numbers separated by spaces or tabs", remedy)

@@ -1,0 +1,87 @@
+"""The typed errors of the package.
+
+Every error that bad input causes carries four facts: the parameter's name, its value, the allowed range and
+the way out. They are attributes as well as text, so that a program can react to them.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+__all__ = [
+    "AuditError",
+    "BusyError",
+    "DataError",
+    "DeclarationError",
+    "HdpkitError",
+    "KernelError",
+    "ParameterError",
+    "RegistryError",
+    "ScheduleError",
+    "StateError",
+]
+
+
+class HdpkitError(Exception):
+    """Base of all errors that the package raises on purpose.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter (or the place in the data) that is at fault.
+    value : object
+        What it was.
+    allowed : str
+        What it may be.
+    remedy : str
+        What to do about it.
+    """
+
+    def __init__(self, parameter: str, value: Any, allowed: str, remedy: str) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.allowed = allowed
+        self.remedy = remedy
+        super().__init__(parameter, value, allowed, remedy)
+
+    def __str__(self) -> str:
+        return f"{self.parameter} = {reprlib.repr(self.value)}: must be {self.allowed}. {self.remedy}"
+
+
+class ParameterError(HdpkitError, ValueError):
+    """A number, a name or an option outside its range."""
+
+
+class DataError(HdpkitError, ValueError):
+    """Observations, counts, labels or files that don't make sense."""
+
+
+class DeclarationError(HdpkitError, ValueError):
+    """Restaurants that don't fit together or don't fit the data."""
+
+
+class ScheduleError(HdpkitError, ValueError):
+    """A schedule that the franchise can't serve: nothing to do, or a verb is missing."""
+
+
+class KernelError(HdpkitError, ValueError):
+    """A kernel was forced that the store, the measure or the depth doesn't have."""
+
+
+class RegistryError(HdpkitError, KeyError):
+    """A name that no registry knows, or that is taken."""
+
+    __str__ = HdpkitError.__str__  # KeyError would print the tuple of arguments
+
+
+class StateError(HdpkitError, RuntimeError):
+    """An operation that the present state doesn't allow (for instance, to seat a seated customer)."""
+
+
+class AuditError(StateError):
+    """The state contradicts itself: a defect of the package, of a move or of a component, never of the data."""
+
+
+class BusyError(StateError):
+    """A second thread used a franchise, or a move used it from inside a verb."""

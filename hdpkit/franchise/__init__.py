@@ -1,0 +1,10 @@
+"""The franchise: declarations, topology, seating."""
+
+from hdpkit.franchise.components import Component
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.starts import Random, start
+from hdpkit.franchise.topology import Topology
+from hdpkit.franchise.view import RestaurantView
+
+__all__ = ["Component", "Franchise", "Random", "Restaurant", "RestaurantView", "Topology", "start"]

@@ -1,0 +1,108 @@
+"""The audit: everything recounted from who sits where, O(customers)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import AuditError
+from hdpkit.stores.seating_out import lump
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
+__all__ = ["audit"]
+
+RELATIVE = 1e-9  # of cached log probabilities against recounted ones
+
+
+def _require(condition: Any, what: str, value: Any, allowed: str) -> None:
+    if not condition:
+        raise AuditError(what, value, allowed, "The state contradicts itself: report the move that ran last.")
+
+
+def audit(franchise: Franchise) -> None:
+    """Raise an AuditError unless counts, tables, dishes, statistics and components agree."""
+    store, t = franchise.seating, franchise.topology
+    frozen = store.freeze()
+    if "seat" in frozen:
+        _labelled(frozen, t)
+        frozen = lump(frozen)
+    node, dish = frozen["bin_node"].astype(np.int64), frozen["bin_dish"].astype(np.int64)
+    size, count = frozen["bin_size"].astype(np.int64), frozen["bin_count"].astype(np.int64)
+    _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
+
+    customers: Counter[tuple[int, int]] = Counter()
+    tables: Counter[tuple[int, int]] = Counter()
+    for n, k, s, c in zip(node.tolist(), dish.tolist(), size.tolist(), count.tolist(), strict=True):
+        customers[n, k] += s * c
+        tables[n, k] += c
+    live = franchise.slots.occupied_slots()
+    of_customer = np.asarray(frozen["dish"])
+    _require(set(of_customer[of_customer >= 0]) <= set(live.tolist()), "dishes", of_customer, "occupied slots")
+
+    # A restaurant's customers: its seated data and the tables of its children, dish by dish.
+    expected: Counter[tuple[int, int]] = Counter()
+    for i in np.flatnonzero(of_customer >= 0):
+        expected[int(t.home[i]), int(of_customer[i])] += 1
+    for (n, k), c in tables.items():
+        if n > 0:
+            expected[int(t.parent[n]), k] += c
+    _require(expected == customers, "customers", customers, f"data and tables of children, {expected}")
+
+    by_node_customers, by_node_tables = franchise.totals()
+    for n in range(t.n_nodes):
+        dishes = sorted(k for m, k in customers if m == n) if t.n_nodes < 200 else None
+        if dishes is not None:
+            _require(store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted")
+    for what, reported, recount in (
+        ("customers", by_node_customers, customers),
+        ("tables", by_node_tables, tables),
+    ):
+        recounted = np.zeros(t.n_nodes, dtype=np.int64)
+        for (n, _), c in recount.items():
+            recounted[n] += c
+        _require(np.array_equal(reported, recounted), f"{what} of restaurants", reported, str(recounted))
+    for (n, k), c in customers.items():
+        _require(store.customers(n, k) == c, f"customers of dish {k} in {n}", store.customers(n, k), str(c))
+        _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
+
+    # Latent dishes: the root serves the live dishes, each at one table.
+    root = {k: c for (n, k), c in tables.items() if n == 0}
+    _require(root == dict.fromkeys(live.tolist(), 1), "tables of the root", root, f"one each of {live.tolist()}")
+    _statistics(franchise, of_customer, live)
+    for component in franchise.components.values():
+        component.audit(live)
+
+
+def _labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
+    """Tables stand where their customers belong and serve what their parents' tables serve."""
+    seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
+    parent_table = frozen["table_seat"]
+    seated = np.flatnonzero(seat >= 0)
+    _require(np.array_equal(node[seat[seated]], t.home[seated]), "seats", seat, "in the customers' restaurants")
+    below = node > 0
+    _require(np.array_equal(parent_table >= 0, below), "seats of tables", parent_table, "one each below the root")
+    above = parent_table[below]
+    _require(np.array_equal(node[above], t.parent[node[below]]), "seats of tables", above, "in the parent")
+    _require(np.array_equal(dish[above], dish[below]), "dishes of tables", dish, "those of the parent's tables")
+    n_seated = np.bincount(np.concatenate([seat[seated], above]), minlength=len(node))
+    _require(np.all(n_seated >= 1), "table sizes", n_seated, "at least 1")
+
+
+def _statistics(franchise: Franchise, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
+    """The cached statistics give the same log marginals as fresh ones."""
+    cached = np.asarray(franchise.bank.log_marginals(live, dishes))
+    fresh_bank = franchise.measure.bank(franchise.data)
+    fresh_bank.rebuild(dishes, live)
+    fresh = np.asarray(fresh_bank.log_marginals(live, dishes))
+    scale = np.maximum(np.abs(fresh), 1.0)
+    _require(np.all(np.abs(cached - fresh) <= RELATIVE * scale), "log marginals", cached, str(fresh))
+    # Marginals may come from the data alone; predictives see the statistics themselves.
+    for slot in live.tolist()[:50]:
+        i = int(np.flatnonzero(dishes == slot)[0])
+        a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (franchise.bank, fresh_bank))
+        _require(np.allclose(a - a[-1], b - b[-1], rtol=RELATIVE, atol=RELATIVE), "predictives", a, str(b))

@@ -1,0 +1,318 @@
+"""The state of a franchise: who owns what, who may touch it, how it is frozen and thawed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.walk import Walk
+from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.data import GroupedData
+from hdpkit.errors import BusyError, ParameterError, StateError
+from hdpkit.franchise.components import Component
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel
+from hdpkit.franchise.topology import Topology, build_topology
+from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.random import ChoiceSource, Streams
+from hdpkit.stores import ExplicitReference, ExplicitStore, stores
+from hdpkit.stores.seating_out import lump
+
+__all__ = ["FranchiseCore"]
+
+CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
+
+
+class FranchiseCore:
+    """Mutable seating with one owner. See `Franchise`, the public face."""
+
+    def __init__(
+        self,
+        restaurant: Restaurant,
+        data: GroupedData,
+        *,
+        store: str | type = "histogram",
+        kernel: str = "auto",
+        measure: BaseMeasure | None = None,
+    ) -> None:
+        # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
+        if not isinstance(restaurant, Restaurant):
+            raise ParameterError("restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...).")
+        if not isinstance(data, GroupedData):
+            raise ParameterError("data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...).")
+        if kernel not in KERNELS:
+            raise ParameterError("kernel", kernel, f"one of {KERNELS}", "Leave it out for the fastest.")
+        if len(data) >= 2**31 - 1:
+            raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
+        self.restaurant_declared = restaurant
+        self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
+        self.data = data
+        self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
+        self.topology: Topology = build_topology(self.declarations, data)
+        self.store_type: type = stores[store].thing if isinstance(store, str) else store
+        if not isinstance(self.store_type, type) or not hasattr(self.store_type, "TABLE_IDS"):
+            raise ParameterError(
+                "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
+            )
+        self.forced_kernel = kernel
+        self.slots = DishSlots()
+        self.bank: StatisticsBank = self.measure.bank(data)
+        self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
+        self._seated_out: Any = None
+        self._walks: dict[Any, Any] = {}
+        self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
+        self._components: dict[str, Component] = {}
+        self._turn = threading.RLock()
+        self._concentration = np.empty(self.topology.n_nodes)
+        self._discount = np.empty(self.topology.n_nodes)
+        self.sweep = 0
+        self.attempt = 0
+        self.streams: Streams | None = None
+        self.on_pulse: Callable[[float], None] | None = None
+        self._check_kernel()
+        self.reset_hyperparameters()
+
+    # ------------------------------------------------------------------ hyperparameters
+
+    def reset_hyperparameters(self) -> None:
+        """Set every concentration and discount to its starting value: the number, or the prior's mean."""
+        for number, declaration in enumerate(self.declarations):
+            theta, discount = declaration.hyperparameters
+            nodes = self.topology.nodes(number)
+            self._concentration[nodes] = theta.start
+            self._discount[nodes] = discount.start
+
+    def declaration_number(self, name: str) -> int:
+        """Number of the declaration with this name, from the root's, 0."""
+        names = [declaration.name for declaration in self.declarations]
+        if name not in names:
+            raise ParameterError("name", name, f"one of {names}", "Names are those of the declared restaurants.")
+        return names.index(name)
+
+    def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
+        """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
+        number = self.declaration_number(name)
+        nodes = self.topology.nodes(number)
+        values = np.asarray(value, dtype=float)
+        if self.declarations[number].is_tied and values.ndim > 0:
+            raise ParameterError("value", value, "one number", f"{name!r} has one concentration for all.")
+        if not np.all(np.isfinite(values) & (values > -self._discount[nodes])):
+            raise ParameterError("concentration", value, "finite and above -discount", "Check the update.")
+        self._concentration[nodes] = values
+
+    # ------------------------------------------------------------------ kernels and walks
+
+    @property
+    def seating(self) -> Any:
+        """The store that holds the seating now: the franchise's own, or the labelled one while seated out."""
+        return self.store if self._seated_out is None else self._seated_out
+
+    @property
+    def table_store_type(self) -> type:
+        """The type of store that verbs which need table numbers run on."""
+        if self.store_type.TABLE_IDS:
+            return self.store_type
+        compiled = self.store_type.__module__.startswith("hdpkit._compiled")
+        return getattr(self.store_type, "SEATED_OUT", ExplicitStore if compiled else ExplicitReference)
+
+    def _served(self, verb: str) -> tuple[str, Callable[..., Any]]:
+        if verb not in self._functions:
+            if verb not in VERBS:
+                raise ParameterError("verb", verb, f"one of {sorted(VERBS)}", "See docs/architecture.md.")
+            kind = self.table_store_type if VERBS[verb] else self.store_type
+            self._functions[verb] = choose_kernel(
+                verb, self.forced_kernel, kind, self.bank, self.topology.n_levels
+            )
+        return self._functions[verb]
+
+    def _check_kernel(self) -> None:
+        if self.forced_kernel in ("generic", "fused"):
+            self._served("reseat")
+
+    def kernel(self, verb: str) -> str:
+        """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
+        return self._served(verb)[0]
+
+    def walk(self, kernel: str | None = None) -> Any:
+        """The walk through the tree over the present seating, compiled or (kernel "reference") readable."""
+        kernel = kernel or self.kernel("reseat")
+        key = (kernel == "reference", self._seated_out is None)
+        if key not in self._walks:
+            if kernel == "reference":
+                self._walks[key] = ReferenceWalk(
+                    self.seating, self.slots, self.topology, self._concentration, self._discount
+                )
+            else:
+                t = self.topology
+                self._walks[key] = Walk(
+                    self.seating, self.slots, t.parent, t.home, self._concentration, self._discount
+                )
+        return self._walks[key]
+
+    # ------------------------------------------------------------------ who may touch it
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Take the franchise for one thread; another thread gets a BusyError, never a wait."""
+        if not self._turn.acquire(blocking=False):
+            raise BusyError("franchise", "in use", "used by one thread at a time", "Give each thread a copy().")
+        try:
+            yield
+        except FloatingPointError as error:
+            raise StateError(
+                "weights", str(error), "finite and not all zero",
+                "A NaN or an overflow in the base measure is the usual cause; the franchise is still whole.",
+            ) from error  # fmt: skip
+        finally:
+            self._turn.release()
+
+    def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
+        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
+        start, total, size = first, max(last - first, 1), 256
+        while start < last:
+            began = time.perf_counter()
+            end = min(start + size, last)
+            verb(start, end)
+            took = time.perf_counter() - began
+            if took < CHUNK_SECONDS / 2:
+                size *= 2
+            elif took > CHUNK_SECONDS:
+                size = max(1, size // 2)
+            start = end
+            if self.on_pulse is not None:
+                self.on_pulse((start - first) / total)
+
+    # ------------------------------------------------------------------ seating out
+
+    @contextmanager
+    def seated_out(self, source: ChoiceSource) -> Iterator[None]:
+        """Know who sits where for the length of a block.
+
+        A store without table numbers lends its state to one with them: a labelled seating is drawn uniformly
+        among those that fit, and lumped again at the end. Nested blocks share one seating.
+        """
+        if self.store.TABLE_IDS or self._seated_out is not None:
+            yield
+            return
+        t = self.topology
+        with self.turn():
+            seat_out = self._served("seat_out")[1]
+            labelled = seat_out(self.store.freeze(), t.home, t.parent, t.level, source)
+            working = self.table_store_type(t.n_customers, t.n_nodes)
+            working.thaw(labelled)
+            self._seated_out = working
+        try:
+            yield
+        finally:
+            self._seated_out = None
+            self._walks = {key: walk for key, walk in self._walks.items() if key[1]}
+            self.store.thaw(lump(working.freeze()))
+
+    # ------------------------------------------------------------------ components and slots
+
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """What hangs on dishes, by name."""
+        return self._components
+
+    def register(self, name: str, component: Component) -> None:
+        """Tell a component of every dish that is born, dies or is relabelled from now on."""
+        if name in self._components:
+            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self._components)}.")
+        self._components[name] = component
+        self.slots.observe(component)
+        component.reset(self.slots.occupied_slots())
+
+    def compact(self) -> None:
+        """Squeeze free slots out. Between sweeps only; the order of dishes stays."""
+        with self.turn():
+            mapping = self.slots.compaction()
+            if mapping is not None:
+                self.seating.relabel_dishes(mapping)
+                self.bank.relabelled(mapping)
+                self.slots.relabel(mapping)
+
+    # ------------------------------------------------------------------ frozen states
+
+    def clear(self) -> None:
+        """Unseat everybody; hyperparameters stay."""
+        with self.turn():
+            self.store.clear()
+            self._replaced(np.empty(0, dtype=np.int32), ())
+
+    def _replaced(self, slots: npt.NDArray[np.int32], held: Any) -> None:
+        self.slots.reset(slots, held)
+        self.bank.rebuild(self.store.dishes(), slots)
+        for component in self._components.values():
+            component.reset(slots)
+
+    def freeze(self) -> dict[str, Any]:
+        """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
+        if self._seated_out is not None:
+            raise StateError("franchise", "seated out", "frozen outside a move", "Wait until the move is over.")
+        return {
+            "seating": self.store.freeze(),
+            "slots": self.slots.occupied_slots(),
+            "held": np.array(self.slots.held_slots(), dtype=np.int32),
+            "concentration": self._concentration.copy(),
+            "discount": self._discount.copy(),
+            "sweep": self.sweep,
+            "attempt": self.attempt,
+            "components": {name: component.freeze() for name, component in self._components.items()},
+        }
+
+    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that `freeze` returned, of a franchise of this shape.
+
+        A state of a store with table numbers is lumped for one without; the other way customers are seated
+        out, for which a ``source`` is needed.
+        """
+        with self.turn():
+            self.store.thaw(self._translated(frozen["seating"], source))
+            self._concentration[:] = frozen["concentration"]
+            self._discount[:] = frozen["discount"]
+            self.sweep = int(frozen["sweep"])
+            self.attempt = int(frozen["attempt"])
+            self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"])
+            for name, component in self._components.items():
+                if name in frozen["components"]:
+                    component.thaw(frozen["components"][name])
+
+    def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
+        labelled = "seat" in seating
+        if labelled == self.store.TABLE_IDS:
+            return seating
+        if labelled:
+            return lump(seating)
+        if source is None:
+            raise StateError(
+                "source", None, "given, to seat customers out of histograms", "Pass a choice source or an rng."
+            )
+        t = self.topology
+        return self._served("seat_out")[1](seating, t.home, t.parent, t.level, source)
+
+    def copy(self) -> Self:
+        """Return an independent franchise in the same state (components, which are yours, are not copied)."""
+        with self.turn():
+            twin = self._twin(self.data, self.freeze())
+            twin.streams = self.streams
+            return twin
+
+    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
+        """Return a franchise like this one over data of the same shape, in this state."""
+        twin = type(self)(
+            self.restaurant_declared,
+            data,
+            store=self.store_type,
+            kernel=self.forced_kernel,
+            measure=self.measure,
+        )
+        twin.thaw({**frozen, "components": {}})
+        return twin

@@ -1,0 +1,150 @@
+"""Declarations: a restaurant reads as a sampling statement, ``Gj ~ PY(discount, concentration, base)``."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.priors import Each, Prior
+
+__all__ = ["Hyperparameter", "Restaurant"]
+
+
+@attrs.frozen
+class Hyperparameter:
+    """A declared concentration or discount: a number that stays, or a prior to resample from.
+
+    Attributes
+    ----------
+    start : float
+        The number, or the prior's mean.
+    prior : prior or None
+    each : bool
+        Whether every restaurant of the declaration has its own.
+    """
+
+    start: float
+    prior: Prior | None = None
+    each: bool = False
+
+    @classmethod
+    def of(cls, name: str, declared: Any) -> Hyperparameter:
+        """Read what a user wrote."""
+        if isinstance(declared, Each):
+            return cls(float(declared.prior.mean), declared.prior, True)
+        if isinstance(declared, numbers.Real) and not isinstance(declared, bool):
+            value = float(declared)
+            if np.isfinite(value):
+                return cls(value)
+        elif isinstance(declared, Prior):
+            return cls(float(declared.mean), declared)
+        raise ParameterError(
+            name, declared, "a finite number (fixed) or a prior (resampled)", "For instance 1.0 or hk.Gamma(1, 1)."
+        )
+
+
+def _concentration(declared: Any) -> Any:
+    Hyperparameter.of("concentration", declared)
+    return declared
+
+
+def _discount(declared: Any) -> Any:
+    read = Hyperparameter.of("discount", declared)
+    if read.prior is not None:
+        raise ParameterError(
+            "discount", declared, "a number in [0, 1)", "Priors of discounts come with the update of discounts."
+        )
+    if not 0.0 <= read.start < 1.0:
+        raise ParameterError("discount", declared, "in [0, 1)", "0 is the Dirichlet process.")
+    return declared
+
+
+def _base(declared: Any) -> Any:
+    if not isinstance(declared, (Restaurant, BaseMeasure)):
+        raise ParameterError(
+            "base", declared, "a Restaurant or a base measure", "For instance hk.DirichletMultinomial(eta=0.1)."
+        )
+    return declared
+
+
+def _label(declared: Any) -> Any:
+    if declared is not None and (not isinstance(declared, str) or not declared):
+        raise ParameterError("each", declared, "the name of a label of the data, or None", "Say each='document'.")
+    return declared
+
+
+@attrs.frozen(eq=False)
+class Restaurant:
+    """A declared restaurant, or one for each value of a label.
+
+    Parameters
+    ----------
+    base : Restaurant or BaseMeasure
+        What its dishes are drawn from: the parent restaurant, or the base measure at the root.
+    concentration : float, Gamma or Each
+        theta (alpha, gamma): a number is fixed, a prior is resampled and starts at its mean; theta > -discount.
+    discount : float
+        d in [0, 1); 0 is the Dirichlet process.
+    each : str, optional
+        Label of the data: one restaurant for each of its values. None: a single restaurant.
+    name : str, optional
+        Defaults to ``each``, or "root".
+
+    All restaurants of one declaration share its concentration and discount, unless ``hk.Each(prior)`` gives
+    each its own.
+    """
+
+    base: Any = attrs.field(converter=_base)
+    concentration: Any = attrs.field(default=1.0, kw_only=True, converter=_concentration)
+    discount: Any = attrs.field(default=0.0, kw_only=True, converter=_discount)
+    each: str | None = attrs.field(default=None, kw_only=True, converter=_label)
+    name: str = attrs.field(kw_only=True)
+
+    @name.default
+    def _default_name(self) -> str:
+        return self.each or ("root" if isinstance(self.base, BaseMeasure) else "restaurant")
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or "/" in self.name:
+            raise ParameterError("name", self.name, "a non-empty string without '/'", "Leave it out.")
+        if isinstance(self.base, BaseMeasure) and self.each is not None:
+            raise DeclarationError(
+                "each", self.each, "None at the root, whose dishes all data share",
+                "Put a root below it: Restaurant(base=Restaurant(base=measure), each=...).",
+            )  # fmt: skip
+        theta, discount = self.hyperparameters
+        low = 0.0 if theta.prior is not None else -discount.start
+        if not theta.start > low:
+            raise ParameterError(
+                "concentration", self.concentration, "above -discount (above 0 without one)", "Use a larger one."
+            )
+        names = [declaration.name for declaration in self.chain()]
+        labels = [declaration.each for declaration in self.chain() if declaration.each is not None]
+        for what, values in (("name", names), ("each", labels)):
+            if len(set(values)) != len(values):
+                raise DeclarationError(what, values[-1], "different from those of its bases", "Use another.")
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, Hyperparameter]:
+        """Concentration and discount as declared."""
+        return Hyperparameter.of("concentration", self.concentration), Hyperparameter.of("discount", self.discount)
+
+    def chain(self) -> list[Restaurant]:
+        """Declarations from the root to this one."""
+        above = self.base.chain() if isinstance(self.base, Restaurant) else []
+        return [*above, self]
+
+    @property
+    def measure(self) -> BaseMeasure:
+        """The base measure at the root."""
+        return self.chain()[0].base
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether all its restaurants share one concentration."""
+        return not self.hyperparameters[0].each

@@ -1,0 +1,204 @@
+"""The franchise: the one owner of mutable seating and of dish ids."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import DataError
+from hdpkit.franchise.audit import audit
+from hdpkit.franchise.scores import log_seating
+from hdpkit.franchise.simulate import simulate
+from hdpkit.franchise.verbs import FranchiseVerbs
+from hdpkit.franchise.view import RestaurantView
+from hdpkit.random import ChoiceSource, Seed, as_source
+
+__all__ = ["Franchise"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Franchise(FranchiseVerbs):
+    """A tree of restaurants with its data: everything a chain moves.
+
+    Parameters
+    ----------
+    restaurant : Restaurant
+        The deepest declaration; its bases come with it. A single one is a flat mixture.
+    data : Corpus or Groups
+        With the labels that the declarations name.
+    store : str or type
+        How seating is remembered: "histogram", "explicit", or a SeatingStore class.
+    kernel : str
+        "auto" takes the fastest code for each verb; "generic" or "reference" forces one.
+
+    Notes
+    -----
+    Dishes are numbered 0 .. K-1 in every array that leaves; the numbers are those of this moment. One thread
+    at a time may use a franchise; a second gets a BusyError.
+
+    Attributes
+    ----------
+    data, declarations, measure, topology
+        What it was built from; ``measure`` is ready for the data.
+    sweep : int
+        Sweeps done since the last start.
+    """
+
+    def __repr__(self) -> str:
+        names = " > ".join(declaration.name for declaration in self.declarations)
+        return (
+            f"<Franchise {names}: {self.topology.n_customers} customers, {self.n_dishes} dishes, "
+            f"{self.n_tables} tables, store {self.store_type.__name__}>"
+        )
+
+    # ------------------------------------------------------------------ dishes and tables
+
+    @property
+    def dishes(self) -> Ints:
+        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated."""
+        live = self.slots.occupied_slots()
+        rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
+        rank[live] = np.arange(len(live))
+        return rank[self.seating.dishes()]
+
+    @property
+    def n_dishes(self) -> int:
+        """Number of dishes, K."""
+        return len(self.slots)
+
+    @property
+    def n_tables(self) -> int:
+        """Tables of every restaurant but the root's; of the root where it is alone."""
+        tables = self._tables()
+        return int(tables.sum() - tables[0]) if self.topology.n_nodes > 1 else int(tables[0])
+
+    def tables_of(self, name: str) -> int:
+        """Tables of all restaurants of a declaration."""
+        return int(self._tables()[self.topology.nodes(self.declaration_number(name))].sum())
+
+    def _tables(self) -> Ints:
+        return self.totals()[1]
+
+    def totals(self) -> tuple[Ints, Ints]:
+        """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
+        store = self.seating
+        if hasattr(store, "totals"):
+            customers, tables = store.totals()
+            return customers, tables
+        nodes = range(self.topology.n_nodes)
+        return (
+            np.array([store.node_customers(node) for node in nodes], dtype=np.int64),
+            np.array([store.node_tables(node) for node in nodes], dtype=np.int64),
+        )
+
+    @property
+    def dish_counts(self) -> Ints:
+        """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
+        if n_terms is None:
+            raise DataError("data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters().")
+        dishes = self.dishes
+        seated = dishes >= 0
+        cells = dishes[seated] * n_terms + np.asarray(self.data.values, dtype=np.int64)[seated]
+        return np.bincount(cells, minlength=self.n_dishes * n_terms).reshape(self.n_dishes, n_terms)
+
+    def dish_parameters(self) -> npt.NDArray[Any]:
+        """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
+        return self.measure.posterior_means(self.bank, self.slots.occupied_slots())
+
+    # ------------------------------------------------------------------ weights
+
+    def root_weights(self) -> tuple[Floats, float]:
+        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new)."""
+        row = self.walk().prior_row(0)
+        return row[:-1], float(row[-1])
+
+    def group_weights(self, name: str) -> Floats:
+        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), the new ones last."""
+        nodes = self.topology.nodes(self.declaration_number(name))
+        walk = self.walk()
+        return np.array([walk.prior_row(node) for node in range(nodes.start, nodes.stop)])
+
+    def concentration(self, name: str) -> Any:
+        """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        return self._hyperparameter(self._concentration, name)
+
+    def discount(self, name: str) -> Any:
+        """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        return self._hyperparameter(self._discount, name)
+
+    def _hyperparameter(self, values: Floats, name: str) -> Any:
+        number = self.declaration_number(name)
+        own = values[self.topology.nodes(number)]
+        return float(own[0]) if self.declarations[number].is_tied else own.copy()
+
+    # ------------------------------------------------------------------ restaurants
+
+    def keys(self, name: str) -> list[Any]:
+        """Label values of a declaration's restaurants, one each."""
+        return list(self.topology.keys[self.declaration_number(name)])
+
+    def restaurant(self, name: str, key: Any = None) -> RestaurantView:
+        """Live view of one restaurant. ``key`` may be left out where there is only one."""
+        return RestaurantView(self, self.topology.node(self.declaration_number(name), key, name), name, key)
+
+    # ------------------------------------------------------------------ scores
+
+    def log_likelihood(self) -> float:
+        """log p(data | dishes) with dish parameters integrated out, in nats: what samplers are compared by."""
+        slots = self.slots.occupied_slots()
+        return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
+
+    def log_seating(self) -> float:
+        """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
+        return log_seating(self.seating, self._concentration, self._discount)
+
+    def log_prior(self) -> float:
+        """Log prior density of the hyperparameters that have a prior, in nats."""
+        total = 0.0
+        for number, declaration in enumerate(self.declarations):
+            nodes = self.topology.nodes(number)
+            for declared, values in zip(
+                declaration.hyperparameters, (self._concentration, self._discount), strict=True
+            ):
+                if declared.prior is not None:
+                    own = values[nodes] if declared.each else values[nodes][:1]
+                    total += sum(declared.prior.log_density(float(value)) for value in own)
+        return total
+
+    def log_joint(self) -> float:
+        """log p(labelled seating, data | hyperparameters) + log priors of those that have one, in nats.
+
+        The same number on every store that keeps table sizes.
+        """
+        return self.log_seating() + self.log_likelihood() + self.log_prior()
+
+    # ------------------------------------------------------------------ the whole
+
+    def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
+        """Return a franchise of the same shape with everything drawn anew from the model.
+
+        Parameters
+        ----------
+        rng : seed, Generator or random stream
+        keep : None, "hyperparameters" or "seating"
+            "hyperparameters" keeps their present values; "seating" keeps them and the seating, and draws
+            only the data given it (the resampling step of Geweke's test).
+        """
+        return simulate(self, as_source(rng), keep)
+
+    def audit(self) -> None:
+        """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
+        with self.turn():
+            audit(self)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the seating and of the statistics, the data themselves not counted."""
+        t = self.topology
+        shape = t.parent.nbytes + t.level.nbytes + t.declaration.nbytes + t.home.nbytes
+        own = self._concentration.nbytes + self._discount.nbytes
+        return int(self.seating.memory_bytes() + self.bank.memory_bytes() + shape + own)

@@ -1,0 +1,79 @@
+"""Which code runs a verb: a table keyed by verb, store, measure and depth.
+
+The rows are tried in order of speed; the first whose condition holds serves the verb, unless a kernel is
+forced. A fused sweep is one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import attrs
+
+from hdpkit._compiled import seating_out as compiled_seating_out
+from hdpkit._compiled import sweeps
+from hdpkit._compiled.measure import CompiledBank
+from hdpkit._compiled.seating import Seating
+from hdpkit.errors import KernelError
+from hdpkit.franchise import reference
+from hdpkit.stores import seating_out
+
+__all__ = ["KERNELS", "VERBS", "choose_kernel"]
+
+VERBS = {
+    # verb: whether it needs to know who sits where
+    "enter": False,
+    "enter_given": False,
+    "reseat": False,
+    "seat_out": False,
+    "index_units": True,
+    "unit_dishes": True,
+    "redish": True,
+    "scan_units": True,
+    "add_units": True,
+    "move_units": True,
+}
+KERNELS = ("auto", "fused", "generic", "reference")
+
+
+@attrs.frozen
+class Row:
+    """One kernel: its name, the verbs that it has, and when it can run."""
+
+    name: str
+    verbs: Any
+    serves: Callable[[type, Any, int], bool]
+
+
+def _namespace(module: ModuleType, seating: ModuleType) -> SimpleNamespace:
+    verbs = {verb: getattr(module, verb) for verb in VERBS if verb != "seat_out"}
+    return SimpleNamespace(seat_out=seating.seat_out, **verbs)
+
+
+TABLE = [
+    Row(
+        "generic",
+        _namespace(sweeps, compiled_seating_out),
+        lambda store, bank, depth: issubclass(store, Seating) and isinstance(bank, CompiledBank),
+    ),
+    Row("reference", _namespace(reference, seating_out), lambda store, bank, depth: True),
+]
+
+
+def choose_kernel(verb: str, forced: str, store: type, bank: Any, depth: int) -> tuple[str, Callable[..., Any]]:
+    """Name and function that serve a verb.
+
+    Raises
+    ------
+    KernelError
+        If a forced kernel doesn't have the verb for this store, measure and depth.
+    """
+    for row in TABLE:
+        if forced in ("auto", row.name) and hasattr(row.verbs, verb) and row.serves(store, bank, depth):
+            return row.name, getattr(row.verbs, verb)
+    raise KernelError(
+        "kernel", forced, f"one that serves {verb!r} over {store.__name__} and {type(bank).__name__}",
+        "Use kernel='auto', or a compiled store and measure.",
+    )  # fmt: skip

@@ -1,0 +1,260 @@
+"""The sweeps in Python: the ones to read. Their twins are in `hdpkit._compiled.sweeps`.
+
+Every function has the same signature and the same law as its twin; it need not make the same choices in the
+same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import StatisticsBank
+from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.random import ChoiceSource
+
+__all__ = [
+    "Units",
+    "add_units",
+    "enter",
+    "enter_given",
+    "index_units",
+    "move_units",
+    "redish",
+    "reseat",
+    "scan_units",
+    "unit_dishes",
+]
+
+Ints = npt.NDArray[np.int32]
+
+
+def _new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
+    dish = walk.slots.open()
+    bank.born(dish)
+    return dish
+
+
+def _drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
+    walk.slots.close(dish)
+    bank.died(dish)
+
+
+def _choose_dish(
+    walk: ReferenceWalk, bank: StatisticsBank, node: int, log_likelihood: Any, source: ChoiceSource
+) -> int:
+    """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one last."""
+    with np.errstate(divide="ignore"):
+        place = source.choose_log(np.log(walk.prior_row(node)) + log_likelihood)
+    live = walk.slots.occupied_slots()
+    return int(live[place]) if place < len(live) else _new_dish(walk, bank)
+
+
+def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Table Gibbs: take each customer out, draw its dish with P_home(k) f_k(x), seat it again."""
+    for i in range(first, last):
+        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        bank.remove(dish, [i])
+        if walk.unseat(i, node, dish, source):
+            _drop_dish(walk, bank, dish)
+        try:
+            dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        except BaseException:
+            _put_back(walk, bank, i, node, [i], source)
+            raise
+        walk.seat(i, node, dish, source)
+        bank.add(dish, [i])
+
+
+def _put_back(
+    walk: ReferenceWalk, bank: StatisticsBank, customer: int, node: int, block: Any, source: ChoiceSource
+) -> int:
+    """Leave the franchise whole after a failure: the customer gets a dish of its own."""
+    dish = _new_dish(walk, bank)
+    walk.seat(customer, node, dish, source)
+    bank.add(dish, block)
+    return dish
+
+
+def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Seat unseated customers one after the other by their predictive given those who are seated."""
+    for i in range(first, last):
+        node = int(walk.topology.home[i])
+        dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        walk.seat(i, node, dish, source)
+        bank.add(dish, [i])
+
+
+def enter_given(
+    walk: ReferenceWalk, bank: StatisticsBank, dishes: Ints, first: int, last: int, source: ChoiceSource
+) -> None:
+    """Seat unseated customers one after the other by the prior, given their dishes."""
+    for i in range(first, last):
+        walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
+        bank.add(int(dishes[i]), [i])
+
+
+@attrs.define
+class Units:
+    """Tables of one level (and data customers of the level above) as blocks, by their first customer."""
+
+    codes: list[int]
+    nodes: list[int]
+    blocks: list[list[int]]
+    below: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def firsts(self) -> Ints:
+        """Smallest data customer below each unit, ascending."""
+        return np.array([block[0] for block in self.blocks], dtype=np.int32)
+
+    def customers(self, unit: int) -> Ints:
+        """Data customers below a unit, ascending."""
+        return np.array(self.blocks[unit], dtype=np.int32)
+
+    def gather(self, which: Sequence[int]) -> Ints:
+        """Data customers below several units, unit by unit."""
+        return np.array([i for u in which for i in self.blocks[u]], dtype=np.int32)
+
+    def tables(self, unit: int) -> Ints:
+        """Tables from a unit downwards (none for a data customer)."""
+        return np.array(self.below[unit], dtype=np.int32)
+
+
+def index_units(
+    store: Any, home: Ints, parent: Ints, node_level: Ints, level: int, with_customers: bool
+) -> Units:
+    """Units of a level: the tables of its restaurants, and data customers seated one level above."""
+    units = Units([], [], [], [])
+    number: dict[int, int] = {}
+    for i in range(len(home)):
+        climbed: list[int] = []
+        if node_level[home[i]] < level:
+            if not with_customers or node_level[home[i]] != level - 1 or store.table_at(i) < 0:
+                continue
+            code, node = i, int(home[i])
+        else:
+            table = store.table_at(i)
+            if table < 0:
+                continue
+            while True:
+                climbed.append(table)
+                if node_level[store.table_node(table)] == level:
+                    break
+                table = store.table_at(~table)
+            code, node = ~table, int(parent[store.table_node(table)])
+        u = number.setdefault(code, len(units.codes))
+        if u == len(units.codes):
+            units.codes.append(code)
+            units.nodes.append(node)
+            units.blocks.append([])
+            units.below.append([])
+        units.blocks[u].append(i)
+        units.below[u].extend(t for t in climbed if t not in units.below[u])
+    return units
+
+
+def unit_dishes(walk: ReferenceWalk, units: Units) -> Ints:
+    """Dish of each unit: shape (n,)."""
+    return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
+
+
+def redish(
+    walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
+) -> None:
+    """Dish Gibbs: take a table out of its parent with all below it, draw P_r(k) DM(n_k + c)/DM(n_k)."""
+    store: Any = walk.store
+    for u in range(first, last):
+        code, node, block = units.codes[u], units.nodes[u], units.customers(u)
+        dish = store.dish_of(block[0])
+        bank.remove(dish, block)
+        if walk.unseat(code, node, dish, source):
+            _drop_dish(walk, bank, dish)
+        try:
+            dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
+        except BaseException:
+            dish = _new_dish(walk, bank)
+            _serve(store, units, u, dish)
+            walk.seat(code, node, dish, source)
+            bank.add(dish, block)
+            raise
+        _serve(store, units, u, dish)
+        walk.seat(code, node, dish, source)
+        bank.add(dish, block)
+
+
+def _serve(store: Any, units: Units, u: int, dish: int) -> None:
+    for table in units.below[u]:
+        store.serve_dish(table, dish)
+
+
+def scan_units(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    units: Units,
+    order: npt.NDArray[np.int64],
+    sides: npt.NDArray[np.int8],
+    sizes: npt.NDArray[np.int64],
+    slot_a: int,
+    slot_b: int,
+    forced: npt.NDArray[np.int8] | None,
+    source: ChoiceSource,
+) -> float:
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+
+    Sequential allocation where ``sides`` is -1 (Dahl 2003), a Gibbs scan where it is 0 or 1 (Jain & Neal
+    2004). Weights (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
+    """
+    log_q = 0.0
+    slots = [slot_a, slot_b]
+    for u in order:
+        block = units.customers(u)
+        if sides[u] >= 0:
+            bank.remove(slots[sides[u]], block)
+            sizes[sides[u]] -= 1
+        logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]
+        logs -= np.logaddexp(logs[0], logs[1])
+        side = int(forced[u]) if forced is not None else source.choose_log(logs)
+        log_q += float(logs[side])
+        bank.add(slots[side], block)
+        sizes[side] += 1
+        sides[u] = side
+    return log_q
+
+
+def add_units(bank: StatisticsBank, units: Units, which: Sequence[int], slot: int) -> None:
+    """Add the values below these units to a slot."""
+    for u in which:
+        bank.add(slot, units.customers(u))
+
+
+def move_units(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    units: Units,
+    which: Sequence[int],
+    dish: int,
+    source: ChoiceSource,
+) -> None:
+    """Give these customers of the root another dish, with all below them. Nothing is drawn."""
+    store: Any = walk.store
+    for u in which:
+        code, block = units.codes[u], units.customers(u)
+        old = store.dish_of(block[0])
+        bank.remove(old, block)
+        closed, _ = store.remove(0, old, code, source)
+        if closed:
+            _drop_dish(walk, bank, old)
+        _serve(store, units, u, dish)
+        if store.tables(0, dish) == 0:
+            store.open(0, dish, code)
+        else:
+            store.join(0, dish, code, 0.0, source)
+        bank.add(dish, block)

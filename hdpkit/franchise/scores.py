@@ -1,0 +1,38 @@
+"""Scores of a state: log probabilities and weights."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["log_seating", "log_seating_of_restaurant"]
+
+
+def log_seating(
+    store: Any, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]
+) -> float:
+    """Log joint of the labelled seating of all restaurants, the root included.
+
+    Depends on table sizes only, so that all stores report the same number.
+    """
+    if hasattr(store, "log_seating"):
+        return float(store.log_seating(concentration, discount))
+    total = 0.0
+    for node in range(len(concentration)):
+        sizes = [store.table_sizes(node, dish) for dish in store.node_dishes(node)]
+        if sizes:
+            total += log_seating_of_restaurant(
+                np.concatenate(sizes), float(concentration[node]), float(discount[node])
+            )
+    return total
+
+
+def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -> float:
+    """log of [theta+d]_d^(T-1) / [theta+1]_1^(c-1) prod_t [1-d]_1^(n_t-1) for the sizes n_t of T tables."""
+    opened = sum(log(theta + i * d) for i in range(1, len(sizes)))
+    seated = lgamma(theta + float(sizes.sum())) - lgamma(theta + 1.0) if sizes.sum() > 1 else 0.0
+    shared = sum(lgamma(int(n) - d) - lgamma(1.0 - d) for n in sizes)
+    return opened - seated + shared

@@ -1,0 +1,71 @@
+"""Everything drawn from the model: seating, data, hyperparameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.random import ChoiceSource
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
+__all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "simulate"]
+
+F = TypeVar("F", bound="Franchise")
+KEEP = (None, "hyperparameters", "seating")
+
+
+def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
+    """See `Franchise.simulate`."""
+    if keep not in KEEP:
+        raise ParameterError("keep", keep, f"one of {KEEP}", "None draws everything anew.")
+    if not franchise.measure.supports("simulate"):
+        raise DeclarationError(
+            "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."
+        )
+    seated = franchise.copy()
+    if keep is None:
+        draw_hyperparameters(seated, source)
+    if keep != "seating":
+        draw_seating(seated, source)
+    data = franchise.data.with_values(draw_values(seated, source))
+    return franchise._twin(data, seated.freeze())
+
+
+def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
+    """Draw every hyperparameter that has a prior from it."""
+    for declaration in franchise.declarations:
+        theta, _ = declaration.hyperparameters
+        if theta.prior is not None:
+            n = len(franchise.keys(declaration.name))
+            franchise.set_concentration(
+                declaration.name, theta.prior.draw(source.generator, n if theta.each else None)
+            )
+
+
+def draw_seating(franchise: Franchise, source: ChoiceSource) -> None:
+    """Seat everybody anew by the prior: each customer's dish from its restaurant's predictive row."""
+    franchise.clear()
+    walk, bank = franchise.walk(), franchise.bank
+    for i, node in enumerate(franchise.topology.home.tolist()):
+        place = source.choose(walk.prior_row(node))
+        live = franchise.slots.occupied_slots()
+        slot = int(live[place]) if place < len(live) else franchise.open_dish()
+        walk.seat(i, node, slot, source)
+        bank.add(slot, [i])
+
+
+def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
+    """Draw all data given who eats what, dish parameters integrated out (the chain rule within a dish)."""
+    measure = franchise.measure
+    dishes = franchise.seating.dishes()
+    statistics = {int(slot): measure.make() for slot in np.unique(dishes)}
+    values: list[object] = []
+    for slot in dishes.tolist():
+        value = measure.simulate(statistics[slot], source.generator)
+        measure.add(statistics[slot], value)
+        values.append(value)
+    return values

@@ -1,0 +1,95 @@
+"""Initial states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from hdpkit.errors import ParameterError
+from hdpkit.random import RandomStream
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
+__all__ = ["Random", "start"]
+
+
+@attrs.frozen
+class Random:
+    """Each customer's dish uniform on K, then seats from the prior given the dishes.
+
+    Parameters
+    ----------
+    n_dishes : int
+        K, at least 1. Fewer dishes result where some K is drawn by no one.
+    """
+
+    n_dishes: int = attrs.field()
+
+    @n_dishes.validator
+    def _check(self, attribute: Any, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ParameterError("n_dishes", value, "a whole number >= 1", "For instance hk.init.Random(100).")
+
+
+def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
+    """Put a franchise into an initial state and its hyperparameters at their starting values.
+
+    Parameters
+    ----------
+    init : "sequential", "one", Random, array of dishes, frozen state or Franchise
+        "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
+        2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
+        numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
+    """
+    n = franchise.topology.n_customers
+    prepared = _prepare(init, n, source)
+    franchise.reset_hyperparameters()
+    franchise.sweep = franchise.attempt = 0
+    if isinstance(prepared, Mapping):
+        state = {**prepared, "sweep": 0, "attempt": 0}
+        state |= {"concentration": franchise._concentration.copy(), "discount": franchise._discount.copy()}
+        franchise.thaw(state, source)
+        return
+    franchise.clear()
+    if prepared is None:
+        franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
+        return
+    _, dishes = np.unique(prepared, return_inverse=True)
+    slots = np.array([franchise.open_dish() for _ in range(int(dishes.max()) + 1)], dtype=np.int32)
+    given = slots[dishes]
+    franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+
+
+def _prepare(init: Any, n: int, source: RandomStream) -> Any:
+    """None for the sequential start, an array of dishes, or a frozen state; checked before anything moves."""
+    if isinstance(init, str):
+        if init == "sequential":
+            return None
+        if init == "one":
+            return np.zeros(n, dtype=np.int64)
+    elif isinstance(init, Random):
+        return source.generator.integers(0, init.n_dishes, size=n)
+    elif isinstance(init, Mapping):
+        return init
+    elif hasattr(init, "freeze"):
+        return init.freeze()
+    elif init is not None:
+        return _dishes(init, n)
+    raise ParameterError(
+        "init", init, '"sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
+        "None goes on from where a started franchise stands.",
+    )  # fmt: skip
+
+
+def _dishes(init: Any, n: int) -> Any:
+    dishes = np.asarray(init)
+    whole = dishes.dtype.kind in "iu" or (dishes.dtype.kind == "f" and np.all(dishes == np.floor(dishes)))
+    if dishes.shape != (n,) or not whole or np.any(dishes < 0):
+        raise ParameterError(
+            "init", init, f"whole numbers >= 0, shape ({n},)", "Give each customer's dish, in data order."
+        )
+    return dishes.astype(np.int64)

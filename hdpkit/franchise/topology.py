@@ -1,0 +1,144 @@
+"""The tree of restaurants, as arrays: depth is data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.franchise.declarations import Restaurant
+
+__all__ = ["Topology", "build_topology"]
+
+Ints = npt.NDArray[np.int32]
+
+
+@attrs.frozen(eq=False)
+class Topology:
+    """Restaurants by number: 0 is the root, parents come before their children.
+
+    Attributes
+    ----------
+    parent : int32 array, shape (n_nodes,)
+        -1 for the root.
+    level : int32 array, shape (n_nodes,)
+        Steps to the root.
+    declaration : int32 array, shape (n_nodes,)
+        Number of each restaurant's declaration, from the root's, 0.
+    home : int32 array, shape (n_customers,)
+        Restaurant of each data customer.
+    first : tuple of int
+        Number of each declaration's first restaurant; its restaurants are contiguous.
+    keys : tuple of lists
+        For each declaration the label's values, one a restaurant.
+    """
+
+    parent: Ints
+    level: Ints
+    declaration: Ints
+    home: Ints
+    first: tuple[int, ...]
+    keys: tuple[list[Any], ...]
+    _numbers: list[dict[Any, int]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        numbers = [{key: i for i, key in enumerate(keys)} for keys in self.keys]
+        object.__setattr__(self, "_numbers", numbers)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants."""
+        return len(self.parent)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of data customers."""
+        return len(self.home)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of restaurants: 1 for a flat mixture."""
+        return int(self.level.max()) + 1
+
+    def nodes(self, declaration: int) -> slice:
+        """Restaurants of a declaration."""
+        return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
+
+    def node(self, declaration: int, key: Any, name: str) -> int:
+        """Number of the restaurant with this key."""
+        numbers = self._numbers[declaration]
+        if key is None and len(numbers) == 1:
+            return self.first[declaration]
+        try:
+            return self.first[declaration] + numbers[key]
+        except (KeyError, TypeError):
+            raise ParameterError(
+                "key", key, f"one of the {len(numbers)} keys of {name!r}", f"See franchise.keys({name!r})."
+            ) from None
+
+    def path(self, node: int) -> list[int]:
+        """Restaurants from this one to the root."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = int(self.parent[node])
+        return path
+
+
+def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology:
+    """Lay out the restaurants that these declarations make of these data.
+
+    A customer without a label sits at the deepest restaurant that it has a label for; a restaurant whose
+    parent's label is missing hangs on the deepest one above.
+    """
+    n = len(data)
+    parents = [np.array([-1], dtype=np.int32)]
+    keys: list[list[Any]] = [[None]]
+    first = [0]
+    home = np.zeros(n, dtype=np.int32)
+    for declaration in chain[1:]:
+        start = first[-1] + len(keys[-1])
+        if declaration.each is None:
+            codes, own = np.zeros(n, dtype=np.int64), [None]
+        else:
+            if declaration.each not in data.label_names:
+                raise DeclarationError(
+                    "each", declaration.each, f"a label of the data: {list(data.label_names)}",
+                    "Give the label when you build the data (groups=...).",
+                )  # fmt: skip
+            codes, own = np.asarray(data.codes(declaration.each)), list(data.keys(declaration.each))
+        parents.append(_parents(declaration, codes, own, home, data))
+        home = np.where(codes >= 0, start + codes, home).astype(np.int32)
+        keys.append(own)
+        first.append(start)
+    parent = np.concatenate(parents)
+    level = np.zeros(len(parent), dtype=np.int32)
+    for node in range(1, len(parent)):
+        level[node] = level[parent[node]] + 1
+    declaration_of = np.repeat(np.arange(len(chain), dtype=np.int32), [len(own) for own in keys])
+    for array in (parent, level, declaration_of, home):
+        array.setflags(write=False)
+    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys))
+
+
+def _parents(
+    declaration: Restaurant, codes: npt.NDArray[np.int64], own: list[Any], home: Ints, data: GroupedData
+) -> Ints:
+    """Parent of each of a declaration's restaurants: where its customers would sit without it."""
+    parent = np.zeros(len(own), dtype=np.int32)  # a restaurant without customers hangs on the root
+    labelled = np.flatnonzero(codes >= 0)
+    parent[codes[labelled]] = home[labelled]
+    astray = labelled[parent[codes[labelled]] != home[labelled]]
+    if len(astray):
+        key = own[int(codes[astray[0]])]
+        raise DataError(
+            f"{declaration.each} {key!r}", f"customers of several {declaration.base.name} restaurants",
+            f"within one {declaration.base.name}",
+            "An inner label must be a function of the outer one (one author a document).",
+        )  # fmt: skip
+    return parent

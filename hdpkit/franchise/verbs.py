@@ -1,0 +1,130 @@
+"""The verbs of a franchise: what moves are made of. Each runs on the kernel that the table picks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import StateError
+from hdpkit.franchise.core import FranchiseCore
+from hdpkit.random import ChoiceSource
+
+__all__ = ["FranchiseVerbs"]
+
+Ints = npt.NDArray[np.int32]
+
+
+class FranchiseVerbs(FranchiseCore):
+    """Verbs at the size of a sweep. Customers are data customers, in data order."""
+
+    def _run(self, verb: str, *arguments: Any, walk: bool = True) -> Any:
+        kernel, function = self._served(verb)
+        with self.turn():
+            if walk:
+                return function(self.walk(kernel), *arguments)
+            return function(*arguments)
+
+    def enter(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Seat unseated customers one after the other by their predictive given those who are seated."""
+        self._run("enter", self.bank, first, last, source)
+
+    def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
+        """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
+        self._run("enter_given", self.bank, dishes, first, last, source)
+
+    def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Table Gibbs for customers first .. last - 1, one after the other."""
+        self._run("reseat", self.bank, first, last, source)
+
+    def units(self, level: int, with_customers: bool = False) -> Any:
+        """Tables of the restaurants of a level (1: the root's children), by their first customer.
+
+        With ``with_customers`` also the data customers who sit one level above; at level 1 these are all
+        customers of the root. Needs table numbers: call it inside `seated_out`.
+        """
+        self._need_tables()
+        t = self.topology
+        return self._run(
+            "index_units", self.seating, t.home, t.parent, t.level, level, with_customers, walk=False
+        )
+
+    def unit_dishes(self, units: Any) -> Ints:
+        """Slot of the dish of each unit."""
+        return self._run("unit_dishes", units)
+
+    def redish(self, units: Any, first: int, last: int, source: ChoiceSource) -> None:
+        """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other."""
+        self._need_tables()
+        self._run("redish", self.bank, units, first, last, source)
+
+    def scan_units(
+        self,
+        units: Any,
+        order: npt.NDArray[np.int64],
+        sides: npt.NDArray[np.int8],
+        sizes: npt.NDArray[np.int64],
+        slots: tuple[int, ...],
+        forced: npt.NDArray[np.int8] | None,
+        source: ChoiceSource,
+    ) -> float:
+        """Restricted Gibbs scan of customers of the root over two reserved slots.
+
+        Parameters
+        ----------
+        units : units of level 1, with customers
+        order : int64 array
+            The units to visit.
+        sides, sizes : int8 array (n_units,), int64 array (2,)
+            Side of each unit (-1: on neither yet) and units on each side; updated in place, as are the
+            statistics of the slots.
+        forced : int8 array or None
+            Sides to take instead of drawing.
+
+        Returns
+        -------
+        float
+            Log probability of the sides taken, each given those before it.
+        """
+        return self._run("scan_units", self.bank, units, order, sides, sizes, *slots, forced, source)
+
+    def add_units(self, units: Any, which: npt.NDArray[np.int64], slot: int) -> None:
+        """Add the values below these units to a reserved slot."""
+        self._run("add_units", self.bank, units, which, slot, walk=False)
+
+    def move_units(
+        self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource
+    ) -> None:
+        """Give these customers of the root another dish (an occupied slot), with all below them."""
+        self._need_tables()
+        self._run("move_units", self.bank, units, which, dish, source)
+
+    def open_dish(self) -> int:
+        """A dish is born, without customers: whoever calls seats some at once."""
+        with self.turn():
+            slot = self.slots.open()
+            self.bank.born(slot)
+            return int(slot)
+
+    @contextmanager
+    def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
+        """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
+        slots = tuple(int(self.slots.reserve()) for _ in range(n))
+        try:
+            for slot in slots:
+                self.bank.born(slot)
+            yield slots
+        finally:
+            for slot in slots:
+                self.bank.died(slot)
+                self.slots.release(slot)
+
+    def _need_tables(self) -> None:
+        if not self.seating.TABLE_IDS:
+            raise StateError(
+                "store", self.store_type.__name__, "one that knows who sits where",
+                "Call this verb inside `with franchise.seated_out(rng):`.",
+            )  # fmt: skip

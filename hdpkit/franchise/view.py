@@ -1,0 +1,135 @@
+"""Live views of single restaurants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ParameterError, StateError
+from hdpkit.random import ChoiceSource, Seed, as_source
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
+__all__ = ["RestaurantView"]
+
+
+class RestaurantView:
+    """One restaurant of a franchise as it is now. Nothing is copied; dishes are numbered as in `dishes`.
+
+    Obtained from `Franchise.restaurant`.
+    """
+
+    def __init__(self, franchise: Franchise, node: int, name: str, key: Any) -> None:
+        self.franchise = franchise
+        self.node = node
+        self.name = name
+        self.key = key
+
+    def __repr__(self) -> str:
+        label = self.name if self.key is None else f"{self.name} {self.key!r}"
+        return f"<{label}: {self.n_customers} customers at {self.n_tables} tables, {len(self.dishes)} dishes>"
+
+    def _slot(self, dish: int) -> int:
+        live = self.franchise.slots.occupied_slots()
+        if not 0 <= dish < len(live):
+            raise ParameterError("dish", dish, f"from 0 to {len(live) - 1}", "See franchise.n_dishes.")
+        return int(live[dish])
+
+    @property
+    def concentration(self) -> float:
+        """Its concentration."""
+        return float(self.franchise._concentration[self.node])
+
+    @property
+    def discount(self) -> float:
+        """Its discount."""
+        return float(self.franchise._discount[self.node])
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers: its data and the tables of its children."""
+        return int(self.franchise.seating.node_customers(self.node))
+
+    @property
+    def n_tables(self) -> int:
+        """Number of tables."""
+        return int(self.franchise.seating.node_tables(self.node))
+
+    @property
+    def customers(self) -> npt.NDArray[np.int64]:
+        """Numbers of the data customers who belong here, seated or not, ascending."""
+        return np.flatnonzero(self.franchise.topology.home == self.node)
+
+    @property
+    def dishes(self) -> npt.NDArray[np.int64]:
+        """Dishes that are served here, ascending."""
+        place = self.franchise.slots.place
+        return np.array([place(k) for k in self.franchise.seating.node_dishes(self.node)], dtype=np.int64)
+
+    def customers_of(self, dish: int) -> int:
+        """Customers who eat a dish here."""
+        return int(self.franchise.seating.customers(self.node, self._slot(dish)))
+
+    def tables_of(self, dish: int) -> int:
+        """Tables that serve a dish here."""
+        return int(self.franchise.seating.tables(self.node, self._slot(dish)))
+
+    def table_sizes(self, dish: int | None = None) -> npt.NDArray[np.int32]:
+        """Sizes of the tables that serve a dish (of all tables, dish by dish), ascending within a dish."""
+        store = self.franchise.seating
+        if dish is not None:
+            return store.table_sizes(self.node, self._slot(dish))
+        sizes = [store.table_sizes(self.node, k) for k in store.node_dishes(self.node)]
+        return np.concatenate([np.empty(0, dtype=np.int32), *sizes])
+
+    def probability(self, dish: int | None = None) -> float:
+        """Predictive probability that a customer who enters here eats this dish; None: a new one."""
+        row = self.franchise.walk().prior_row(self.node)
+        if dish is None:
+            return float(row[-1])
+        self._slot(dish)
+        return float(row[dish])
+
+    def probabilities(self) -> npt.NDArray[np.float64]:
+        """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
+        return self.franchise.walk().prior_row(self.node)
+
+    def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
+        """Take a data customer of this restaurant out, and every table that closes."""
+        franchise = self.franchise
+        dish = self._check(customer, seated=True)
+        with franchise.turn():
+            franchise.bank.remove(dish, [customer])
+            if franchise.walk().unseat(customer, self.node, dish, as_source(rng)):
+                franchise.slots.close(dish)
+                franchise.bank.died(dish)
+
+    def seat(self, customer: int, dish: int | None = None, rng: ChoiceSource | Seed = None) -> None:
+        """Seat an unseated data customer of this restaurant.
+
+        With ``dish`` (``n_dishes`` for a new one) at a table of that dish; otherwise the dish is drawn from
+        its conditional given all who are seated.
+        """
+        franchise = self.franchise
+        self._check(customer, seated=False)
+        source = as_source(rng)
+        if dish is None:
+            franchise.enter(customer, customer + 1, source)
+            return
+        with franchise.turn():
+            slot = franchise.open_dish() if dish == franchise.n_dishes else self._slot(dish)
+            franchise.walk().seat(customer, self.node, slot, source)
+            franchise.bank.add(slot, [customer])
+
+    def _check(self, customer: int, seated: bool) -> int:
+        franchise = self.franchise
+        if not 0 <= customer < franchise.topology.n_customers or franchise.topology.home[customer] != self.node:
+            raise ParameterError("customer", customer, "a data customer of this restaurant", "See .customers.")
+        dish = int(franchise.seating.dish_of(customer))
+        if (dish >= 0) != seated:
+            state = "seated" if seated else "unseated"
+            raise StateError("customer", customer, state, "Check franchise.dishes (-1: unseated).")
+        return dish

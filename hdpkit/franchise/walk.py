@@ -1,0 +1,94 @@
+"""The walk through the tree in Python: the one to read. Its twin is `hdpkit._compiled.walk`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.slots import DishSlots
+from hdpkit.franchise.topology import Topology
+from hdpkit.random import ChoiceSource
+from hdpkit.stores import SeatingStore
+
+__all__ = ["ReferenceWalk"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class ReferenceWalk:
+    """Seats customers of a franchise with latent dishes over any store.
+
+    Predictive rows come from the root down, customers are seated from their restaurant up (Chinese
+    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006).
+    """
+
+    def __init__(
+        self, store: SeatingStore, slots: DishSlots, topology: Topology, concentration: Floats, discount: Floats
+    ) -> None:
+        self.store = store
+        self.slots = slots
+        self.topology = topology
+        self.concentration = concentration
+        self.discount = discount
+
+    def prior_row(self, node: int) -> Floats:
+        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
+
+        P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); an empty restaurant passes its
+        parent's row through.
+        """
+        live = self.slots.occupied_slots()
+        row = np.zeros(len(live) + 1)
+        row[-1] = 1.0
+        for r in reversed(self.topology.path(node)):
+            total = self.store.node_customers(r)
+            if total == 0:
+                continue
+            theta, d = self.concentration[r], self.discount[r]
+            row *= theta + d * self.store.node_tables(r)
+            for i, dish in enumerate(live):
+                row[i] += self.store.customers(r, dish) - d * self.store.tables(r, dish)
+            row /= theta + total
+        return row
+
+    def probability(self, node: int, dish: int) -> float:
+        """P_node of one dish (of a new one for a slot that is not occupied)."""
+        place = self.slots.place(dish)
+        return float(self.prior_row(node)[place if place >= 0 else -1])
+
+    def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish.
+
+        At each restaurant: share a table of size s with weight s - d each, or open one with weight
+        (theta + d T) P_parent(dish); a table that opens is a customer of the parent.
+        """
+        while node >= 0:
+            parent = int(self.topology.parent[node])
+            if self._opens(node, parent, dish, source):
+                customer = self.store.open(node, dish, customer)
+                node = parent
+            else:
+                self.store.join(node, dish, customer, self.discount[node], source)
+                return
+
+    def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
+        tables = self.store.tables(node, dish)
+        if tables == 0:
+            return True
+        if parent < 0:
+            return False  # latent dishes: each table of the root is a dish of its own
+        theta, d = self.concentration[node], self.discount[node]
+        share = self.store.customers(node, dish) - d * tables
+        fresh = (theta + d * self.store.node_tables(node)) * self.probability(parent, dish)
+        return source.bernoulli(fresh / (fresh + share))
+
+    def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
+        """Take a customer out; True if the dish has lost its last one.
+
+        A table that empties is a customer who leaves the parent.
+        """
+        closed = True
+        while closed and node >= 0:
+            closed, customer = self.store.remove(node, dish, customer, source)
+            node = int(self.topology.parent[node])
+        return closed

@@ -1,0 +1,251 @@
+"""Words out of documentation: what is prose in a docstring, and which of its words say what it is about.
+
+Three steps, each a pure function. `prose` keeps what a reader would read aloud: it drops code examples,
+formulas, references and markup. `recurring_lines` finds the lines that a project pastes into many docstrings
+(the ``out`` and ``where`` of every ufunc, the table of methods of every distribution, the footnote on array
+back ends): whatever stands in many places verbatim says nothing about any of them, and left in it becomes a
+topic of its own. `tokenise` makes words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+
+__all__ = ["STOP_WORDS", "merge_plurals", "prose", "recurring_lines", "tokenise", "trim_vocabulary"]
+
+_ENGLISH = """
+a able about above according after again against all allow allowed allows along already also although always am
+among an and another any anything appear appears appropriate are aren around as at available avoid away back based be
+became because become becomes been before behavior behaviour being below best better between both but by call
+called calling calls came can cannot case cases cause certain change changed changes come common commonly consider considered
+contain contained containing contains correspond corresponding corresponds could current currently depending depends
+desired despite detail details did different directly discussed do does doesn doing don done down due during each
+easily effect either else enough ensure entire equivalent especially etc even ever every everything exactly except
+explicitly false far few finally first follow followed following follows for former found four from full fully
+further generally get gets give given gives giving go good had happen hard has have having hence her here high
+his how however idea ideally identical if ignore ignored implementation implemented implements implies important in include included includes
+including indeed indicate indicated indicates indicating information inside instead intended internal internally into is isn it
+its itself just keep kept kind know known large larger largest last later latter least left less let like likely
+little long longer look made main make makes making many matter may mean meaning means meant might more moreover
+most much multiple must my name named namely names near nearly necessarily necessary need needed needs neither never new
+next no non nor not note noted nothing now number numbers obtain obtained of off often old on once one ones only onto
+or order other others otherwise our out over overall own page part particular pass passed passing per perform
+performed performs place please point possible possibly previous prior probably proceed produce produced
+produces provide provided provides put quite rather real really reason recommended regardless related relevant remain remains
+require required requires respectively rest result resulting results right said same saw say second see seen
+separate set sets setting several shall should show shown shows similar similarly simple simply since single small
+smaller smallest so some someone something sometimes specific specifically specified specifies specify
+still such suitable support supported supports sure take taken takes taking than that the their them then there
+thereby therefore these they thing things this those though three through throughout thus to together too total toward
+true try turn two type types typical typically under unless unlike until unused up upon us usage use used useful
+user users uses using usual usually various very via want was way ways we well were what when whenever where
+whereas wherever whether which while who whole whose why will wish with within without word words work
+works would yet you your zero
+"""
+
+_DOCSTRING = """
+added alias allclose arange arg args argument arguments array_like arraylike asarray attribute attributes bool
+boolean class classes cls code convert cupy dask default defaults def deprecated describe described description directive
+doc docs docstring docstrings doi dtype dtypes example examples exception explanation false fig float func function functions
+futurewarning https http implementation import input inputs instance int introduced isinstance jax kwarg kwargs kwds
+keyword keywords keepdims matplotlib
+linspace method methods nan nans nan_policy ndarray ndarrays ndim none notes num numba numpy
+object objects omit option optional options out output outputs package param parameter parameters plot plt policy present press
+propagate pyplot python pytorch raise raised raises reference references
+return returned returning returns scalar scalars scipy see self signature stdout str subok
+torch true tuple typeerror university unchanged valueerror value values variable variables
+version versionadded versionchanged vol warn warning warnings wiki wikipedia wrapper www xarray yield yields
+"""
+
+STOP_WORDS: frozenset[str] = frozenset((_ENGLISH + _DOCSTRING).split())
+"""English function words, and the words with which every docstring is written."""
+
+import os
+CODE = os.environ.get("CODE")
+_WORD = re.compile(r"[a-z]{3,}")
+_RULE = re.compile(r"^[-=~^*\s]{3,}$")
+_DROPPED_SECTIONS = frozenset({"references", "author", "authors", "license", "copyright"})
+_DROPPED_DIRECTIVES = ("math", "plot", "index", "image", "code", "code-block", "sourcecode", "currentmodule")
+_DIRECTIVE = re.compile(r"^\.\.\s+([\w-]+)::")
+_TYPED_SECTIONS = frozenset(
+    {"parameters", "other parameters", "returns", "yields", "attributes", "keyword parameters", "arguments"}
+)
+_CALL = re.compile(r"^[\w\s,.*]*=?\s*[\w.]+\(.*\)\s*(?:->.*)?$")  # a signature, alone on its line
+_TYPED = re.compile(r"^(\s*[*\w`]+(?:\s*,\s*[*\w`.]+)*)\s*: .*$")  # name : type
+_FOOTNOTE = re.compile(r"^\.\.\s+\[")
+_MARKUP = (
+    re.compile(r":math:`[^`]*`"),  # formulas: \frac and \left are nobody's subject
+    re.compile(r":(?:doi|arxiv|wikipedia|issue|gh):`[^`]*`"),
+    re.compile(r"\bhttps?://\S+"),
+    re.compile(r"\[[A-Za-z0-9_-]{1,12}\]_"),  # marks of footnotes
+    re.compile(r"\b(?:np|numpy|scipy|sp)(?:\.\w+)*\.(?=\w)"),  # the dotted path before a name
+    re.compile(r"\\[A-Za-z]+"),
+)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def prose(text: str) -> str:
+    """The prose of a docstring: no code examples, no formulas, no references.
+
+    Parameters
+    ----------
+    text : str
+        A docstring (indentation as `inspect.cleandoc` leaves it).
+
+    Returns
+    -------
+    str
+        The lines that are left, in order, with inline formulas, addresses and footnote marks taken out.
+    """
+    kept: list[str] = []
+    lines = text.splitlines()
+    skip_until_blank = False  # a doctest runs, with what it prints, to the next empty line
+    skip_deeper_than: int | None = None  # a directive runs over everything indented below it
+    skip_section = typed_section = False
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if bare and not _RULE.match(bare) and _RULE.match(following) and not bare.startswith((">>>", "|")):
+            skip_section = bare.lower().rstrip(":") in _DROPPED_SECTIONS
+            typed_section = bare.lower().rstrip(":") in _TYPED_SECTIONS
+            skip_until_blank, skip_deeper_than = False, None
+        if not bare:
+            skip_until_blank = False
+            kept.append("")
+            continue
+        if skip_deeper_than is not None and _indent(line) > skip_deeper_than:
+            continue
+        skip_deeper_than = None
+        if bare.startswith((">>>", "...")):
+            skip_until_blank = True
+            if CODE and not skip_section and "import" not in bare and "plt." not in bare and "ax." not in bare:
+                kept.append(re.sub(r"#.*", " ", bare[3:]))
+        if skip_section or skip_until_blank:
+            continue
+        directive = _DIRECTIVE.match(bare)
+        if (directive and directive[1] in _DROPPED_DIRECTIVES) or _FOOTNOTE.match(bare):
+            skip_deeper_than = _indent(line)
+            continue
+        if _CALL.match(bare):
+            continue
+        typed = _TYPED.match(line) if typed_section else None
+        if typed:
+            line = typed[1]  # the name may say something, the type does not
+        for pattern in _MARKUP:
+            line = pattern.sub(" ", line)
+        kept.append(line)
+    return "\n".join(kept)
+
+
+_QUOTED = re.compile(r"`+[^`]*`+|\*{1,2}\w+\*{1,2}|\d+")
+
+
+def _normal(line: str) -> str:
+    """A line without what a template fills in: white space, case, quoted names, numbers."""
+    return " ".join(_QUOTED.sub("`", line).split()).lower()
+
+
+def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
+    """The lines that stand verbatim, up to case and white space, in at least `at_least` of the texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The texts.
+    at_least : int
+        In how many different texts a line must stand to count as pasted.
+
+    Returns
+    -------
+    frozenset of str
+        The lines, lower-case, with single spaces: what `tokenise` takes as `without`.
+    """
+    seen: Counter[str] = Counter()
+    for text in texts:
+        seen.update({_normal(line) for line in text.splitlines()})
+    return frozenset(line for line, count in seen.items() if line and count >= at_least)
+
+
+def tokenise(text: str, *, without: Container[str] = ()) -> list[str]:
+    """The words of a text that can carry a subject.
+
+    Runs of at least three letters, in lower case; an identifier joined by underscores falls into its parts;
+    `STOP_WORDS` are left out.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    without : container of str
+        Lines to leave out, from `recurring_lines`.
+
+    Returns
+    -------
+    list of str
+        The words in the order of the text.
+    """
+    words: list[str] = []
+    for line in text.splitlines():
+        if _normal(line) not in without:
+            words.extend(word for word in _WORD.findall(line.lower()) if word not in STOP_WORDS)
+    return words
+
+
+def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Write a word in -s as its singular wherever the singular occurs as often in the same documents.
+
+    No grammar: ``filters`` becomes ``filter`` because ``filter`` is there, ``basis`` and ``class`` stay.
+
+    Parameters
+    ----------
+    documents : sequence of sequence of str
+        Words of each document.
+
+    Returns
+    -------
+    list of list of str
+        The documents, same lengths, same order.
+    """
+    counts = Counter(word for document in documents for word in document)
+    singular: dict[str, str] = {}
+    for word in counts:
+        if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+            stem = word[:-1]
+            if 4 * counts.get(stem, 0) >= counts[word]:
+                singular[word] = stem
+    return [[singular.get(word, word) for word in document] for document in documents]
+
+
+def trim_vocabulary(
+    documents: Sequence[Sequence[str]], *, min_documents: int = 5, max_share: float = 0.15
+) -> tuple[list[list[str]], list[str]]:
+    """Drop words that are too rare to be tied to others and words that are everywhere.
+
+    Parameters
+    ----------
+    documents : sequence of sequence of str
+        Words of each document.
+    min_documents : int
+        A word must stand in at least so many documents.
+    max_share : float
+        A word may stand in at most this share of the documents.
+
+    Returns
+    -------
+    documents : list of list of str
+        The documents without those words; one may be empty.
+    vocabulary : list of str
+        The words that are left, sorted.
+    """
+    spread: Counter[str] = Counter()
+    for document in documents:
+        spread.update(set(document))
+    most = max_share * len(documents)
+    vocabulary = sorted(word for word, count in spread.items() if min_documents <= count <= most)
+    wanted = frozenset(vocabulary)
+    return [[word for word in document if word in wanted] for document in documents], vocabulary

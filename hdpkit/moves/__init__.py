@@ -1,0 +1,13 @@
+"""Moves: Markov kernels that leave p(state | data) invariant.
+
+``moves`` in this package is also where one's own are entered: ``hdpkit.moves.registry.moves.register``.
+"""
+
+from hdpkit.moves.concentration import Concentration
+from hdpkit.moves.dish_gibbs import DishGibbs
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.scheduled import Scheduled
+from hdpkit.moves.split_merge import SplitMerge
+from hdpkit.moves.table_gibbs import TableGibbs
+
+__all__ = ["Concentration", "DishGibbs", "Move", "MoveInfo", "Scheduled", "SplitMerge", "TableGibbs"]

@@ -1,0 +1,59 @@
+"""Dish Gibbs: the dish of a whole table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hdpkit.errors import ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["DishGibbs"]
+
+
+class DishGibbs(Move):
+    """Take each table out of its parent restaurant, with all below it, and draw its dish again.
+
+    P(dish k) is proportional to P_parent(k) DM(n_k + c) / DM(n_k) for the block c of values below the table
+    (Teh et al. 2006, section 5.1, equation 33; Wang & Blei 2012, section 3.1); then it is seated upwards.
+    Tables are visited level by level from the deepest, at each level in the order of their first customer:
+    an order that the move itself doesn't change. Step (level, i) redraws the table at that level whose first
+    customer is i, if there is one.
+    """
+
+    needs_tables = True
+
+    def n_steps(self, state: Franchise) -> int:
+        """One a customer and level below the root's."""
+        return (state.topology.n_levels - 1) * state.topology.n_customers
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise of one restaurant: its tables are the dishes."""
+        if state.topology.n_nodes == 1:
+            raise ScheduleError(
+                "moves", self.name, "moves that have something to do",
+                "A franchise of one restaurant has no table whose dish could change; leave DishGibbs out.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Redraw the dishes of the tables."""
+        n = state.topology.n_customers
+        first, last = steps or (0, self.n_steps(state))
+        info = MoveInfo()
+        with state.seated_out(rng):
+            for pass_number in range(first // n, -(-last // n)):
+                low, high = max(first - pass_number * n, 0), min(last - pass_number * n, n)
+                info += self._level(state, rng, state.topology.n_levels - 1 - pass_number, low, high)
+        return info
+
+    @staticmethod
+    def _level(state: Franchise, rng: ChoiceSource, level: int, low: int, high: int) -> MoveInfo:
+        units = state.units(level)
+        begin, end = np.searchsorted(units.firsts, [low, high])
+        state.in_chunks(int(begin), int(end), lambda a, b: state.redish(units, a, b, rng))
+        return MoveInfo(int(end - begin), int(end - begin))
+
+
+moves.register("dish-gibbs", DishGibbs, lambda: [DishGibbs()])

@@ -1,0 +1,106 @@
+"""What a move is: a Markov kernel that leaves p(state | data) invariant."""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from hdpkit.franchise import Franchise
+from hdpkit.random import ChoiceSource
+
+if TYPE_CHECKING:
+    from hdpkit.moves.scheduled import Scheduled
+
+__all__ = ["Move", "MoveInfo"]
+
+
+@attrs.frozen
+class MoveInfo:
+    """What a move reports: how many updates it tried and how many of them took effect.
+
+    A Gibbs update always does.
+    """
+
+    tried: int = 0
+    accepted: int = 0
+
+    def __add__(self, other: MoveInfo) -> MoveInfo:
+        return MoveInfo(self.tried + other.tried, self.accepted + other.accepted)
+
+
+class Move(abc.ABC):
+    """Base of all moves. `apply` is all that a move must have.
+
+    Attributes
+    ----------
+    exact : bool
+        False on anything that leaves the posterior only approximately invariant; the trace says so.
+    continuous : bool
+        Whether it draws continuous quantities from ``rng.generator``; then Geweke's test checks it, not
+        enumeration.
+    needs_tables : bool
+        Whether it needs to know who sits where; a store that doesn't is then seated out for its length.
+    updates : tuple of str
+        What it changes: "seating", "concentration", ...
+    """
+
+    exact: bool = True
+    continuous: bool = False
+    needs_tables: bool = False
+    updates: tuple[str, ...] = ("seating",)
+
+    @property
+    def name(self) -> str:
+        """Name in the trace."""
+        return type(self).__name__
+
+    @abc.abstractmethod
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Run the move once, in place.
+
+        Parameters
+        ----------
+        state : Franchise
+        rng : ChoiceSource
+            Draw discrete quantities from ``choose``, ``bernoulli``, ``index``, ``permutation``; continuous
+            ones from ``rng.generator``.
+        steps : (int, int), optional
+            Only steps first .. last - 1 of `n_steps`, so that a step can be tested alone.
+        """
+
+    def n_steps(self, state: Franchise) -> int:
+        """How many steps one application is the product of; 1 where it can't be taken apart."""
+        return 1
+
+    def check(self, state: Franchise) -> None:
+        """Raise a ScheduleError if this franchise can't serve the move or leaves it nothing to do."""
+
+    # ------------------------------------------------------------------ schedules
+
+    def until(self, sweep: int) -> Scheduled:
+        """Run in sweeps 1 .. sweep."""
+        return _scheduled(self, last=sweep)
+
+    def after(self, sweep: int) -> Scheduled:
+        """Run from sweep + 1 on."""
+        return _scheduled(self, first=sweep + 1)
+
+    def every(self, n: int) -> Scheduled:
+        """Run in sweeps n, 2n, ..."""
+        return _scheduled(self, period=n)
+
+    def repeat(self, n: int) -> Scheduled:
+        """Run n times in a sweep."""
+        return _scheduled(self, times=n)
+
+    def runs_in(self, sweep: int) -> bool:
+        """Whether the move has a turn in this sweep (counted from 1)."""
+        return True
+
+
+def _scheduled(move: Move, **when: Any) -> Scheduled:
+    from hdpkit.moves.scheduled import Scheduled
+
+    return Scheduled(move, **when)

@@ -1,0 +1,8 @@
+"""The registry of moves. Examples are instances that the contract tests run on franchises of every depth."""
+
+from hdpkit.moves.protocol import Move
+from hdpkit.registry import Registry
+
+__all__ = ["moves"]
+
+moves: Registry[type[Move]] = Registry("move")

@@ -1,0 +1,93 @@
+"""A move with a time table is a move."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import attrs
+
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Scheduled"]
+
+
+def _whole(low: int):  # type: ignore[no-untyped-def]
+    def check(instance: object, attribute: attrs.Attribute[int], value: object) -> None:
+        if value is None and low == 0:
+            return
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise ParameterError(attribute.name, value, f"a whole number >= {low}", "Sweeps count from 1.")
+
+    return check
+
+
+@attrs.frozen
+class Scheduled(Move):
+    """A move that runs ``times`` times in those of the sweeps first .. last that ``period`` divides.
+
+    Made by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`, which may be chained.
+    """
+
+    move: Move
+    first: int = attrs.field(default=1, validator=_whole(1))
+    last: int | None = attrs.field(default=None, validator=_whole(0))
+    period: int = attrs.field(default=1, validator=_whole(1))
+    times: int = attrs.field(default=1, validator=_whole(1))
+
+    @property
+    def name(self) -> str:
+        """Name of the move."""
+        return self.move.name
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """As the move."""
+        return self.move.exact
+
+    @property
+    def continuous(self) -> bool:  # type: ignore[override]
+        """As the move."""
+        return self.move.continuous
+
+    @property
+    def needs_tables(self) -> bool:  # type: ignore[override]
+        """As the move."""
+        return self.move.needs_tables
+
+    @property
+    def updates(self) -> tuple[str, ...]:  # type: ignore[override]
+        """As the move."""
+        return self.move.updates
+
+    @property
+    def always(self) -> bool:
+        """Whether it runs in every sweep."""
+        return self.first == 1 and self.last is None and self.period == 1 and (
+            not isinstance(self.move, Scheduled) or self.move.always
+        )  # fmt: skip
+
+    def runs_in(self, sweep: int) -> bool:
+        """Whether the move has a turn in this sweep."""
+        in_time = self.first <= sweep and (self.last is None or sweep <= self.last)
+        return in_time and sweep % self.period == 0 and self.move.runs_in(sweep)
+
+    def n_steps(self, state: Franchise) -> int:
+        """Those of the move where it runs once."""
+        return self.move.n_steps(state) if self.times == 1 else 1
+
+    def check(self, state: Franchise) -> None:
+        """As the move."""
+        self.move.check(state)
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Run the move as often as it has to; repeated proposals share one seating out."""
+        if self.times == 1:
+            return self.move.apply(state, rng, steps)
+        info = MoveInfo()
+        with state.seated_out(rng) if self.move.needs_tables else nullcontext():
+            for _ in range(0 if steps == (0, 0) else self.times):
+                info += self.move.apply(state, rng)
+        return info

@@ -1,0 +1,150 @@
+"""Split-merge of dishes (Wang & Blei 2012) at any depth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.metropolis import accepts
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["SplitMerge"]
+
+Ints = npt.NDArray[np.int64]
+Sides = npt.NDArray[np.int8]
+
+
+def _scans(instance: Any, attribute: Any, value: Any) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and (not whole or value < 0):
+        raise ParameterError("scans", value, "None or a whole number >= 0", "None is sequential allocation.")
+
+
+@attrs.define
+class SplitMerge(Move):
+    """Split one dish in two, or merge two into one, and accept by Metropolis and Hastings.
+
+    Two distinct customers of the root (tables of its children, and data seated at it) are drawn uniformly.
+    If they share a dish it is split between them, otherwise their dishes are merged.
+
+    Parameters
+    ----------
+    scans : int, optional
+        None: sequential allocation (Dahl 2003; Wang & Blei 2012, figure 2). t >= 0: a uniform launch state,
+        t restricted Gibbs scans and a final one (Jain & Neal 2004).
+
+    Notes
+    -----
+    A split of a dish with m units into m_a and m_b is accepted with ratio
+    (theta_0 + d_0 K) [1-d_0]_1^(m_a-1) [1-d_0]_1^(m_b-1) / [1-d_0]_1^(m-1) DM(n_a) DM(n_b) / DM(n) / q,
+    K the dishes before the split; a merge with the inverse, q being the probability that the same procedure
+    would lead back.
+    """
+
+    needs_tables = True
+
+    scans: int | None = attrs.field(default=None, validator=_scans)
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Make one proposal."""
+        if steps == (0, 0):
+            return MoveInfo()
+        with state.seated_out(rng):
+            units = state.units(1, with_customers=True)
+            if len(units) < 2:
+                return MoveInfo(1, 0)
+            a = rng.index(len(units))
+            b = rng.index(len(units) - 1)
+            b += b >= a
+            return MoveInfo(1, int(self._propose(state, rng, units, a, b)))
+
+    def _propose(self, state: Franchise, rng: ChoiceSource, units: Any, a: int, b: int) -> bool:
+        dishes = state.unit_dishes(units)
+        split = bool(dishes[a] == dishes[b])
+        members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
+        others = members[(members != a) & (members != b)]
+        # For a merge the present sides are what the launch must lead back to.
+        current = None if split else (dishes == dishes[b]).astype(np.int8)
+        sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
+
+        on_b = members[sides[members] == 1]
+        theta, discount = state._concentration[0], state._discount[0]
+        n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
+        log_split = (
+            math.log(theta + discount * n_before)
+            + _log_rising(discount, len(members) - len(on_b))
+            + _log_rising(discount, len(on_b))
+            - _log_rising(discount, len(members))
+            + log_data
+            - log_q
+        )
+        if not accepts(log_split if split else -log_split, rng):
+            return False
+        if split:
+            state.move_units(units, on_b, state.open_dish(), rng)
+        else:
+            state.move_units(units, on_b, int(dishes[a]), rng)
+        return True
+
+    def _allocate(
+        self, state: Franchise, rng: ChoiceSource, units: Any, pair: tuple[int, int], others: Ints, current: Any
+    ) -> tuple[Sides, float, float]:
+        """Sides of the units, log q of how they came about, and log DM(n_a) DM(n_b) / DM(n).
+
+        With ``current`` the final sides are forced and q is the probability that they would be drawn.
+        """
+        sides = np.full(len(units), -1, dtype=np.int8)
+        sides[list(pair)] = 0, 1
+        if self.scans is None:
+            order = others[rng.permutation(len(others))]
+        else:
+            order = others
+            sides[others] = [rng.bernoulli(0.5) for _ in others]  # the launch state
+        placed = np.flatnonzero(sides >= 0)
+        sizes = np.array([np.count_nonzero(sides == 0), np.count_nonzero(sides == 1)], dtype=np.int64)
+        with state.reserved(2) as slots:
+            for side, slot in enumerate(slots):
+                state.add_units(units, placed[sides[placed] == side], slot)
+            for _ in range(self.scans or 0):
+                _scan(state, rng, units, order, sides, sizes, slots, None)
+            log_q = _scan(state, rng, units, order, sides, sizes, slots, current)
+            block = units.gather(np.flatnonzero(sides == 1))
+            on_a, alone = state.bank.log_block(block, np.array(slots[:1], dtype=np.int32))
+        return sides, log_q, float(alone - on_a)
+
+
+def _scan(
+    state: Franchise,
+    rng: ChoiceSource,
+    units: Any,
+    order: Ints,
+    sides: Sides,
+    sizes: Ints,
+    slots: tuple[int, ...],
+    forced: Sides | None,
+) -> float:
+    parts = []
+
+    def piece(first: int, last: int) -> None:
+        parts.append(state.scan_units(units, order[first:last], sides, sizes, slots, forced, rng))
+
+    state.in_chunks(0, len(order), piece)
+    return math.fsum(parts)
+
+
+def _log_rising(discount: float, m: int) -> float:
+    """log of [1 - d]_1^(m - 1)."""
+    return math.lgamma(m - discount) - math.lgamma(1.0 - discount)
+
+
+moves.register(
+    "split-merge", SplitMerge, lambda: [SplitMerge(), SplitMerge(scans=0), SplitMerge(scans=1)]
+)

@@ -1,0 +1,32 @@
+"""Table Gibbs: each customer's table, and with it its dish."""
+
+from __future__ import annotations
+
+from hdpkit.franchise import Franchise
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["TableGibbs"]
+
+
+class TableGibbs(Move):
+    """Take each data customer out, in data order, and seat it again from its full conditional.
+
+    P(dish k) is proportional to P_restaurant(k) f_k(x), a new dish included; then the customer shares a
+    table of the dish or opens one, and so on upwards (Teh et al. 2006, section 5.1, at any depth).
+    Step i is customer i.
+    """
+
+    def n_steps(self, state: Franchise) -> int:
+        """One a customer."""
+        return state.topology.n_customers
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Reseat the customers."""
+        first, last = steps or (0, self.n_steps(state))
+        state.in_chunks(first, last, lambda start, end: state.reseat(start, end, rng))
+        return MoveInfo(last - first, last - first)
+
+
+moves.register("table-gibbs", TableGibbs, lambda: [TableGibbs()])

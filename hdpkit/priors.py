@@ -1,0 +1,234 @@
+"""Priors of hyperparameters: `Gamma` for concentrations, `Beta` for discounts, and the marker `Each`.
+
+A number in a declaration is fixed; a prior in its place is resampled by the moves that update it. A prior of
+one's own needs what the protocol `Prior` lists and nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ParameterError
+
+__all__ = ["Beta", "Each", "Gamma", "Prior"]
+
+# Draws are kept inside the open support: with a small shape, a double underflows to 0 with a probability that
+# one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """What a declaration asks of a prior."""
+
+    @property
+    def mean(self) -> float:
+        """Expectation; the value at which the hyperparameter starts."""
+        ...
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x`, in nats; -inf outside the support."""
+        ...
+
+    def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
+        """Draw one float, or an array of shape `size`."""
+        ...
+
+
+def _positive(parameter: str, value: object) -> float:
+    """Return `value` as a float that is finite and above 0, or raise a ParameterError."""
+    # bool is a numbers.Real; `Gamma(True, 1)` is a slip of the pen all the same.
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if 0.0 < number < math.inf:
+            return number
+    raise ParameterError(parameter, value, "a finite number above 0", "Give a positive int or float.")
+
+
+@attrs.frozen(init=False)
+class Gamma:
+    """Gamma distribution over (0, inf), by shape and RATE.
+
+    Density: ``rate^shape / Γ(shape) * x^(shape - 1) * exp(-rate * x)``.
+
+    Parameters
+    ----------
+    shape : float
+        Shape, finite and above 0.
+    rate : float
+        Rate (one over the scale), finite and above 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is not a finite positive number, or the mean over- or underflows.
+    """
+
+    shape: float
+    rate: float
+
+    def __init__(self, shape: float, rate: float) -> None:
+        self.__attrs_init__(_positive("Gamma shape", shape), _positive("Gamma rate", rate))
+        # The mean is where a hyperparameter starts, so it has to be a usable one.
+        if not 0.0 < self.mean < math.inf:
+            raise ParameterError(
+                "Gamma (shape, rate)",
+                (self.shape, self.rate),
+                "such that shape / rate is a finite number above 0",
+                "Bring shape and rate closer to each other.",
+            )
+
+    @property
+    def mean(self) -> float:
+        """Expectation, ``shape / rate``."""
+        return self.shape / self.rate
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x` in nats; -inf outside (0, inf), NaN at NaN."""
+        x = float(x)
+        if math.isnan(x):
+            return x
+        if not 0.0 < x < math.inf:
+            return -math.inf
+        # log p(x) = shape log rate - log Γ(shape) + (shape - 1) log x - rate x
+        return (
+            self.shape * math.log(self.rate)
+            - math.lgamma(self.shape)
+            + (self.shape - 1.0) * math.log(x)
+            - self.rate * x
+        )
+
+    def draw(
+        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+    ) -> float | npt.NDArray[np.float64]:
+        """Draw from the distribution.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Source of randomness; it advances.
+        size : int or tuple of int, optional
+            Shape of the answer; None for one float.
+
+        Returns
+        -------
+        float or ndarray
+            Draws; what would underflow to 0 is the smallest normal double.
+        """
+        # NumPy's second parameter is the scale, ours the rate.
+        drawn = np.maximum(generator.gamma(self.shape, 1.0 / self.rate, size), _SMALLEST)
+        return float(drawn) if size is None else drawn
+
+
+@attrs.frozen(init=False)
+class Beta:
+    """Beta distribution over (0, 1).
+
+    Density: ``Γ(a + b) / (Γ(a) Γ(b)) * x^(a - 1) * (1 - x)^(b - 1)``.
+
+    Parameters
+    ----------
+    a, b : float
+        Shapes, finite and above 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
+    """
+
+    a: float
+    b: float
+
+    def __init__(self, a: float, b: float) -> None:
+        self.__attrs_init__(_positive("Beta a", a), _positive("Beta b", b))
+        # The mean is where a discount starts, and a discount of 1 is illegal.
+        if not 0.0 < self.mean < 1.0:
+            raise ParameterError(
+                "Beta (a, b)",
+                (self.a, self.b),
+                "such that a / (a + b), as a double, lies strictly between 0 and 1",
+                "Bring a and b closer to each other.",
+            )
+
+    @property
+    def mean(self) -> float:
+        """Expectation, ``a / (a + b)``."""
+        return self.a / (self.a + self.b)
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x` in nats; -inf outside (0, 1), NaN at NaN."""
+        x = float(x)
+        if math.isnan(x):
+            return x
+        if not 0.0 < x < 1.0:
+            return -math.inf
+        # log p(x) = log Γ(a + b) - log Γ(a) - log Γ(b) + (a - 1) log x + (b - 1) log(1 - x)
+        return (
+            math.lgamma(self.a + self.b)
+            - math.lgamma(self.a)
+            - math.lgamma(self.b)
+            + (self.a - 1.0) * math.log(x)
+            + (self.b - 1.0) * math.log1p(-x)
+        )
+
+    def draw(
+        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+    ) -> float | npt.NDArray[np.float64]:
+        """Draw from the distribution.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Source of randomness; it advances.
+        size : int or tuple of int, optional
+            Shape of the answer; None for one float.
+
+        Returns
+        -------
+        float or ndarray
+            Draws, strictly between 0 and 1: what rounds to an end is the nearest normal double inside.
+        """
+        drawn = np.clip(generator.beta(self.a, self.b, size), _SMALLEST, _BELOW_ONE)
+        return float(drawn) if size is None else drawn
+
+
+def _check_prior(instance: object, attribute: object, value: Any) -> None:
+    # A class has the attributes too, hence the second condition: `Each(Gamma)` lacks the numbers.
+    if not isinstance(value, Prior) or isinstance(value, type):
+        raise ParameterError(
+            "Each prior",
+            value,
+            "a prior: something with `mean`, `log_density` and `draw`",
+            "Wrap a prior, as in Each(Gamma(1.0, 1.0)); a fixed number needs no Each.",
+        )
+
+
+@attrs.frozen
+class Each:
+    """Mark that every restaurant of a declaration has a hyperparameter of its own, all with one prior.
+
+    Without it, the restaurants of a declaration share one value.
+
+    Parameters
+    ----------
+    prior : Prior
+        Prior of each of the hyperparameters, independently.
+
+    Raises
+    ------
+    ParameterError
+        If `prior` is not a prior.
+    """
+
+    prior: Prior = attrs.field(validator=_check_prior)

@@ -1,0 +1,395 @@
+# distutils: language = c++
+"""Choice sources: keyed random streams for production, scripts for the exact-kernel tests.
+
+A move draws every discrete quantity through a `ChoiceSource`. The production source is `RandomStream`, a
+counter-based generator (Philox 4x64-10; Salmon et al. 2011) that is keyed rather than consumed. A
+`ScriptedSource` takes the branches that it is told to take and writes down the probability of each, so that
+a test can walk through all branches of the very code that samples.
+"""
+
+import numpy as np
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
+from numpy.random cimport BitGenerator
+
+from hdpkit.errors import ParameterError, StateError
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static inline uint64_t hdpkit_mulhilo(uint64_t a, uint64_t b, uint64_t *high) { return _umul128(a, b, high); }
+    #else
+    static inline uint64_t hdpkit_mulhilo(uint64_t a, uint64_t b, uint64_t *high) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        *high = (uint64_t)(product >> 64);
+        return (uint64_t)product;
+    }
+    #endif
+    """
+    uint64_t mulhilo "hdpkit_mulhilo"(uint64_t a, uint64_t b, uint64_t *high) noexcept nogil
+
+
+# ---------------------------------------------------------------------------------------------- Philox
+
+cdef struct philox_state:
+    uint64_t key[2]
+    uint64_t counter[4]
+    uint64_t buffer[4]
+    int used            # words of the buffer that are spent
+    int has_half        # a 32-bit half waits
+    uint32_t half
+
+
+cdef void philox_refill(philox_state *s) noexcept nogil:
+    cdef uint64_t c0, c1, c2, c3, k0, k1, high0, high1, low0, low1
+    cdef int i
+    s.counter[0] += 1
+    if s.counter[0] == 0:
+        s.counter[1] += 1   # 2**64 blocks of one stream: never reached, but then the next unit's begins
+    c0 = s.counter[0]
+    c1 = s.counter[1]
+    c2 = s.counter[2]
+    c3 = s.counter[3]
+    k0 = s.key[0]
+    k1 = s.key[1]
+    for i in range(10):
+        if i > 0:
+            k0 += <uint64_t>0x9E3779B97F4A7C15
+            k1 += <uint64_t>0xBB67AE8584CAA73B
+        low0 = mulhilo(<uint64_t>0xD2E7470EE14C6C93, c0, &high0)
+        low1 = mulhilo(<uint64_t>0xCA5A826395121157, c2, &high1)
+        c0 = high1 ^ c1 ^ k0
+        c1 = low1
+        c2 = high0 ^ c3 ^ k1
+        c3 = low0
+    s.buffer[0] = c0
+    s.buffer[1] = c1
+    s.buffer[2] = c2
+    s.buffer[3] = c3
+    s.used = 0
+
+
+cdef uint64_t philox_uint64(void *state) noexcept nogil:
+    cdef philox_state *s = <philox_state *>state
+    if s.used == 4:
+        philox_refill(s)
+    s.used += 1
+    return s.buffer[s.used - 1]
+
+
+cdef uint32_t philox_uint32(void *state) noexcept nogil:
+    cdef philox_state *s = <philox_state *>state
+    cdef uint64_t word
+    if s.has_half:
+        s.has_half = 0
+        return s.half
+    word = philox_uint64(state)
+    s.has_half = 1
+    s.half = <uint32_t>(word >> 32)
+    return <uint32_t>(word & <uint64_t>0xFFFFFFFF)
+
+
+cdef double philox_double(void *state) noexcept nogil:
+    return (philox_uint64(state) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef int64_t production_choose(void *state, const double *weights, int64_t n) noexcept nogil:
+    cdef double total = 0.0, threshold, running = 0.0
+    cdef int64_t i, last = -1
+    for i in range(n):
+        total += weights[i]
+    if not (total > 0.0 and isfinite(total)):
+        return -1
+    threshold = philox_double(state) * total
+    for i in range(n):
+        running += weights[i]
+        if running > threshold:
+            return i
+    # Rounding may leave the threshold at the total: the walk ends on the last POSITIVE weight.
+    for i in range(n):
+        if weights[i] > 0.0:
+            last = i
+    return last
+
+
+cdef int64_t production_bernoulli(void *state, double p) noexcept nogil:
+    if not (p >= 0.0):
+        return -1
+    return philox_double(state) < p
+
+
+cdef int64_t production_index(void *state, int64_t n) noexcept nogil:
+    # Lemire (2019): multiply and reject, so that every index has exactly the same probability.
+    cdef uint64_t high, low, bound = <uint64_t>n, floor
+    if n <= 0:
+        return -1
+    low = mulhilo(philox_uint64(state), bound, &high)
+    if low < bound:
+        floor = (0 - bound) % bound
+        while low < floor:
+            low = mulhilo(philox_uint64(state), bound, &high)
+    return <int64_t>high
+
+
+cdef class Philox(BitGenerator):
+    """Philox 4x64-10 as a NumPy bit generator that can be rekeyed in place.
+
+    Same words as ``numpy.random.Philox(key=key, counter=counter)``.
+    """
+
+    cdef philox_state s
+
+    def __init__(self):
+        BitGenerator.__init__(self, 0)
+        self._bitgen.state = &self.s
+        self._bitgen.next_uint64 = &philox_uint64
+        self._bitgen.next_uint32 = &philox_uint32
+        self._bitgen.next_double = &philox_double
+        self._bitgen.next_raw = &philox_uint64
+        self.rekey(0, 0, 0, 0, 0)
+
+    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
+        """Start the stream of this key and these upper three words of the counter."""
+        self.s.key[0] = key0
+        self.s.key[1] = key1
+        self.s.counter[0] = 0
+        self.s.counter[1] = word1
+        self.s.counter[2] = word2
+        self.s.counter[3] = word3
+        self.s.used = 4
+        self.s.has_half = 0
+
+
+# ---------------------------------------------------------------------------------------- Python faces
+
+cdef _bad_weights(object weights):
+    return ParameterError(
+        "weights", np.asarray(weights).tolist(), "finite, not negative, at least one positive",
+        "A NaN or an overflow in a predictive probability is the usual cause.",
+    )
+
+
+cdef class ChoiceSource:
+    """What a move draws from. Use a `RandomStream` or a `ScriptedSource`."""
+
+    def __init__(self):
+        if self.c.choose == NULL:
+            raise TypeError("ChoiceSource is abstract; use RandomStream or ScriptedSource")
+
+    def choose(self, weights):
+        """Draw an index with probability proportional to ``weights``, shape (n,), not normalised."""
+        cdef const double[::1] w = np.ascontiguousarray(weights, dtype=np.float64)
+        cdef int64_t chosen
+        cdef Py_ssize_t i
+        for i in range(w.shape[0]):
+            if not (w[i] >= 0.0 and isfinite(w[i])):
+                raise _bad_weights(weights)
+        if w.shape[0] == 0:
+            raise _bad_weights(weights)
+        chosen = self.c.choose(self.c.state, &w[0], w.shape[0])
+        if chosen < 0:
+            raise self._failure() or _bad_weights(weights)
+        return chosen
+
+    def choose_log(self, log_weights):
+        """Draw an index with probability proportional to ``exp(log_weights)``, shape (n,), in nats."""
+        logs = np.asarray(log_weights, dtype=np.float64)
+        top = logs.max() if logs.size else np.nan
+        if not np.isfinite(top):
+            raise _bad_weights(log_weights)
+        return self.choose(np.exp(logs - top))
+
+    def bernoulli(self, double p):
+        """True with probability ``p`` (1 where ``p`` is larger)."""
+        if not p >= 0.0:
+            raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
+        cdef int64_t chosen = self.c.bernoulli(self.c.state, 1.0 if p > 1.0 else p)
+        if chosen < 0:
+            raise self._failure() or StateError("p", p, "drawable", "The source refused.")
+        return chosen == 1
+
+    def index(self, int64_t n):
+        """Draw one of ``0 .. n-1``, each with the same probability."""
+        if n <= 0:
+            raise ParameterError("n", n, "at least 1", "There is nothing to choose from.")
+        cdef int64_t chosen = self.c.index(self.c.state, n)
+        if chosen < 0:
+            raise self._failure() or StateError("n", n, "drawable", "The source refused.")
+        return chosen
+
+    def permutation(self, int64_t n):
+        """Draw a uniform permutation of ``0 .. n-1``: int64, shape (n,)."""
+        from_zero = np.arange(n, dtype=np.int64)
+        cdef int64_t[::1] items = from_zero
+        if n > 1 and shuffle(&self.c, &items[0], n) < 0:
+            raise self._failure() or StateError("n", n, "drawable", "The source refused.")
+        return from_zero
+
+    @property
+    def generator(self):
+        """A `numpy.random.Generator` on the same stream, for continuous draws."""
+        raise StateError(
+            "generator", type(self).__name__, "asked of a source that can draw continuous values",
+            "A move with a continuous part is tested by Geweke's test, not by enumeration.",
+        )
+
+    def _failure(self):
+        return None
+
+
+cdef class RandomStream(ChoiceSource):
+    """The production source: one keyed stream of a Philox generator.
+
+    ``rekey`` moves it to the start of another stream; nothing depends on how much of the last one was used.
+    """
+
+    cdef readonly Philox bit_generator
+    cdef object _generator
+
+    def __cinit__(self):
+        self.bit_generator = Philox()
+        self.c.state = &self.bit_generator.s
+        self.c.choose = production_choose
+        self.c.bernoulli = production_bernoulli
+        self.c.index = production_index
+
+    def __init__(self, key=(0, 0), words=(0, 0, 0)):
+        self.rekey(key[0], key[1], words[0], words[1], words[2])
+
+    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
+        """Start the stream of this key and these upper words of the counter."""
+        self.bit_generator.rekey(key0, key1, word1, word2, word3)
+
+    @property
+    def generator(self):
+        """A `numpy.random.Generator` on the same stream."""
+        if self._generator is None:
+            self._generator = np.random.Generator(self.bit_generator)
+        return self._generator
+
+
+# ---------------------------------------------------------------------------------------------- scripts
+
+cdef cppclass script_state:
+    vector[int64_t] script       # the branches to take first
+    vector[int64_t] chosen       # the branch taken at each choice
+    vector[int64_t] following    # the next branch of positive probability, -1 when there is none
+    vector[double] probability   # of the branch taken
+    int overrun                  # a scripted branch did not exist or has probability zero
+
+
+cdef int64_t scripted_take(script_state *s, const double *weights, int64_t n, double equal) noexcept nogil:
+    """Take a branch of n; ``weights`` may be NULL, then each has weight ``equal``."""
+    cdef size_t place = s.chosen.size()
+    cdef int64_t i, branch = -1, after = -1
+    cdef double total = 0.0
+    if weights == NULL:
+        total = n * equal
+    else:
+        for i in range(n):
+            if not (weights[i] >= 0.0):
+                return -1
+            total += weights[i]
+    if not (total > 0.0 and isfinite(total)):
+        return -1
+    if place < s.script.size():
+        branch = s.script[place]
+        if branch < 0 or branch >= n or (weights != NULL and weights[branch] <= 0.0):
+            s.overrun = 1
+            return -1
+    for i in range(n):
+        if weights != NULL and weights[i] <= 0.0:
+            continue
+        if branch < 0:
+            branch = i
+        elif i > branch:
+            after = i
+            break
+    s.chosen.push_back(branch)
+    s.following.push_back(after)
+    s.probability.push_back((equal if weights == NULL else weights[branch]) / total)
+    return branch
+
+
+cdef int64_t scripted_choose(void *state, const double *weights, int64_t n) noexcept nogil:
+    return scripted_take(<script_state *>state, weights, n, 0.0)
+
+
+cdef int64_t scripted_bernoulli(void *state, double p) noexcept nogil:
+    cdef double weights[2]
+    weights[0] = 1.0 - p
+    weights[1] = p
+    return scripted_take(<script_state *>state, weights, 2, 0.0)
+
+
+cdef int64_t scripted_index(void *state, int64_t n) noexcept nogil:
+    if n <= 0:
+        return -1
+    return scripted_take(<script_state *>state, NULL, n, 1.0)
+
+
+cdef class ScriptedSource(ChoiceSource):
+    """A source that takes scripted branches and records their probabilities.
+
+    After a run, `probability` is that of the whole path, and `advance` prepares the next path in
+    lexicographic order. Beyond the end of the script the first branch of positive probability is taken, so
+    that a loop of ``run; advance`` visits every path once.
+    """
+
+    cdef script_state s
+
+    def __cinit__(self):
+        self.c.state = &self.s
+        self.c.choose = scripted_choose
+        self.c.bernoulli = scripted_bernoulli
+        self.c.index = scripted_index
+
+    def __init__(self, script=()):
+        self.s.script = <vector[int64_t]>[int(branch) for branch in script]
+        self.rewind()
+
+    cpdef rewind(self):
+        """Forget what was recorded and take the same script again."""
+        self.s.chosen.clear()
+        self.s.following.clear()
+        self.s.probability.clear()
+        self.s.overrun = 0
+
+    cpdef bint advance(self):
+        """Make the script of the next path; False when the last one has been run."""
+        cdef int64_t place = <int64_t>self.s.chosen.size() - 1
+        cdef int64_t i
+        while place >= 0 and self.s.following[place] < 0:
+            place -= 1
+        if place < 0:
+            return False
+        self.s.script.clear()
+        for i in range(place):
+            self.s.script.push_back(self.s.chosen[i])
+        self.s.script.push_back(self.s.following[place])
+        self.rewind()
+        return True
+
+    @property
+    def probability(self):
+        """Probability of the path that was taken."""
+        cdef double product = 1.0
+        cdef size_t i
+        for i in range(self.s.probability.size()):
+            product *= self.s.probability[i]
+        return product
+
+    @property
+    def path(self):
+        """The branches that were taken, as a tuple."""
+        return tuple(self.s.chosen)
+
+    def _failure(self):
+        if self.s.overrun:
+            return StateError("script", tuple(self.s.script), "a path that exists",
+                              "Scripts come from `advance` or from `path` of an earlier run.")
+        return None

@@ -1,0 +1,88 @@
+"""Keyed streams: what makes a chain depend on its seed and on nothing else.
+
+A stream is named by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a counter-based
+generator, so it begins at the same word however many draws came before, and resuming a run needs the name
+alone. A serial sweep is one unit; a parallel one has a unit a document.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from hdpkit.errors import ParameterError
+from hdpkit.random._source import ChoiceSource, RandomStream
+
+__all__ = ["STARTS", "Seed", "Streams", "as_source"]
+
+STARTS = 0  # the place in the schedule that initial states draw from; moves count from 1
+
+Seed = int | np.integer | np.random.SeedSequence | np.random.Generator | None
+
+
+class Streams:
+    """The streams of one chain.
+
+    Parameters
+    ----------
+    seed : int, SeedSequence, Generator or None
+        A Generator gives 128 bits of its stream as the seed; None takes fresh entropy.
+    chain : int
+        Number of the chain; each chain of a seed has streams of its own.
+
+    Attributes
+    ----------
+    seed : int
+        What to pass to get these streams again.
+    """
+
+    def __init__(self, seed: Seed = None, chain: int = 0) -> None:
+        self.seed = _entropy(seed)
+        self.chain = chain
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(chain,))
+        key = sequence.generate_state(2, np.uint64)
+        self._key = (int(key[0]), int(key[1]))
+        self._source = RandomStream(self._key)
+
+    def __repr__(self) -> str:
+        return f"Streams(seed={self.seed}, chain={self.chain})"
+
+    def source(self, place: int, sweep: int = 0, unit: int = 0, attempt: int = 0) -> RandomStream:
+        """Start of the named stream.
+
+        The same object is handed out every time, moved to that stream: at most one is in use at a time.
+        ``attempt`` counts the sweeps that were interrupted, whose words must not be used twice.
+        """
+        self._source.rekey(*self._key, unit, sweep, place | (attempt << 32))
+        return self._source
+
+
+def as_source(rng: ChoiceSource | Seed) -> ChoiceSource:
+    """Whatever a caller may pass as ``rng``, as a source of choices."""
+    return rng if isinstance(rng, ChoiceSource) else Streams(rng).source(STARTS)
+
+
+def _entropy(seed: Seed) -> int:
+    if seed is None:
+        return _as_int(np.random.SeedSequence().entropy)
+    if isinstance(seed, np.random.Generator):
+        high, low = seed.integers(0, 2**63, size=2)
+        return (int(high) << 63) | int(low)
+    if isinstance(seed, np.random.SeedSequence):
+        words = seed.generate_state(2, np.uint64)
+        return (int(words[0]) << 64) | int(words[1])
+    if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) and seed >= 0:
+        return int(seed)
+    raise ParameterError(
+        "rng",
+        seed,
+        "an integer >= 0, a numpy Generator or SeedSequence, or None",
+        "Pass a number to get the same chain again.",
+    )
+
+
+def _as_int(entropy: object) -> int:
+    if isinstance(entropy, int):
+        return entropy
+    raise TypeError(f"fresh entropy should be one integer, not {entropy!r}")

@@ -1,0 +1,127 @@
+"""Draws and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.franchise import Franchise
+from hdpkit.record.scalars import scalars
+
+__all__ = ["Draw", "MoveRecord", "Trace"]
+
+
+@attrs.frozen
+class MoveRecord:
+    """What one move did in one sweep."""
+
+    move: str
+    sweep: int
+    tried: int
+    accepted: int
+    seconds: float
+
+
+@attrs.frozen
+class Draw:
+    """The state after a sweep.
+
+    Attributes
+    ----------
+    sweep : int
+        Number of the sweep, from 1.
+    franchise : Franchise
+        The live franchise: copy() what must stay.
+    moves : tuple of MoveRecord
+        What the moves of this sweep did.
+    values : dict
+        The scalars of this sweep, by key.
+    """
+
+    sweep: int
+    franchise: Franchise
+    moves: tuple[MoveRecord, ...]
+    values: Mapping[str, Any]
+
+
+class Trace(Mapping[str, npt.NDArray[Any]]):
+    """What a run recorded: ``trace[key]`` has one value a recorded sweep, shape (sweeps, ...).
+
+    Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
+    log_likelihood, log_joint, and one's own. The initial state is not in it.
+
+    Attributes
+    ----------
+    seed : int or None
+        Pass it as ``rng`` to get the same chain.
+    interrupted : bool
+        Whether Ctrl-C ended the run early.
+    exact : bool
+        False where a move of the schedule is only approximate.
+    """
+
+    def __init__(
+        self,
+        record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        seed: int | None = None,
+        exact: bool = True,
+    ) -> None:
+        self._own = dict(record or {})
+        self._values: dict[str, list[Any]] = {}
+        self._moves: list[MoveRecord] = []
+        self.seed = seed
+        self.exact = exact
+        self.interrupted = False
+
+    def append(self, draw: Draw) -> None:
+        """Record a draw."""
+        row = {"sweep": draw.sweep, **draw.values}
+        row |= {key: function(draw.franchise) for key, function in self._own.items()}
+        for key, value in row.items():
+            self._values.setdefault(key, []).append(value)
+
+    def append_moves(self, draw: Draw) -> None:
+        """Record what the moves did (also in sweeps that thinning leaves out)."""
+        self._moves.extend(draw.moves)
+
+    def __getitem__(self, key: str) -> npt.NDArray[Any]:
+        if key not in self._values:
+            raise KeyError(f"{key!r} is not in the trace; its keys are {list(self._values)}")
+        return np.asarray(self._values[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        end = ", interrupted" if self.interrupted else ""
+        return f"<Trace of {self.n_draws} draws, seed {self.seed}{end}: {', '.join(self._values)}>"
+
+    @property
+    def n_draws(self) -> int:
+        """Recorded sweeps."""
+        return len(self._values.get("sweep", ()))
+
+    @property
+    def moves(self) -> npt.NDArray[Any]:
+        """What each move did in each sweep: structured array (move, sweep, tried, accepted, seconds)."""
+        width = max([len(record.move) for record in self._moves], default=1)
+        dtype = [
+            ("move", f"U{width}"),
+            ("sweep", np.int64),
+            ("tried", np.int64),
+            ("accepted", np.int64),
+            ("seconds", np.float64),
+        ]
+        return np.array([attrs.astuple(record) for record in self._moves], dtype=dtype)
+
+
+def make_draw(franchise: Franchise, moves: tuple[MoveRecord, ...]) -> Draw:
+    """The draw that a franchise stands at."""
+    return Draw(franchise.sweep, franchise, moves, scalars(franchise))

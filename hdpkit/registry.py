@@ -1,0 +1,67 @@
+"""Registries: how the package, and the test harness, know which moves, stores and measures there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from hdpkit.errors import RegistryError
+
+__all__ = ["Entry", "Registry"]
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Entry(Generic[T]):
+    """One registered thing.
+
+    Attributes
+    ----------
+    name : str
+    thing : object
+        The class (or a factory with the same signature).
+    examples : callable
+        Returns small instances that the contract tests use.
+    """
+
+    name: str
+    thing: T
+    examples: Callable[[], list[Any]]
+
+
+class Registry(Mapping[str, Entry[T]]):
+    """Names to things of one kind. The harness tests every entry; there is no other way to be tested."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, Entry[T]] = {}
+
+    def register(self, name: str, thing: T, examples: Callable[[], list[Any]] = list) -> T:
+        """Enter a thing under a name that is free, and return it."""
+        if name in self._entries and self._entries[name].thing is not thing:
+            raise RegistryError(
+                "name", name, f"a {self.kind} name that is not taken", "Choose another name or remove() it."
+            )
+        self._entries[name] = Entry(name, thing, examples)
+        return thing
+
+    def remove(self, name: str) -> None:
+        """Forget a name."""
+        del self._entries[self[name].name]
+
+    def __getitem__(self, name: str) -> Entry[T]:
+        try:
+            return self._entries[name]
+        except (KeyError, TypeError):
+            raise RegistryError(
+                self.kind, name, f"one of {sorted(self._entries)}", "Register it or pass the class itself."
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,58 @@
+"""The clock of a run: when to tell a display how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hdpkit.schedule.ticks import Tick
+
+__all__ = ["Clock"]
+
+SECONDS_BETWEEN_TICKS = 0.1
+
+
+class Clock:
+    """Makes ticks: at most ten a second, and one at the end of every sweep."""
+
+    def __init__(self, progress: Callable[[Tick], Any] | None, n_customers: int, sweeps: int) -> None:
+        self._progress = progress
+        self._n_customers = n_customers
+        self._sweeps = sweeps
+        self._done = 0
+        self._began = time.perf_counter()
+        self._last = 0.0
+        self._log_likelihood: float | None = None
+
+    def pulse(self, fraction: float, n_dishes: int) -> None:
+        """Part of a sweep is done."""
+        now = time.perf_counter()
+        if self._progress is not None and now - self._last >= SECONDS_BETWEEN_TICKS:
+            self._tick(now, fraction, n_dishes, False)
+
+    def swept(self, values: Mapping[str, Any], finished: bool) -> None:
+        """A sweep is done."""
+        self._done += 1
+        self._log_likelihood = float(values["log_likelihood"])
+        now = time.perf_counter()
+        if self._progress is not None and (finished or now - self._last >= SECONDS_BETWEEN_TICKS):
+            self._tick(now, 0.0, int(values["n_dishes"]), finished)
+
+    def _tick(self, now: float, fraction: float, n_dishes: int, finished: bool) -> None:
+        assert self._progress is not None
+        self._last = now
+        done, spent = self._done + fraction, now - self._began
+        known = done > 0 and spent > 0
+        self._progress(
+            Tick(
+                sweep=self._done,
+                sweeps=self._sweeps,
+                fraction=fraction,
+                n_dishes=n_dishes,
+                log_likelihood=self._log_likelihood,
+                customers_per_second=self._n_customers * done / spent if known else None,
+                seconds_left=(self._sweeps - done) * spent / done if known else None,
+                finished=finished,
+            )
+        )

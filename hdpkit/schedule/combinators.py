@@ -1,0 +1,60 @@
+"""Combinators: moves made of moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move, MoveInfo, Scheduled
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Mixture"]
+
+
+class Mixture(Move):
+    """One of several moves, drawn by weight each time.
+
+    Parameters
+    ----------
+    weighted : sequence of (Move, float)
+        Weights need not sum to one. Time tables belong on the mixture, not on its parts.
+    """
+
+    def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:
+        pairs = [tuple(pair) for pair in weighted]
+        if not pairs or any(len(pair) != 2 or not isinstance(pair[0], Move) for pair in pairs):
+            raise ParameterError("weighted", weighted, "pairs of a move and a weight", "[(move, 1.0), ...]")
+        for move, weight in pairs:
+            if not (isinstance(weight, (int, float)) and math.isfinite(weight) and weight > 0):
+                raise ParameterError("weight", weight, "finite and above 0", "Leave moves without weight out.")
+            if isinstance(move, Scheduled) and not move.always:
+                raise ScheduleError(
+                    "weighted", move, "moves without a time table", "Put until, after or every on the mixture."
+                )
+        self.moves = tuple(move for move, _ in pairs)
+        self.weights = tuple(float(weight) for _, weight in pairs)
+        self.exact = all(move.exact for move in self.moves)
+        self.continuous = any(move.continuous for move in self.moves)
+        self.needs_tables = any(move.needs_tables for move in self.moves)
+        self.updates = tuple(sorted({what for move in self.moves for what in move.updates}))
+
+    def __repr__(self) -> str:
+        return f"Mixture({list(zip(self.moves, self.weights, strict=True))!r})"
+
+    @property
+    def name(self) -> str:
+        """Names of the parts."""
+        return "|".join(move.name for move in self.moves)
+
+    def check(self, state: Franchise) -> None:
+        """Every part must be served."""
+        for move in self.moves:
+            move.check(state)
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw a move and run it."""
+        if steps == (0, 0):
+            return MoveInfo()
+        return self.moves[rng.choose(self.weights)].apply(state, rng)

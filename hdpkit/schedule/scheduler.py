@@ -1,0 +1,208 @@
+"""The scheduler: runs any moves over any franchise, sweep by sweep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from hdpkit.errors import ParameterError, ScheduleError, StateError
+from hdpkit.franchise import Franchise, start
+from hdpkit.moves import Move
+from hdpkit.random import STARTS, Seed, Streams
+from hdpkit.record import Draw, MoveRecord, Trace, make_draw
+from hdpkit.schedule.clock import Clock
+from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.ticks import Tick
+
+__all__ = ["Scheduler"]
+
+Progress = Callable[[Tick], Any]
+
+
+class Scheduler:
+    """Runs moves in the order given, once a sweep each unless their time table says otherwise.
+
+    Parameters
+    ----------
+    moves : sequence of Move
+        For instance ``[TableGibbs(), SplitMerge().until(50)]``.
+    """
+
+    def __init__(self, moves: Iterable[Move]) -> None:
+        self.moves: Sequence[Move] = tuple(moves)
+        if not self.moves:
+            raise ScheduleError("moves", moves, "at least one move", "For instance [hdpkit.moves.TableGibbs()].")
+        for move in self.moves:
+            if not isinstance(move, Move):
+                raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
+
+    def __repr__(self) -> str:
+        return f"Scheduler({list(self.moves)!r})"
+
+    @property
+    def exact(self) -> bool:
+        """Whether every move leaves the posterior exactly invariant."""
+        return all(move.exact for move in self.moves)
+
+    def run(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        rng: Seed = None,
+        init: Any = "sequential",
+        *,
+        record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        thin: int = 1,
+        callbacks: Iterable[Callable[[Draw], Any]] = (),
+        progress: Progress | None = None,
+        audit_every: int | None = None,
+    ) -> Trace:
+        """Run sweeps and record them.
+
+        Parameters
+        ----------
+        franchise : Franchise
+            Changed in place.
+        sweeps : int
+            How many to run now.
+        rng : int, SeedSequence, Generator or None
+            None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh seed,
+            which ``trace.seed`` tells.
+        init : start
+            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from where
+            the franchise stands, sweep counter included.
+        record : dict of functions, optional
+            More to record: key -> function of the franchise.
+        thin : int
+            Record every thin-th sweep.
+        callbacks : iterable of functions
+            Called with each `Draw`; one that returns True ends the run.
+        progress : function, optional
+            Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
+        audit_every : int, optional
+            Recount the whole state every so many sweeps (for debugging).
+
+        Returns
+        -------
+        Trace
+            After Ctrl-C all sweeps that were completed, with ``interrupted`` set; the franchise is whole.
+        """
+        _whole("thin", thin)
+        draws = self.sample(franchise, sweeps, rng, init, progress=progress, audit_every=audit_every)
+        listeners = tuple(callbacks)
+        trace = Trace(record, exact=self.exact)
+        try:
+            for draw in draws:
+                trace.append_moves(draw)
+                if draw.sweep % thin == 0:
+                    trace.append(draw)
+                if any([listener(draw) is True for listener in listeners]):
+                    break
+        except KeyboardInterrupt:
+            trace.interrupted = True
+        finally:
+            draws.close()
+            trace.seed = franchise.streams.seed if franchise.streams is not None else None
+        return trace
+
+    def sample(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        rng: Seed = None,
+        init: Any = "sequential",
+        *,
+        progress: Progress | None = None,
+        audit_every: int | None = None,
+    ) -> _Draws:
+        """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
+        _whole("sweeps", sweeps)
+        if audit_every is not None:
+            _whole("audit_every", audit_every)
+        if not isinstance(franchise, Franchise):
+            raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
+        for move in self.moves:
+            move.check(franchise)
+        if init is None and bool((franchise.dishes < 0).any()):
+            raise StateError("init", None, "a start, since customers are unseated", 'For instance "sequential".')
+        if rng is not None or init is not None or franchise.streams is None:
+            franchise.streams = Streams(rng)
+        return _Draws(self._sweeps(franchise, sweeps, init, progress, audit_every))
+
+    def _sweeps(
+        self, franchise: Franchise, sweeps: int, init: Any, progress: Progress | None, audit_every: int | None
+    ) -> Iterator[Draw]:
+        streams = franchise.streams
+        assert streams is not None
+        clock = Clock(progress, franchise.topology.n_customers, sweeps)
+        if init is not None:
+            with deferred_interrupt() as answer, franchise.turn():
+                _pulsing(franchise, lambda fraction: answer())
+                try:
+                    start(franchise, init, streams.source(STARTS))
+                finally:
+                    franchise.on_pulse = None
+        last = franchise.sweep + sweeps
+        while franchise.sweep < last:
+            with deferred_interrupt() as answer:
+                draw = self._sweep(franchise, streams, clock, answer)
+            if audit_every is not None and draw.sweep % audit_every == 0:
+                franchise.audit()
+            clock.swept(draw.values, finished=franchise.sweep == last)
+            yield draw
+
+    def _sweep(
+        self, franchise: Franchise, streams: Streams, clock: Clock, answer: Callable[[], None]
+    ) -> Draw:
+        sweep = franchise.sweep + 1
+        records = []
+        places = [place for place, move in enumerate(self.moves) if move.runs_in(sweep)]
+        with franchise.turn():
+            try:
+                for done, place in enumerate(places):
+                    move = self.moves[place]
+
+                    def pulse(fraction: float, done: int = done) -> None:
+                        clock.pulse((done + fraction) / len(places), franchise.n_dishes)
+                        answer()
+
+                    _pulsing(franchise, pulse)
+                    began = time.perf_counter()
+                    source = streams.source(place + 1, sweep, attempt=franchise.attempt)
+                    info = move.apply(franchise, source)
+                    seconds = time.perf_counter() - began
+                    records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
+                    answer()
+            except BaseException:
+                # The words of this sweep's streams were used in part; none may be used again.
+                franchise.attempt += 1
+                raise
+            finally:
+                franchise.on_pulse = None
+            franchise.compact()
+            franchise.sweep = sweep
+            return make_draw(franchise, tuple(records))
+
+
+class _Draws(Iterator[Draw]):
+    """The generator of draws, started already: its checks have been made."""
+
+    def __init__(self, draws: Iterator[Draw]) -> None:
+        self._draws = draws
+
+    def __next__(self) -> Draw:
+        return next(self._draws)
+
+    def close(self) -> None:
+        """End the run."""
+        self._draws.close()  # type: ignore[attr-defined]
+
+
+def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:
+    franchise.on_pulse = pulse
+
+
+def _whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(name, value, "a whole number >= 1", "Sweeps count from 1.")

@@ -1,0 +1,36 @@
+"""Progress: what a display is told."""
+
+from __future__ import annotations
+
+import attrs
+
+__all__ = ["Tick"]
+
+
+@attrs.frozen
+class Tick:
+    """How far a run is.
+
+    Attributes
+    ----------
+    sweep, sweeps : int
+        Sweeps completed in this run, and to be completed.
+    fraction : float
+        Of the sweep under way, 0 to 1.
+    n_dishes : int
+    log_likelihood : float or None
+        After the last completed sweep, in nats.
+    customers_per_second, seconds_left : float or None
+        By the sweeps of this run so far.
+    finished : bool
+        Whether this is the last tick.
+    """
+
+    sweep: int
+    sweeps: int
+    fraction: float
+    n_dishes: int
+    log_likelihood: float | None
+    customers_per_second: float | None
+    seconds_left: float | None
+    finished: bool

@@ -1,0 +1,19 @@
+"""Seating stores: how a franchise remembers who sits where."""
+
+from hdpkit._compiled.explicit import ExplicitStore
+from hdpkit._compiled.histogram import HistogramStore
+from hdpkit.stores.explicit import ExplicitReference
+from hdpkit.stores.histogram import HistogramReference
+from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore
+from hdpkit.stores.registry import stores
+
+__all__ = [
+    "ExplicitReference",
+    "ExplicitStore",
+    "Frozen",
+    "HistogramReference",
+    "HistogramStore",
+    "SeatingStore",
+    "TableStore",
+    "stores",
+]

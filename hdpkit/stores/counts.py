@@ -1,0 +1,78 @@
+"""What the two Python stores share: counts by (restaurant, dish) in dictionaries."""
+
+from __future__ import annotations
+
+import abc
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from hdpkit.stores.protocol import Ints
+
+__all__ = ["CountedStore"]
+
+
+class CountedStore(abc.ABC):
+    """Counts of customers and tables; a subclass knows the tables."""
+
+    def __init__(self, n_customers: int, n_nodes: int) -> None:
+        self.n_customers = n_customers
+        self.n_nodes = n_nodes
+        self.clear()
+
+    def clear(self) -> None:
+        """Unseat everybody."""
+        self._customers: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
+        self._n_tables: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
+
+    @abc.abstractmethod
+    def _sizes(self, node: int, dish: int) -> Iterable[int]:
+        """Sizes of the tables of a dish, in any order."""
+
+    @abc.abstractmethod
+    def dish_of(self, customer: int) -> int:
+        """Dish of a data customer, -1 while it is not seated."""
+
+    def _count(self, node: int, dish: int, customers: int = 0, tables: int = 0) -> None:
+        for counter, by in ((self._customers[node], customers), (self._n_tables[node], tables)):
+            counter[dish] += by
+            if counter[dish] == 0:
+                del counter[dish]
+
+    def customers(self, node: int, dish: int) -> int:
+        """Customers of a restaurant who eat a dish."""
+        return self._customers[node][dish]
+
+    def tables(self, node: int, dish: int) -> int:
+        """Tables of a restaurant that serve a dish."""
+        return self._n_tables[node][dish]
+
+    def node_customers(self, node: int) -> int:
+        """Customers of a restaurant."""
+        return self._customers[node].total()
+
+    def node_tables(self, node: int) -> int:
+        """Tables of a restaurant."""
+        return self._n_tables[node].total()
+
+    def node_dishes(self, node: int) -> Ints:
+        """Dishes that a restaurant serves, ascending."""
+        return np.array(sorted(self._n_tables[node]), dtype=np.int32)
+
+    def table_sizes(self, node: int, dish: int) -> Ints:
+        """Sizes of the tables that serve a dish in a restaurant, ascending."""
+        return np.array(sorted(self._sizes(node, dish)), dtype=np.int32)
+
+    def dishes(self) -> Ints:
+        """Dish of every data customer, shape (n_customers,), -1 while unseated."""
+        return np.array([self.dish_of(i) for i in range(self.n_customers)], dtype=np.int32)
+
+    def relabel_dishes(self, mapping: Ints) -> None:
+        """Rename dishes; the mapping keeps their order."""
+        for counters in (self._customers, self._n_tables):
+            counters[:] = [Counter({int(mapping[k]): n for k, n in c.items()}) for c in counters]
+
+    def memory_bytes(self) -> int:
+        """Not measured for a store of Python objects: 0."""
+        return 0

@@ -1,0 +1,142 @@
+"""The explicit store in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+import numpy as np
+
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.counts import CountedStore
+from hdpkit.stores.protocol import Frozen, Ints
+
+__all__ = ["ExplicitReference"]
+
+
+@attrs.define
+class _Table:
+    node: int
+    dish: int
+    size: int = 1
+    seat: int = -1  # the table of the parent restaurant where this one sits
+
+
+class ExplicitReference(CountedStore):
+    """Who sits where: a table for each data customer, a seat in the parent for each table."""
+
+    TABLE_IDS = True
+
+    def clear(self) -> None:
+        """Unseat everybody."""
+        super().clear()
+        self._seats = [-1] * self.n_customers
+        self._tables: dict[int, _Table] = {}
+        self._serving: dict[tuple[int, int], list[int]] = {}
+        self._next_table = 0
+
+    def _sizes(self, node: int, dish: int) -> Iterable[int]:
+        return [self._tables[t].size for t in self._serving.get((node, dish), [])]
+
+    def table_at(self, customer: int) -> int:
+        """Number of the table where a customer sits, -1 for none."""
+        return self._seats[customer] if customer >= 0 else self._tables[~customer].seat
+
+    def _sit(self, customer: int, table: int) -> None:
+        if customer >= 0:
+            self._seats[customer] = table
+        else:
+            self._tables[~customer].seat = table
+
+    def table_size(self, table: int) -> int:
+        """Customers of a table."""
+        return self._tables[table].size
+
+    def table_node(self, table: int) -> int:
+        """Restaurant of a table."""
+        return self._tables[table].node
+
+    def dish_of(self, customer: int) -> int:
+        """Dish of a data customer, -1 while it is not seated."""
+        table = self._seats[customer]
+        return -1 if table < 0 else self._tables[table].dish
+
+    def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
+        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        tables = self._serving[node, dish]
+        which = 0
+        if len(tables) > 1:
+            which = source.choose([self._tables[t].size - discount for t in tables])
+        self._tables[tables[which]].size += 1
+        self._sit(customer, tables[which])
+        self._count(node, dish, customers=1)
+
+    def open(self, node: int, dish: int, customer: int) -> int:
+        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        table = self._next_table
+        self._next_table += 1
+        self._tables[table] = _Table(node, dish)
+        self._serving.setdefault((node, dish), []).append(table)
+        self._sit(customer, table)
+        self._count(node, dish, customers=1, tables=1)
+        return ~table
+
+    def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
+        """Take a customer out of its table."""
+        table = self.table_at(customer)
+        self._sit(customer, -1)
+        if customer < 0 and self._tables[~customer].size == 0:
+            del self._tables[~customer]  # it had closed, and only its seat was still needed
+        self._tables[table].size -= 1
+        self._count(node, dish, customers=-1)
+        if self._tables[table].size > 0:
+            return False, ~table
+        self._serving[node, dish].remove(table)
+        self._count(node, dish, tables=-1)
+        if node == 0:
+            del self._tables[table]
+        return True, ~table
+
+    def serve_dish(self, table: int, dish: int) -> None:
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        record = self._tables[table]
+        self._serving[record.node, record.dish].remove(table)
+        self._count(record.node, record.dish, customers=-record.size, tables=-1)
+        record.dish = dish
+        self._serving.setdefault((record.node, dish), []).append(table)
+        self._count(record.node, dish, customers=record.size, tables=1)
+
+    def relabel_dishes(self, mapping: Ints) -> None:
+        """Rename dishes; the mapping keeps their order."""
+        super().relabel_dishes(mapping)
+        self._serving = {(n, int(mapping[k])): tables for (n, k), tables in self._serving.items() if tables}
+        for tables in self._serving.values():
+            for t in tables:
+                self._tables[t].dish = int(mapping[self._tables[t].dish])
+
+    def freeze(self) -> Frozen:
+        """The labelled seating."""
+        order = [t for pair in sorted(self._serving) for t in self._serving[pair]]
+        number = {t: i for i, t in enumerate(order)} | {-1: -1}
+        tables = [self._tables[t] for t in order]
+        return {
+            "seat": np.array([number[t] for t in self._seats], dtype=np.int32),
+            "table_node": np.array([t.node for t in tables], dtype=np.int32),
+            "table_dish": np.array([t.dish for t in tables], dtype=np.int32),
+            "table_seat": np.array([number[t.seat] for t in tables], dtype=np.int32),
+        }
+
+    def thaw(self, frozen: Frozen) -> None:
+        """Take over a labelled seating; lists of tables get the order of the arrays."""
+        self.clear()
+        self._seats = frozen["seat"].tolist()
+        rows = zip(frozen["table_node"], frozen["table_dish"], frozen["table_seat"], strict=True)
+        for table, (node, dish, seat) in enumerate(rows):
+            self._tables[table] = _Table(int(node), int(dish), 0, int(seat))
+            self._serving.setdefault((int(node), int(dish)), []).append(table)
+        self._next_table = len(self._tables)
+        for table in [*self._seats, *(t.seat for t in self._tables.values())]:
+            if table >= 0:
+                self._tables[table].size += 1
+        for record in self._tables.values():
+            self._count(record.node, record.dish, customers=record.size, tables=1)

@@ -1,0 +1,108 @@
+"""The histogram store in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.counts import CountedStore
+from hdpkit.stores.protocol import Frozen, Ints
+
+__all__ = ["HistogramReference"]
+
+ANONYMOUS = -1  # a table as a customer of the parent, where nobody remembers which
+
+
+class HistogramReference(CountedStore):
+    """How many tables of each size serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected).
+
+    Sharing a table of size s makes it one of size s + 1: one less of the former, one more of the latter.
+    """
+
+    TABLE_IDS = False
+
+    def clear(self) -> None:
+        """Unseat everybody."""
+        super().clear()
+        self._dish = [-1] * self.n_customers
+        self._histograms: dict[tuple[int, int], Counter[int]] = {}
+
+    def _sizes(self, node: int, dish: int) -> Iterable[int]:
+        return self._histograms.get((node, dish), Counter()).elements()
+
+    def dish_of(self, customer: int) -> int:
+        """Dish of a data customer, -1 while it is not seated."""
+        return self._dish[customer]
+
+    def _change(self, node: int, dish: int, size: int, by: int) -> None:
+        histogram = self._histograms.setdefault((node, dish), Counter())
+        histogram[size] += by
+        if histogram[size] == 0:
+            del histogram[size]
+        if not histogram:
+            del self._histograms[node, dish]
+
+    def _draw_size(self, node: int, dish: int, discount: float, source: ChoiceSource) -> int:
+        sizes = sorted(self._histograms[node, dish].items())
+        if len(sizes) == 1:
+            return sizes[0][0]
+        return sizes[source.choose([(size - discount) * count for size, count in sizes])][0]
+
+    def _label(self, customer: int, dish: int) -> None:
+        if customer >= 0:
+            self._dish[customer] = dish
+
+    def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
+        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        size = self._draw_size(node, dish, discount, source)
+        self._change(node, dish, size, -1)
+        self._change(node, dish, size + 1, 1)
+        self._label(customer, dish)
+        self._count(node, dish, customers=1)
+
+    def open(self, node: int, dish: int, customer: int) -> int:
+        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        self._change(node, dish, 1, 1)
+        self._label(customer, dish)
+        self._count(node, dish, customers=1, tables=1)
+        return ANONYMOUS
+
+    def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
+        """Take a customer out of a table drawn by customer: the discount has no part in it."""
+        size = self._draw_size(node, dish, 0.0, source)
+        self._change(node, dish, size, -1)
+        if size > 1:
+            self._change(node, dish, size - 1, 1)
+        self._label(customer, -1)
+        self._count(node, dish, customers=-1, tables=-(size == 1))
+        return size == 1, ANONYMOUS
+
+    def relabel_dishes(self, mapping: Ints) -> None:
+        """Rename dishes; the mapping keeps their order."""
+        super().relabel_dishes(mapping)
+        self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
+        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
+
+    def freeze(self) -> Frozen:
+        """Dishes and histograms."""
+        bins = sorted(
+            (node, dish, size, count)
+            for (node, dish), histogram in self._histograms.items()
+            for size, count in histogram.items()
+        )
+        columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
+        names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+        frozen = {name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(names)}
+        return {"dish": self.dishes(), **frozen}
+
+    def thaw(self, frozen: Frozen) -> None:
+        """Take over dishes and histograms."""
+        self.clear()
+        self._dish = frozen["dish"].tolist()
+        names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+        for node, dish, size, count in zip(*(frozen[name].tolist() for name in names), strict=True):
+            self._change(node, dish, size, count)
+            self._count(node, dish, customers=size * count, tables=count)

@@ -1,0 +1,102 @@
+"""What a seating store is.
+
+A store holds the seating of ALL restaurants of a franchise by number: 0 is the root. It knows counts by
+(restaurant, dish) and table sizes, and it seats and removes customers one restaurant at a time; the walk
+through the tree is not its business. A customer of a restaurant is a data customer (its number, >= 0) or a
+table of a child restaurant (negative: ~t for table t in a store that knows tables; -1 in one that doesn't).
+
+Two frozen forms, plain arrays, carry a state from one store to another and to disk:
+
+- the labelled seating: ``seat`` (table of each data customer, -1 unseated), ``table_node``, ``table_dish``,
+  ``table_seat`` (the table of the parent where this table sits, -1 at the root), one entry a table; tables
+  of one restaurant and dish in the store's order;
+- dishes and histograms: ``dish`` (of each data customer, -1 unseated) and the bins ``bin_node``,
+  ``bin_dish``, ``bin_size``, ``bin_count`` sorted by restaurant, dish and size.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Frozen", "SeatingStore", "TableStore"]
+
+Frozen = dict[str, npt.NDArray[np.int32]]
+Ints = npt.NDArray[np.int32]
+
+
+class SeatingStore(Protocol):
+    """The verbs of every store. Built as ``Store(n_customers, n_nodes)``, empty."""
+
+    TABLE_IDS: ClassVar[bool]
+    """Whether it knows who sits where; then it has the verbs of `TableStore` too and freezes the labelled
+    seating, otherwise it freezes dishes and histograms."""
+
+    def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
+        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+
+    def open(self, node: int, dish: int, customer: int) -> int:
+        """Seat a customer at a new table; returns that table as a customer of the parent."""
+
+    def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
+        """Take a customer out.
+
+        A store without table numbers draws the table by customer: size s with probability proportional to
+        s, whatever the discount. Returns whether the table closed, and it as a customer of the parent.
+        """
+
+    def dish_of(self, customer: int) -> int:
+        """Dish of a data customer, -1 while it is not seated."""
+
+    def dishes(self) -> Ints:
+        """Dish of every data customer, shape (n_customers,)."""
+
+    def customers(self, node: int, dish: int) -> int:
+        """Customers of a restaurant who eat a dish."""
+
+    def tables(self, node: int, dish: int) -> int:
+        """Tables of a restaurant that serve a dish."""
+
+    def node_customers(self, node: int) -> int:
+        """Customers of a restaurant."""
+
+    def node_tables(self, node: int) -> int:
+        """Tables of a restaurant."""
+
+    def node_dishes(self, node: int) -> Ints:
+        """Dishes that a restaurant serves, ascending."""
+
+    def table_sizes(self, node: int, dish: int) -> Ints:
+        """Sizes of the tables that serve a dish in a restaurant, ascending."""
+
+    def relabel_dishes(self, mapping: Ints) -> None:
+        """Rename dishes; the mapping keeps their order."""
+
+    def freeze(self) -> Frozen:
+        """The state as arrays, complete: a thawed copy goes on exactly as the original would."""
+
+    def thaw(self, frozen: Frozen) -> None:
+        """Take over a frozen state."""
+
+    def memory_bytes(self) -> int:
+        """Bytes held, as far as known."""
+
+
+class TableStore(SeatingStore, Protocol):
+    """The further verbs of a store with TABLE_IDS."""
+
+    def table_at(self, customer: int) -> int:
+        """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
+
+    def table_size(self, table: int) -> int:
+        """Customers of a table."""
+
+    def table_node(self, table: int) -> int:
+        """Restaurant of a table."""
+
+    def serve_dish(self, table: int, dish: int) -> None:
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""

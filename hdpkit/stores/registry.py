@@ -1,0 +1,15 @@
+"""The registry of seating stores."""
+
+from hdpkit._compiled.explicit import ExplicitStore
+from hdpkit._compiled.histogram import HistogramStore
+from hdpkit.registry import Registry
+from hdpkit.stores.explicit import ExplicitReference
+from hdpkit.stores.histogram import HistogramReference
+
+__all__ = ["stores"]
+
+stores: Registry[type] = Registry("store")
+stores.register("explicit", ExplicitStore)
+stores.register("histogram", HistogramStore)
+stores.register("explicit-reference", ExplicitReference)
+stores.register("histogram-reference", HistogramReference)

@@ -1,0 +1,489 @@
+"""Every seating of a small Chinese restaurant franchise, by brute force, with its exact probability.
+
+This is the independent witness against which samplers are checked. It knows nothing of the package's stores,
+moves and measures, and it is written plainly: each formula stands here as it is printed, one factor at a time.
+
+Words. A data customer sits at a table of its home restaurant; each table is a customer of the parent
+restaurant and sits at a table there; and so on up to the root. With latent dishes each table of the root is a
+dish of its own. The restaurants form a tree of any depth, and data customers may have any node as their home.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
+
+__all__ = [
+    "Histograms",
+    "Key",
+    "LogMarginal",
+    "Shape",
+    "atomic_log_marginal",
+    "canonical_key",
+    "dirichlet_multinomial_log_marginal",
+    "exact_posterior",
+    "histogram_key",
+    "log_likelihood",
+    "log_prior",
+    "lump",
+    "lump_to_histograms",
+    "n_dishes",
+    "n_tables",
+    "normal_log_marginal",
+    "seatings",
+    "table_sizes",
+]
+
+Key = tuple[tuple[int, ...], ...]
+"""A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits at
+the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""
+
+Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
+"""What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""
+
+LogMarginal = Callable[[Sequence[Any]], float]
+"""Log marginal probability (nats) of all the values that one dish has, its parameters integrated out."""
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
+
+
+def _ints(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+@attrs.frozen
+class Shape:
+    """A tree of restaurants and the home of each data customer.
+
+    Parameters
+    ----------
+    parent : tuple of int
+        Parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children.
+    home : tuple of int
+        The node at which each data customer sits; an inner node is as good as a leaf.
+
+    Raises
+    ------
+    DeclarationError
+        If the nodes form no tree or a home doesn't exist.
+    """
+
+    parent: tuple[int, ...] = attrs.field(converter=_ints)
+    home: tuple[int, ...] = attrs.field(converter=_ints)
+
+    @parent.validator
+    def _check_parent(self, attribute: attrs.Attribute[tuple[int, ...]], value: tuple[int, ...]) -> None:
+        if not value or value[0] != -1:
+            raise DeclarationError("parent", value, "-1 first, for the root", "Put the root at node 0.")
+        for node, parent in enumerate(value[1:], start=1):
+            if not 0 <= parent < node:
+                raise DeclarationError(
+                    f"parent[{node}]", parent, f"in 0..{node - 1}", "Number parents before their children."
+                )
+
+    @home.validator
+    def _check_home(self, attribute: attrs.Attribute[tuple[int, ...]], value: tuple[int, ...]) -> None:
+        for customer, node in enumerate(value):
+            if not 0 <= node < len(self.parent):
+                allowed = f"in 0..{len(self.parent) - 1}"
+                raise DeclarationError(f"home[{customer}]", node, allowed, "Name a node of the tree.")
+
+    @classmethod
+    def from_lengths(cls, lengths: Sequence[int]) -> Shape:
+        """Two levels: a root and a document for each length; customers in document order."""
+        home = [j for j, length in enumerate(lengths, start=1) for _ in range(length)]
+        return cls(parent=(-1,) + (0,) * len(lengths), home=tuple(home))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants."""
+        return len(self.parent)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of data customers."""
+        return len(self.home)
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """Nodes from ``node`` to the root, both included."""
+        nodes = [node]
+        while self.parent[nodes[-1]] >= 0:
+            nodes.append(self.parent[nodes[-1]])
+        return tuple(nodes)
+
+
+def _partitions(items: Sequence[T]) -> Iterator[list[list[T]]]:
+    """All set partitions of ``items``, as lists of blocks."""
+    if not items:
+        yield []
+        return
+    first = items[0]
+    for blocks in _partitions(items[1:]):
+        yield [[first], *blocks]
+        for place, block in enumerate(blocks):
+            yield [*blocks[:place], [first, *block], *blocks[place + 1 :]]
+
+
+def seatings(shape: Shape) -> Iterator[Key]:
+    """Every labelled seating of a franchise, once each.
+
+    The customers of a node are its own data customers and the tables of its children; they are partitioned
+    into tables, children before parents, up to the root.
+
+    Parameters
+    ----------
+    shape : Shape
+        The tree and its customers. Two levels with documents of lengths [3, 3] have 712 seatings, [3, 3, 2]
+        have 14,724: keep it small.
+
+    Yields
+    ------
+    Key
+        The canonical key of a seating.
+    """
+    # A customer is the tuple of the data customers beneath it: (i,) for data customer i itself.
+    customers: list[list[tuple[int, ...]]] = [[] for _ in shape.parent]
+    for i, node in enumerate(shape.home):
+        customers[node].append((i,))
+    seats: list[tuple[int, ...]] = [() for _ in shape.home]
+
+    def seat(node: int) -> Iterator[Key]:
+        if node < 0:
+            yield tuple(seats)
+            return
+        parent = shape.parent[node]
+        for blocks in _partitions(customers[node]):
+            tables = [tuple(sorted(i for customer in block for i in customer)) for block in blocks]
+            for table in tables:
+                for i in table:
+                    seats[i] = (*seats[i], table[0])
+            if parent >= 0:
+                customers[parent].extend(tables)
+            yield from seat(node - 1)
+            if parent >= 0:  # take the tables back before the next partition
+                del customers[parent][len(customers[parent]) - len(tables) :]
+            for table in tables:
+                for i in table:
+                    seats[i] = seats[i][:-1]
+
+    yield from seat(shape.n_nodes - 1)
+
+
+def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
+    """The key of a seating whose tables have names of any kind.
+
+    Parameters
+    ----------
+    seats : sequence of sequences
+        For each data customer the names of its tables along the path home..root. A name need only be unique
+        within its restaurant.
+    shape : Shape
+        The tree and its customers.
+
+    Raises
+    ------
+    AuditError
+        If a path has the wrong length, or if one table sits at two tables of the parent.
+    """
+    if len(seats) != shape.n_customers:
+        raise AuditError("seats", len(seats), f"{shape.n_customers} entries", "Seat every data customer.")
+    smallest: dict[tuple[int, Hashable], int] = {}
+    above: dict[tuple[int, Hashable], Hashable] = {}
+    key: list[tuple[int, ...]] = []
+    for i, tables in enumerate(seats):
+        path = shape.path(shape.home[i])
+        if len(tables) != len(path):
+            raise AuditError(
+                f"seats[{i}]", tables, f"one table for each of {path}", "Seat it up to the root."
+            )
+        for place, (node, table) in enumerate(zip(path[:-1], tables[:-1], strict=True)):
+            if above.setdefault((node, table), tables[place + 1]) != tables[place + 1]:
+                here = f"seats[{i}][{place + 1}]"
+                allowed = repr(above[node, table])
+                raise AuditError(here, tables[place + 1], allowed, "A table has one seat in the parent.")
+        key.append(
+            tuple(smallest.setdefault((node, table), i) for node, table in zip(path, tables, strict=True))
+        )
+    return tuple(key)
+
+
+def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
+    """Sizes of the tables of every restaurant: for each node a dict from a table's label to its customers.
+
+    A table's label is the smallest data customer beneath it. Its customers are the data customers whose home
+    is this node, and the tables of the children (each one customer, however many sit there).
+    """
+    sitting: list[dict[int, set[tuple[int, int]]]] = [{} for _ in shape.parent]
+    for i, tables in enumerate(key):
+        customer = (-1, i)  # at home: the data customer itself; further up: (child, its table)
+        for node, table in zip(shape.path(shape.home[i]), tables, strict=True):
+            sitting[node].setdefault(table, set()).add(customer)
+            customer = (node, table)
+    return [{table: len(who) for table, who in tables_here.items()} for tables_here in sitting]
+
+
+def _check_hyperparameters(shape: Shape, concentration: Sequence[float], discount: Sequence[float]) -> None:
+    for name, values in (("concentration", concentration), ("discount", discount)):
+        if len(values) != shape.n_nodes:
+            raise ParameterError(name, values, f"{shape.n_nodes} numbers", "Give one number for each node.")
+    for node, (theta, d) in enumerate(zip(concentration, discount, strict=True)):
+        if not 0 <= d < 1:
+            raise ParameterError(f"discount[{node}]", d, "in [0, 1)", "Use 0 for a Dirichlet process.")
+        if not (-d < theta < math.inf):
+            raise ParameterError(
+                f"concentration[{node}]", theta, "finite and above -discount", "Raise it above -discount."
+            )
+
+
+def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: Sequence[float]) -> float:
+    """Log probability of a labelled seating in all restaurants, the root included.
+
+    Chinese restaurant franchise joint (Teh et al. 2006, section 5.1), with discounts (Pitman-Yor). With
+    theta, d the concentration and discount of a restaurant of c customers at T tables of n_1..n_T customers,
+    and [x]_y^n = x (x+y) ... (x+(n-1)y), it contributes
+
+        [theta+d]_d^(T-1) / [theta+1]_1^(c-1) * prod_t [1-d]_1^(n_t-1),
+
+    and 1 if it has no customers. Every factor is positive for 0 <= d < 1 and theta > -d, so each is put in
+    logs by itself and theta in (-d, 0] needs no care.
+
+    Parameters
+    ----------
+    key : Key
+        The seating.
+    shape : Shape
+        The tree and its customers.
+    concentration, discount : sequence of float
+        One number for each node.
+
+    Returns
+    -------
+    float
+        Nats.
+    """
+    _check_hyperparameters(shape, concentration, discount)
+    total = 0.0
+    for node, tables in enumerate(table_sizes(key, shape)):
+        theta, d = concentration[node], discount[node]
+        c, n_open = sum(tables.values()), len(tables)
+        if c == 0:
+            continue
+        total += sum(math.log(theta + t * d) for t in range(1, n_open))  # [theta+d]_d^(T-1)
+        total -= sum(math.log(theta + i) for i in range(1, c))  # [theta+1]_1^(c-1)
+        for size in tables.values():
+            total += sum(math.log(s - d) for s in range(1, size))  # [1-d]_1^(n_t-1)
+    return float(total)
+
+
+def log_likelihood(key: Key, values: Sequence[Any], log_marginal: LogMarginal) -> float:
+    """Log probability (nats) of the data given the seating: the sum over dishes of ``log_marginal``.
+
+    Each table of the root is a dish; ``values[i]`` is the observation of data customer i.
+    """
+    if len(values) != len(key):
+        raise DataError(
+            "values", len(values), f"{len(key)} entries", "Give one value for each data customer."
+        )
+    of_dish: dict[int, list[Any]] = {}
+    for tables, value in zip(key, values, strict=True):
+        of_dish.setdefault(tables[-1], []).append(value)
+    return float(sum(log_marginal(these) for these in of_dish.values()))
+
+
+def exact_posterior(
+    shape: Shape,
+    values: Sequence[Any],
+    log_marginal: LogMarginal,
+    concentration: Sequence[float],
+    discount: Sequence[float],
+) -> dict[Key, float]:
+    """The posterior of labelled seatings given the data and the hyperparameters, normalised.
+
+    Parameters
+    ----------
+    shape : Shape
+        The tree and its customers.
+    values : sequence
+        The observation of each data customer.
+    log_marginal : callable
+        Log marginal of the list of values of one dish; -inf says that they can't share it.
+    concentration, discount : sequence of float
+        One number for each node.
+
+    Returns
+    -------
+    dict
+        Probability of each key; seatings of probability zero are left out.
+    """
+    log_weights: dict[Key, float] = {}
+    for key in seatings(shape):
+        log_weight = log_likelihood(key, values, log_marginal)
+        if log_weight > -math.inf:
+            log_weights[key] = log_weight + log_prior(key, shape, concentration, discount)
+    if not log_weights:
+        raise DataError("values", values, "possible under the model", "Check log_marginal.")
+    largest = max(log_weights.values())
+    weights = {key: math.exp(log_weight - largest) for key, log_weight in log_weights.items()}
+    normaliser = math.fsum(weights.values())
+    return {key: weight / normaliser for key, weight in weights.items()}
+
+
+def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
+    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior.
+
+    With n_v occurrences of term v, n in all and H = sum_v eta_v:
+
+        G(H) / G(H + n) * prod_v G(eta_v + n_v) / G(eta_v)        (Dirichlet-multinomial, sequence form)
+
+    Parameters
+    ----------
+    eta : float or sequence of float
+        One number for all terms, or one for each.
+    n_terms : int
+        Number of terms; values are the integers 0..n_terms-1.
+    """
+    etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
+    if len(etas) != n_terms or not all(0 < e < math.inf for e in etas):
+        raise ParameterError("eta", eta, "positive: one number, or one for each term", "Correct eta.")
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        counts = Counter(int(value) for value in values)
+        if not all(0 <= term < n_terms for term in counts):
+            raise DataError("values", values, f"in 0..{n_terms - 1}", "Correct the values or n_terms.")
+        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + len(values))
+        for term, count in counts.items():
+            total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
+        return total
+
+    return log_marginal
+
+
+def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMarginal:
+    """Marginal of normal values with known variance, their mean having a normal prior.
+
+    mu ~ N(mean, variance) and x_i ~ N(mu, noise) independently. With r_i = x_i - mean, n values and
+    S = sum_i r_i (the covariance noise I + variance 11' inverted by Sherman and Morrison):
+
+        -n/2 log(2 pi noise) - 1/2 log(1 + n variance/noise)
+        - [sum_i r_i^2 - variance S^2 / (noise + n variance)] / (2 noise)
+
+    Parameters
+    ----------
+    mean, variance : float
+        Of the prior of a dish's mean.
+    noise : float
+        Variance of an observation about its dish's mean.
+    """
+    for name, number in (("variance", variance), ("noise", noise)):
+        if not 0 < number < math.inf:
+            raise ParameterError(name, number, "positive and finite", "It is a variance.")
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        n = len(values)
+        residuals = [float(value) - mean for value in values]
+        quadratic = sum(r * r for r in residuals) - variance * sum(residuals) ** 2 / (noise + n * variance)
+        log_determinant = n * math.log(2 * math.pi * noise) + math.log1p(n * variance / noise)
+        return -0.5 * log_determinant - 0.5 * quadratic / noise
+
+    return log_marginal
+
+
+def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
+    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
+
+    A table of the root contributes H(w) once, however many customers it has; several tables of the root may
+    serve one value. Seatings that mix values beneath a table have probability zero.
+    """
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        dish = values[0]
+        if any(value != dish for value in values) or probabilities[dish] == 0:
+            return -math.inf
+        return math.log(probabilities[dish])
+
+    return log_marginal
+
+
+def n_tables(key: Key, shape: Shape) -> int:
+    """Tables of every restaurant but the root's; of the root where it is alone."""
+    sizes = table_sizes(key, shape)
+    return len(sizes[0]) if shape.n_nodes == 1 else sum(len(tables) for tables in sizes[1:])
+
+
+def n_dishes(key: Key) -> int:
+    """Dishes of a seating whose dishes are latent: tables of the root."""
+    return len({tables[-1] for tables in key})
+
+
+def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:
+    """Canonical form of what a histogram store keeps, whatever numbers it gives to dishes.
+
+    Parameters
+    ----------
+    dishes : sequence of int
+        The dish of each data customer.
+    tables : iterable of (node, dish, sizes)
+        The sizes of the tables of a node that serve a dish, in any order; pairs without tables may be left
+        out or have no sizes.
+
+    Returns
+    -------
+    Histograms
+        Dishes relabelled 0, 1, ... in order of first appearance among the data customers, and the
+        (node, dish, sorted sizes) of every pair that has tables, in order.
+    """
+    label: dict[int, int] = {}
+    for dish in dishes:
+        label.setdefault(int(dish), len(label))
+    rows: list[tuple[int, int, tuple[int, ...]]] = []
+    for node, dish, sizes in tables:
+        ordered = tuple(sorted(int(size) for size in sizes))
+        if not ordered:
+            continue
+        if int(dish) not in label:
+            raise AuditError("tables", (node, dish, ordered), "dishes that have data", "Some table is stale.")
+        rows.append((int(node), label[int(dish)], ordered))
+    if len({(node, dish) for node, dish, _ in rows}) != len(rows):
+        raise AuditError("tables", rows, "one entry for a node and dish", "Merge the entries.")
+    return tuple(label[int(dish)] for dish in dishes), tuple(sorted(rows))
+
+
+def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
+    """What a store that doesn't know who sits where keeps of a seating (Blunsom et al. 2009).
+
+    Parameters
+    ----------
+    key : Key
+        The seating.
+    shape : Shape
+        The tree and its customers.
+    dishes : sequence of int, optional
+        The dish of each data customer where dishes are observed (then several tables of the root may serve
+        one dish). Without it each table of the root is a dish.
+
+    Returns
+    -------
+    Histograms
+        See `histogram_key`.
+    """
+    served = [tables[-1] for tables in key] if dishes is None else [int(dish) for dish in dishes]
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for node, tables in enumerate(table_sizes(key, shape)):
+        for table, size in tables.items():  # a table's label is a data customer beneath it: it has its dish
+            sizes.setdefault((node, served[table]), []).append(size)
+    return histogram_key(served, [(node, dish, these) for (node, dish), these in sizes.items()])
+
+
+def lump(distribution: Mapping[Key, float], function: Callable[[Key], H]) -> dict[H, float]:
+    """The law of a function of the seating: probabilities summed over the keys where it has each value."""
+    parts: dict[H, list[float]] = {}
+    for key, probability in distribution.items():
+        parts.setdefault(function(key), []).append(probability)
+    return {value: math.fsum(these) for value, these in parts.items()}

@@ -1,0 +1,428 @@
+"""Sampled tests with a stated error rate, and p-values whose level holds far out in the tail.
+
+A test that draws random numbers is wrong now and then. `SampledTests` makes "now and then" a number: whatever
+is registered in it, a right sampler is condemned with probability at most 1e-4 in all. That holds only if each
+p-value is one: P(p <= u) <= u for a right sampler, also at u = 1e-7. So the statistics here take INDEPENDENT
+draws (replicas, not a chain), and are chosen for their tails. For instance with cells of probability 0.0125,
+0.0125 and 0.975 and 400 draws, Pearson's chi-square has a p-value below 5e-7 some 77 times too often (exact
+enumeration), the likelihood-ratio statistic with Williams' correction about as often as it should.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from hdpkit.errors import ParameterError, RegistryError, StateError
+
+__all__ = [
+    "Outcome",
+    "SampledTestFailure",
+    "SampledTests",
+    "one_sample_p",
+    "random_rank",
+    "rank_uniformity_p",
+    "two_sample_p",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+PValues = Mapping[str, float] | ArrayLike
+Run = Callable[[int, int], PValues]
+
+_MIN_EXPECTED = 20.0  # a pooled cell's expected count; levels are then within some 5 % down to 5e-8
+_EXACT_NUMBERS = 500_000  # enumerate all tables of counts if they hold up to so many numbers
+
+
+class SampledTestFailure(AssertionError):
+    """A sampled test failed; the message names the test, the p-values, the limits and the seed."""
+
+
+@attrs.frozen
+class Outcome:
+    """What became of one sampled test.
+
+    Parameters
+    ----------
+    name : str
+        The test.
+    first : dict of str to float
+        P-values of the first look.
+    repeat : dict of str to float
+        P-values of the repeat that were judged (those that were suspicious at first); empty without a repeat.
+    seeds : tuple of int
+        The seed of each look.
+    """
+
+    name: str
+    first: dict[str, float]
+    repeat: dict[str, float]
+    seeds: tuple[int, ...]
+
+    def __str__(self) -> str:
+        looks = [("first look", self.first), ("repeat", self.repeat)]
+        text = [
+            f"{look} (seed {seed}): " + ", ".join(f"{label} p={p:.3g}" for label, p in values.items())
+            for (look, values), seed in zip(looks, self.seeds, strict=False)
+        ]
+        return f"{self.name}: " + "; ".join(text)
+
+
+class SampledTests:
+    """A family of sampled tests that fails by chance with probability at most 1e-4, all together.
+
+    All tests are registered before the first is run; P is the number of p-values registered. A first look
+    fails if a p-value is below 5e-5/P. Those p-values that are below 1e-2 (and haven't failed) are repeated
+    with four times the draws and a new seed; the repeat fails if one of THEM is below 5e-3/P.
+
+    Why 1e-4: let a sampler be right, so that P(p <= u) <= u. One p-value fails at the first look with
+    probability at most 5e-5/P. It fails at the repeat only if it is below 1e-2 at first and below 5e-3/P then;
+    the looks are independent, so that has probability at most 1e-2 * 5e-3/P = 5e-5/P. Together 1e-4/P, and by
+    the union bound at most 1e-4 for P p-values, however they depend on each other. (If a repeat judged also the
+    p-values that were not suspicious, a test with many would be repeated more often than 1e-2, and the bound
+    would not hold.) A test is checked once in a family: to try again until it passes is an error.
+
+    What the repeat buys is power: a defect that shows as p = 1e-3 gets four times the draws, not the benefit of
+    the doubt.
+
+    Parameters
+    ----------
+    fresh : bool
+        Draw a fresh seed for the family from the system. The default is a fixed seed, so that a run in a test
+        suite gives the same verdict every time.
+    seed : int, optional
+        Seed of the family, 0 if not given; to repeat a run with fresh seeds give what its ``seed`` was.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the family. Seeds of looks are derived from it, the test's name and the look.
+    outcomes : list of Outcome
+        One for each test checked, those that failed included.
+    """
+
+    FIRST = 5e-5
+    """A first look fails below this over P."""
+    SUSPICIOUS = 1e-2
+    """Below this a p-value is repeated."""
+    REPEAT = 5e-3
+    """The repeat fails below this over P."""
+    MORE_DRAWS = 4
+    """How many times the draws of the first look the repeat has."""
+
+    def __init__(self, *, fresh: bool = False, seed: int | None = None) -> None:
+        if fresh and seed is not None:
+            raise ParameterError("seed", seed, "left out with fresh=True", "Choose one of the two.")
+        if seed is not None and seed < 0:
+            raise ParameterError("seed", seed, "0 or more", "Give another seed.")
+        self.seed: int = secrets.randbits(63) if fresh else (seed or 0)
+        self.outcomes: list[Outcome] = []
+        self._labels: dict[str, tuple[str, ...]] = {}
+        self._checked: set[str] = set()
+
+    @property
+    def n_p_values(self) -> int:
+        """P, the number of p-values registered."""
+        return sum(len(labels) for labels in self._labels.values())
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Names of tests that were registered and have not been run."""
+        return tuple(name for name in self._labels if name not in self._checked)
+
+    def register(self, name: str, p_values: int | Sequence[str] = 1) -> None:
+        """Announce a test before any is run.
+
+        Parameters
+        ----------
+        name : str
+            Name of the test; its seeds derive from it.
+        p_values : int or sequence of str
+            How many p-values it yields, or what they are called.
+
+        Raises
+        ------
+        StateError
+            If a test has been run already: P must be known before the first p-value is seen.
+        RegistryError
+            If the name is taken.
+        """
+        if self._checked:
+            raise StateError("register", name, "called before the first check", "Register all tests first.")
+        if name in self._labels:
+            raise RegistryError("name", name, "new", "Give each sampled test its own name.")
+        labels = tuple(str(i) for i in range(p_values)) if isinstance(p_values, int) else tuple(p_values)
+        if not labels or len(set(labels)) != len(labels):
+            raise ParameterError("p_values", p_values, "one or more, each once", "Name what the test yields.")
+        self._labels[name] = labels
+
+    def look_seed(self, name: str, look: int) -> int:
+        """Seed of a look (0 first, 1 repeat): a function of the family's seed, the name and the look alone."""
+        source = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), look])
+        return int(source.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+    def check(self, name: str, run: Run) -> Outcome:
+        """Run a registered test, repeat it if it looks suspicious, and judge it.
+
+        Parameters
+        ----------
+        name : str
+            A registered name.
+        run : callable
+            ``run(n_draws_multiplier, seed)`` draws with this seed, so many times the usual number of draws, and
+            returns its p-values: an array in the registered order, or a dict with the registered names.
+
+        Returns
+        -------
+        Outcome
+            The figures, if the test passed.
+
+        Raises
+        ------
+        SampledTestFailure
+            If it failed.
+        """
+        if name not in self._labels:
+            raise RegistryError("name", name, "a registered test", "Register it before the first check.")
+        if name in self._checked:
+            raise StateError("name", name, "checked once", "Running again until it passes breaks the level.")
+        self._checked.add(name)
+        total = self.n_p_values
+        seeds = (self.look_seed(name, 0),)
+        first = self._p_values(name, run(1, seeds[0]))
+        suspicious = [label for label, p in first.items() if p < self.SUSPICIOUS]
+        repeat: dict[str, float] = {}
+        failed = [label for label, p in first.items() if p < self.FIRST / total]
+        limit = self.FIRST / total
+        if suspicious and not failed:
+            seeds = (*seeds, self.look_seed(name, 1))
+            again = self._p_values(name, run(self.MORE_DRAWS, seeds[1]))
+            repeat = {label: again[label] for label in suspicious}
+            limit = self.REPEAT / total
+            failed = [label for label, p in repeat.items() if p < limit]
+        outcome = Outcome(name, first, repeat, seeds)
+        self.outcomes.append(outcome)
+        if failed:
+            look = "repeat" if repeat else "first look"
+            raise SampledTestFailure(
+                f"sampled test {name!r} failed at the {look}: {', '.join(failed)} below {limit:.3g} "
+                f"({total} p-values are registered; family seed {self.seed}).\n{outcome}"
+            )
+        return outcome
+
+    def summary(self) -> str:
+        """The family's seed, P, and one line for each test that was run."""
+        head = f"seed {self.seed}, {self.n_p_values} p-values registered"
+        return "\n".join([head, *(str(outcome) for outcome in self.outcomes)])
+
+    def _p_values(self, name: str, answer: PValues) -> dict[str, float]:
+        labels = self._labels[name]
+        if isinstance(answer, Mapping):
+            if set(answer) != set(labels):
+                raise ParameterError(
+                    name, sorted(answer), f"exactly {sorted(labels)}", "Register what it yields."
+                )
+            numbers = [float(answer[label]) for label in labels]
+        else:
+            array = np.atleast_1d(np.asarray(answer, dtype=np.float64))
+            if array.shape != (len(labels),):
+                raise ParameterError(name, array.shape, f"{len(labels)} p-values", "Register what it yields.")
+            numbers = [float(p) for p in array]
+        if not all(0 <= p <= 1 for p in numbers):  # NaN too: it must not count as a pass
+            raise ParameterError(name, numbers, "probabilities", "Correct the test's statistic.")
+        return dict(zip(labels, numbers, strict=True))
+
+
+def one_sample_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
+    """P-value of independent draws against an exact discrete law.
+
+    A count in a cell of probability zero gives 0. If all tables of counts can be listed (500,000 numbers) the
+    p-value is exact: the probability of all tables no likelier than this one. Otherwise cells are pooled in
+    order of probability until each group expects 20 draws (which doesn't look at the counts), and the
+    likelihood-ratio statistic with Williams' (1976) correction is referred to chi-square; two groups have the
+    exact binomial test.
+
+    Parameters
+    ----------
+    counts : array of int, shape (K,)
+        How often each outcome was drawn.
+    probabilities : array of float, shape (K,)
+        The law; sums to one.
+    """
+    observed = _whole("counts", counts)
+    law = np.asarray(probabilities, dtype=np.float64)
+    if law.shape != observed.shape or not (np.all(law >= 0) and abs(float(law.sum()) - 1) <= 1e-9):
+        raise ParameterError("probabilities", law, "a law, one number for each count", "Normalise it.")
+    if np.any(observed[law == 0] > 0):
+        return 0.0
+    observed, law = observed[law > 0], law[law > 0]
+    total = int(observed.sum())
+    if law.size == 1 or total == 0:
+        return 1.0
+    if math.comb(total + law.size - 1, total) * law.size <= _EXACT_NUMBERS:
+        return _exact_multinomial_p(observed, law)
+    order = np.argsort(law, kind="stable")
+    starts = _groups(law[order] * total)
+    observed, law = np.add.reduceat(observed[order], starts), np.add.reduceat(law[order], starts)
+    if law.size == 2:
+        return float(stats.binomtest(int(observed[0]), total, min(1.0, float(law[0]))).pvalue)
+    statistic = 2 * float(np.sum(special.xlogy(observed, observed / (total * law))))
+    correction = 1 + (float(np.sum(1 / law)) - 1) / (6 * total * (law.size - 1))
+    return float(stats.chi2.sf(statistic / correction, law.size - 1))
+
+
+def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
+    """P-value of the hypothesis that two samples of INDEPENDENT draws have the same law.
+
+    Twice the smaller (at most 1) of two p-values, which is a p-value by the union bound:
+
+    - for a difference of any kind: if there are few distinct values (at most one for 40 draws, or two), a
+      contingency table whose neighbouring values are pooled until each cell expects 20 draws (by the two
+      samples together, so the level holds), by the likelihood ratio with Williams' correction, or Fisher's
+      exact test where two columns are left; otherwise Kolmogorov and Smirnov's test;
+    - for a shift, where it has more power: Mann and Whitney's rank test, with ties. A rank test, since a mean
+      test has no level to rely on under heavy tails (a concentration's prior).
+
+    Samples of about the same size keep the level best: the rank test's tails are then light. Samples of two
+    values are judged by Fisher's test alone.
+
+    Parameters
+    ----------
+    a, b : array, shapes (m,) and (n,)
+        Numbers.
+    """
+    x, y = _sample("a", a), _sample("b", b)
+    both = np.concatenate([x, y])
+    values, place = np.unique(both, return_inverse=True)
+    if values.size == 1:
+        return 1.0
+    shift = float(stats.mannwhitneyu(x, y, alternative="two-sided").pvalue)
+    if values.size > max(2, both.size // 40):
+        method = "exact" if max(x.size, y.size) <= 500 else "asymp"
+        shape = float(stats.ks_2samp(x, y, method=method).pvalue)
+        return min(1.0, 2 * min(shift, shape))
+    table = np.stack(
+        [
+            np.bincount(place[: x.size], minlength=values.size),
+            np.bincount(place[x.size :], minlength=values.size),
+        ]
+    ).astype(np.int64)
+    starts = _groups(table.sum(axis=0) * (min(x.size, y.size) / both.size))
+    table = np.add.reduceat(table, starts, axis=1)
+    if table.shape[1] == 2:
+        exact = float(stats.fisher_exact(table).pvalue)
+        # Two values only: the rank test would say the same, less exactly.
+        return exact if values.size == 2 else min(1.0, 2 * min(shift, exact))
+    return min(1.0, 2 * min(shift, _table_p(table)))
+
+
+def rank_uniformity_p(ranks: ArrayLike, n_bins: int) -> float:
+    """P-value of the hypothesis that independent ranks are uniform on 0..n_bins-1.
+
+    For simulation-based calibration (Talts et al. 2018): the rank of a true parameter among L posterior
+    draws, ties broken at random (`random_rank`), is uniform on 0..L; to have fewer bins than L + 1, let their
+    number divide L + 1 and pass ``rank // width``. Three times the smallest (at most 1) of three p-values: of
+    the bins' counts (`one_sample_p`), of the mean rank (bias) and of the mean distance to the centre (too
+    narrow or too wide a posterior). The latter are z-tests with exact moments; the summands are bounded and
+    symmetric or nearly so, hence the tails no heavier than normal ones.
+
+    Parameters
+    ----------
+    ranks : array of int, shape (N,)
+        One for each independent replica.
+    n_bins : int
+        Number of bins, 2 or more.
+    """
+    if n_bins < 2:
+        raise ParameterError("n_bins", n_bins, "2 or more", "One bin tells nothing.")
+    rank = _whole("ranks", ranks)
+    if rank.size == 0:
+        return 1.0
+    if int(rank.max()) >= n_bins:
+        raise ParameterError(
+            "ranks", int(rank.max()), f"below n_bins = {n_bins}", "L draws give L + 1 ranks."
+        )
+    bins = np.arange(n_bins)
+    p_values = [one_sample_p(np.bincount(rank, minlength=n_bins), np.full(n_bins, 1 / n_bins))]
+    for score in (bins.astype(np.float64), np.abs(2.0 * bins - (n_bins - 1))):
+        if score.std() > 0:
+            z = (score[rank].mean() - score.mean()) / (score.std() / math.sqrt(rank.size))
+            p_values.append(float(2 * stats.norm.sf(abs(z))))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def random_rank(truth: float, draws: ArrayLike, rng: np.random.Generator) -> int:
+    """Rank of ``truth`` among draws, ties broken at random: in 0..L, uniform if all are exchangeable."""
+    sample = _sample("draws", draws)
+    if math.isnan(truth):
+        raise ParameterError("truth", truth, "a number", "Correct the quantity.")
+    return int(np.sum(sample < truth)) + int(rng.integers(int(np.sum(sample == truth)) + 1))
+
+
+def _whole(name: str, values: ArrayLike) -> IntArray:
+    array = np.asarray(values)
+    if (
+        array.ndim != 1
+        or not (array.size == 0 or np.issubdtype(array.dtype, np.integer))
+        or np.any(array < 0)
+    ):
+        raise ParameterError(name, values, "a list of integers, 0 or more", "Correct them.")
+    return array.astype(np.int64)
+
+
+def _sample(name: str, values: ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or np.any(np.isnan(array)):
+        raise ParameterError(name, values, "a list of numbers, not empty, without NaN", "Correct the sample.")
+    return array
+
+
+def _groups(expected: FloatArray) -> IntArray:
+    """Where to cut a row of cells so that each group expects enough; at least two groups, whatever they expect."""
+    starts, so_far = [0], 0.0
+    for place, here in enumerate(expected):
+        if so_far >= _MIN_EXPECTED:
+            starts.append(place)
+            so_far = 0.0
+        so_far += float(here)
+    if so_far < _MIN_EXPECTED and len(starts) > 2:
+        starts.pop()
+    elif len(starts) == 1 or so_far < _MIN_EXPECTED:  # too few draws for two full groups: cut near the middle
+        cumulative = np.cumsum(expected)[:-1]
+        starts = [0, int(np.argmin(np.abs(cumulative - float(np.sum(expected)) / 2))) + 1]
+    return np.array(starts, dtype=np.int64)
+
+
+def _exact_multinomial_p(observed: IntArray, law: FloatArray) -> float:
+    """Probability of all tables of counts that are no likelier than the observed one."""
+    total, n_cells = int(observed.sum()), law.size
+    # A table is a choice of n_cells - 1 bars among total + n_cells - 1 places; the gaps are the counts.
+    bars = np.array(list(combinations(range(total + n_cells - 1), n_cells - 1)), dtype=np.int64)
+    tables = np.diff(bars, axis=1, prepend=-1, append=total + n_cells - 1) - 1
+
+    def log_probability(counts: IntArray) -> FloatArray:
+        terms = special.xlogy(counts, law) - special.gammaln(counts + 1)
+        return np.asarray(special.gammaln(total + 1) + terms.sum(axis=-1))
+
+    logs = log_probability(tables)
+    unlikely = logs <= float(log_probability(observed)) + 1e-9  # ties count, in spite of rounding
+    return min(1.0, math.fsum(np.exp(logs[unlikely])))
+
+
+def _table_p(table: IntArray) -> float:
+    """Likelihood-ratio test of a contingency table with Williams' (1976) correction."""
+    total = int(table.sum())
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    expected = np.outer(rows, columns) / total
+    freedom = (rows.size - 1) * (columns.size - 1)
+    statistic = 2 * float(np.sum(special.xlogy(table, table / expected)))
+    spread = (total * float(np.sum(1 / rows)) - 1) * (total * float(np.sum(1 / columns)) - 1)
+    return float(stats.chi2.sf(statistic / (1 + spread / (6 * total * freedom)), freedom))

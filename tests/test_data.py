@@ -1,0 +1,574 @@
+"""Corpora, groups, labels and files: round trips, meanings, refusals."""
+
+import gzip
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hdpkit.data import Corpus, GroupedData, Groups
+from hdpkit.errors import DataError, ParameterError
+
+NAT = np.datetime64("NaT")
+
+
+class NAType:
+    """What pandas.NA looks like from outside: comparing yields something without a truth."""
+
+    def __ne__(self, other):
+        return self
+
+    __eq__ = __ne__
+    __hash__ = object.__hash__
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+
+documents = st.lists(st.lists(st.integers(0, 6), max_size=8), min_size=1, max_size=6).filter(any)
+counts = hnp.arrays(
+    np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5), elements=st.integers(0, 4)
+).filter(np.any)
+
+
+def check_invariants(corpus, docs):
+    """Check every attribute against documents given as lists of ids."""
+    flat = [v for doc in docs for v in doc]
+    place = [d for d, doc in enumerate(docs) for _ in doc]
+    assert isinstance(corpus, GroupedData)
+    assert corpus.terms.dtype == np.int32
+    assert corpus.terms is corpus.values
+    assert corpus.terms.tolist() == flat
+    assert corpus.document.dtype == np.int64
+    assert corpus.document.tolist() == place
+    assert corpus.document_lengths.dtype == np.int64
+    assert corpus.document_lengths.tolist() == [len(doc) for doc in docs]
+    assert corpus.n_tokens == corpus.n_customers == len(corpus) == len(flat)
+    assert corpus.n_documents == len(docs)
+    assert len(corpus.keys("document")) == len(docs)
+    assert corpus.codes("document") is corpus.document
+    for d, doc in enumerate(docs):
+        assert corpus.terms[corpus.document_customers(d)].tolist() == doc
+    names = corpus.keys("document")
+    assert [corpus.document_of(i) for i in range(len(flat))] == [names[d] for d in place]
+    arrays = [corpus.terms, corpus.document, corpus.document_lengths]
+    assert not any(array.flags.writeable for array in arrays + [codes for codes, _ in corpus.labels.values()])
+
+
+# --- corpora from documents
+
+
+@given(documents)
+def test_documents_are_kept_as_they_are(docs):
+    corpus = Corpus.from_documents(docs)
+    check_invariants(corpus, docs)
+    assert corpus.n_terms == max(map(max, filter(None, docs))) + 1
+    assert corpus.keys("document") == list(range(len(docs)))
+    for same in ([np.array(doc, np.uint16) for doc in docs], [tuple(doc) for doc in docs], map(iter, docs)):
+        check_invariants(Corpus.from_documents(same, n_terms=9), docs)
+
+
+@given(documents)
+def test_words_and_ids_agree(docs):
+    vocabulary = list("gfedcba")
+    words = [[vocabulary[v] for v in doc] for doc in docs]
+    corpus = Corpus.from_documents(words, vocabulary=vocabulary)
+    check_invariants(corpus, docs)
+    assert [corpus.term(v) for v in corpus.terms] == [word for doc in words for word in doc]
+    built = Corpus.from_documents(words)
+    seen = list(dict.fromkeys(word for doc in words for word in doc))
+    assert list(built.vocabulary) == seen, "a vocabulary is built in order of first appearance"
+    assert [
+        [built.vocabulary[v] for v in built.terms[built.document_customers(d)]] for d in range(len(docs))
+    ] == words
+
+
+def test_the_example_of_the_design():
+    corpus = Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+    assert corpus.terms.tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert corpus.document.tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert (corpus.n_terms, corpus.vocabulary, corpus.names, corpus.term(2)) == (3, None, None, 2)
+    assert repr(corpus) == "<Corpus: 3 documents, 3 terms, 7 tokens>"
+
+
+def test_names_and_groups():
+    corpus = Corpus.from_documents(
+        [["to", "be"], [], ["or"], ["not"]],
+        names=["a", "b", "c", "d"],
+        groups={"author": ["Ann", "Bob", None, "Ann"], "year": np.array([1999.0, 2001.0, np.nan, 1999.0])},
+    )
+    assert corpus.names == ("a", "b", "c", "d")
+    assert corpus.label_names == ("document", "author", "year")
+    assert corpus.keys("document") == ["a", "b", "c", "d"], "the empty document has its key"
+    assert corpus.codes("author").tolist() == [0, 0, -1, 0]
+    assert corpus.keys("author") == ["Ann", "Bob"]
+    assert corpus.codes("year").tolist() == [0, 0, -1, 0]
+    assert corpus.keys("year") == [1999.0, 2001.0]
+    assert corpus.document_of(2) == "c"
+    assert "author (2)" in repr(corpus)
+
+
+def test_smallest_corpora():
+    check_invariants(Corpus.from_documents([[0]]), [[0]])
+    check_invariants(Corpus.from_documents([[], [0], []], n_terms=1), [[], [0], []])
+    check_invariants(Corpus.from_documents(np.zeros((2, 3), int)), [[0, 0, 0], [0, 0, 0]])
+    check_invariants(Corpus.from_documents([[0.0, 1.0], np.array([])]), [[0, 1], []])
+
+
+@pytest.mark.parametrize(
+    ("docs", "place"),
+    [
+        ([[0], [0, -1]], "document 1, position 1"),
+        ([[0], [], [0, 3]], "document 2, position 1"),
+        ([[0, 1.5]], "document 0, position 1"),
+        ([[0, math.nan]], "document 0, position 1"),
+        ([[0], [math.inf]], "document 1, position 0"),
+        ([[0, 1], [2**31]], "document 1, position 0"),
+        ([[0, 1], [0, 2**70]], "document 1, position 1"),
+        ([[0, 2**63]], "document 0, position 1"),
+        ([[0, None]], "document 0, position 1"),
+        ([[0, True]], "document 0, position 1"),
+        ([[0], np.array([True])], "document 1, position 0"),
+        ([[0], [0, "a"]], "document 1, position 1"),
+        ([["a"], ["a", 0]], "document 1, position 1"),
+        ([["a"], [0]], "document 1, position 0"),
+        ([[0], ["a"]], "document 1, position 0"),
+        ([[0], [[0], [1, 2]]], "document 1, position 0"),
+        ([[0], [[0, 1]]], "document 1, position 0"),
+        ([[0], np.zeros((1, 2), int)], "document 1"),
+        ([[0], [1j]], "document 1, position 0"),
+        (["a b", "c"], "document 0"),
+        ([[0], 3], "document 1"),
+        ([[0], {0, 1}], "document 1"),
+        ([[0], {0: 1}], "document 1"),
+        ([[0], None], "document 1"),
+    ],
+)
+def test_bad_tokens_are_located(docs, place):
+    with pytest.raises(DataError) as caught:
+        Corpus.from_documents(docs, n_terms=3)
+    assert caught.value.parameter == place
+
+
+@pytest.mark.parametrize("bound", [None, 3])
+def test_ids_without_bound_are_checked_too(bound):
+    for bad in (-1, 0.5, math.nan, 2**31 - 1):
+        with pytest.raises(DataError, match=r"document 0 \('x'\), position 1"):
+            Corpus.from_documents([[0, bad]], n_terms=bound, names=["x"])
+
+
+def test_unknown_word_is_located():
+    with pytest.raises(DataError, match=r"document 1 \('y'\), position 1 = 'c'"):
+        Corpus.from_documents([["a"], ["b", "c"]], vocabulary=["a", "b"], names=["x", "y"])
+
+
+@pytest.mark.parametrize("empty", [[], [[]], [[], []], np.zeros((0, 2)), np.zeros((2, 0))])
+def test_empty_corpora(empty):
+    with pytest.raises(DataError, match="empty"):
+        Corpus.from_documents(empty)
+
+
+@pytest.mark.parametrize("bad", ["text", {"a": 1}, {1}, 3, None])
+def test_documents_must_be_a_sequence(bad):
+    with pytest.raises(DataError, match="docs"):
+        Corpus.from_documents(bad)
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"vocabulary": ["a"]}, "document 1, position 0"),
+        ({"vocabulary": ["a", "b", "a"]}, "vocabulary, term 2"),
+        ({"vocabulary": ["a", 1]}, "vocabulary, term 1"),
+        ({"vocabulary": "ab"}, "vocabulary"),
+        ({"vocabulary": ["a", "b"], "n_terms": 3}, "vocabulary"),
+        ({"names": ["a"]}, "names"),
+        ({"names": ["a", "a"]}, "names, document 1"),
+        ({"names": ["a", None]}, "names, document 1"),
+        ({"names": [1, 2]}, "names, document 0"),
+        ({"groups": {"author": ["A"]}}, "label 'author'"),
+        ({"groups": {"author": "AB"}}, "label 'author'"),
+        ({"groups": {"author": {"A", "B"}}}, "label 'author'"),
+        ({"groups": {"author": ["A", ["B"]]}}, "label 'author', document 1"),
+        ({"groups": {"author": np.zeros((2, 2))}}, "label 'author'"),
+        ({"groups": {"document": [0, 1]}}, "label name"),
+        ({"groups": {"": [0, 1]}}, "label name"),
+        ({"groups": {1: [0, 1]}}, "label name"),
+        ({"groups": ["A", "B"]}, "groups"),
+    ],
+)
+def test_bad_vocabulary_names_groups(options, parameter):
+    with pytest.raises(DataError) as caught:
+        Corpus.from_documents([[0], [1]], **options)
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "3", 2**31])
+def test_bad_number_of_terms(bad):
+    with pytest.raises(ParameterError, match="n_terms"):
+        Corpus.from_documents([[0]], n_terms=bad)
+
+
+def test_questions_about_what_is_not_there():
+    corpus = Corpus.from_documents([[0, 1], [1]])
+    for question in (corpus.term, corpus.document_of, corpus.document_customers):
+        for bad in (-1, 3, 0.5, "0", None, True):
+            with pytest.raises(ParameterError):
+                question(bad)
+    for question in (corpus.codes, corpus.keys):
+        with pytest.raises(ParameterError, match="'document'"):
+            question("author")
+
+
+# --- corpora from counts
+
+
+FORMATS = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix, sp.lil_array, sp.dok_array]
+
+
+@given(
+    counts,
+    st.sampled_from([np.asarray, np.ndarray.tolist, *FORMATS]),
+    st.sampled_from([np.int8, float, np.int64]),
+)
+def test_counts_round_trip(X, make, dtype):
+    corpus = Corpus.from_counts(make(X.astype(dtype)))
+    docs = [[v for v, c in enumerate(row) for _ in range(c)] for row in X.tolist()]
+    check_invariants(corpus, docs)
+    assert corpus.n_terms == X.shape[1]
+    back = corpus.to_counts()
+    assert (back.format, back.dtype) == ("csr", np.int64)
+    assert back.has_canonical_format
+    assert np.array_equal(back.toarray(), X)
+
+
+@given(documents)
+def test_documents_and_their_counts_are_one_corpus(docs):
+    corpus = Corpus.from_documents(docs)
+    again = Corpus.from_counts(corpus.to_counts())
+    check_invariants(corpus, docs)  # nobody sorted the corpus itself
+    check_invariants(again, [sorted(doc) for doc in docs])
+    assert again.n_terms == corpus.n_terms
+
+
+def test_duplicate_entries_add_up_without_overflow():
+    data, row, col = np.full(5, 100, np.int8), np.array([1, 1, 0, 1, 1]), np.array([2, 2, 0, 2, 0])
+    X = sp.coo_array((data, (row, col)), shape=(2, 3))
+    assert Corpus.from_counts(X).to_counts().toarray().tolist() == [[100, 0, 0], [100, 0, 300]]
+    raw = sp.csr_array((np.array([1, 2, 3]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    assert Corpus.from_counts(raw).terms.tolist() == [0, 0, 1, 1, 1, 1]
+    assert raw.indices.tolist() == [1, 0, 1], "the caller's matrix is left alone"
+
+
+def test_counts_of_other_types():
+    assert Corpus.from_counts([[True, False], [False, True]]).terms.tolist() == [0, 1]
+    assert Corpus.from_counts(np.array([[2, 1.0]], object)).terms.tolist() == [0, 0, 1]
+    assert Corpus.from_counts(np.array([[2, 1]], np.float16)).terms.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("bad", [-1.0, 0.5, math.nan, math.inf, -math.inf, 2.0**31])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
+def test_bad_counts_are_located(bad, make):
+    X = np.array([[1.0, 0.0, 2.0], [0.0, bad, 1.0]])
+    with pytest.raises(DataError, match=r"document 1, term 1"):
+        Corpus.from_counts(make(X))
+    with pytest.raises(DataError, match=r"document 1 \('two'\), term 1"):
+        Corpus.from_counts(make(X), names=["one", "two"])
+
+
+def test_too_many_tokens_are_refused_before_they_are_written_out():
+    almost = 2**30
+    for X in ([[almost, almost]], sp.coo_array(([almost] * 2, ([0, 0], [0, 0])), shape=(1, 1))):
+        with pytest.raises(DataError, match="number of tokens = 2147483648"):
+            Corpus.from_counts(X)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [[1, 2], [[1], [1, 2]], 3, None, [["1", "2"]], np.array([["1", 2]], object), [[1j]], [[None, 1]],
+     np.ma.masked_equal([[0, 1]], 1)],
+)  # fmt: skip
+def test_what_is_no_matrix_of_counts(bad):
+    with pytest.raises(DataError, match="counts"):
+        Corpus.from_counts(bad)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 3)])
+def test_empty_counts(shape):
+    for X in (np.zeros(shape, int), sp.csr_array(shape, dtype=int)):
+        with pytest.raises(DataError, match="empty"):
+            Corpus.from_counts(X)
+
+
+def test_vocabulary_must_fit_the_columns():
+    corpus = Corpus.from_counts([[1, 0, 1]], vocabulary=np.array(["a", "b", "c"]))
+    assert corpus.vocabulary == ("a", "b", "c")
+    assert all(type(word) is str for word in corpus.vocabulary)
+    with pytest.raises(DataError, match="one a column"):
+        Corpus.from_counts([[1, 0, 1]], vocabulary=["a", "b"])
+
+
+# --- LDA-C files
+
+
+def write(path, text):
+    content = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@given(counts)
+def test_ldac_round_trip(tmp_path_factory, X):
+    pairs = [[(v, c) for v, c in enumerate(row) if c] for row in X.tolist()]
+    lines = [" ".join([str(len(p)), *(f"{v}:{c}" for v, c in reversed(p))]) for p in pairs]
+    folder = tmp_path_factory.mktemp("ldac")
+    expected = Corpus.from_counts(X)
+    for name in ("corpus.ldac", "corpus.ldac.gz"):
+        for text in ("\n".join(lines), "\n".join(lines) + "\n", "\r\n".join(lines) + "\r\n"):
+            corpus = Corpus.from_ldac(write(folder / name, text), n_terms=X.shape[1])
+            assert corpus.n_terms == expected.n_terms
+            assert np.array_equal(corpus.terms, expected.terms)
+            assert np.array_equal(corpus.document_lengths, expected.document_lengths)
+
+
+def test_ldac_with_names_groups_vocabulary(tmp_path):
+    path = write(tmp_path / "c", "2 1:2\t0:1\n0\n3 2:1 2:1 0:0\n")
+    vocabulary = write(tmp_path / "v.gz", "\ufefföl\r\nnew york\r\nzoo\r\n")
+    corpus = Corpus.from_ldac(path, vocabulary, names=["a", "b", "c"], groups={"author": ["A", None, "B"]})
+    check_invariants(corpus, [[0, 1, 1], [], [2, 2]])
+    assert corpus.vocabulary == ("öl", "new york", "zoo")
+    assert corpus.codes("author").tolist() == [0, 0, 0, 1, 1]
+    assert Corpus.from_ldac(str(path), str(vocabulary)).vocabulary == corpus.vocabulary
+    assert Corpus.from_ldac(path, ["x", "y", "z"]).term(2) == "z"
+    assert Corpus.from_ldac(path).n_terms == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("\r", "empty"),
+        ("2 0:1", "number of id:count pairs"),
+        ("0 0:1", "number of id:count pairs"),
+        ("0:1", "number of pairs first"),
+        ("-1", "number of pairs first"),
+        ("x 0:1", "number of pairs first"),
+        ("1 -1:1", "id:count"),
+        ("1 0:-1", "id:count"),
+        ("1 0:1.5", "id:count"),
+        ("1 0:nan", "id:count"),
+        ("1 0", "id:count"),
+        ("1 0:", "id:count"),
+        ("1 :1", "id:count"),
+        ("1 0:1:1", "id:count"),
+        ("1 0 :1", "id:count"),
+        ("1 \u0663:1", "id:count"),
+        ("1 0:" + "9" * 30, "id:count"),
+        ("1 0:2147483648", "at most"),
+        ("1 5:1", "at most 4"),
+        ("1\f0:1", "separated"),
+        (b"1 \xff:1", "UTF-8"),
+    ],
+)
+def test_malformed_ldac_lines(tmp_path, line, reason):
+    content = b"1 0:1\n0\n" + (line if isinstance(line, bytes) else line.encode()) + b"\n1 1:1\n"
+    with pytest.raises(DataError, match=reason) as caught:
+        Corpus.from_ldac(write(tmp_path / "c", content), n_terms=5)
+    assert f"{tmp_path / 'c'}, line 3" in caught.value.parameter
+
+
+def test_other_bad_files(tmp_path):
+    with pytest.raises(DataError, match="empty"):
+        Corpus.from_ldac(write(tmp_path / "c", ""))
+    with pytest.raises(DataError, match="empty"):
+        Corpus.from_ldac(write(tmp_path / "c", "0\n1 3:0\n"))
+    with pytest.raises(DataError, match="gzip"):
+        Corpus.from_ldac(write(tmp_path / "c", gzip.compress(b"1 0:1\n" * 100)[:-9]))
+    with pytest.raises(DataError, match="number of tokens"):
+        Corpus.from_ldac(write(tmp_path / "c", "2 0:1 0:2147483647\n"))
+    with pytest.raises(DataError, match="at most"):
+        Corpus.from_ldac(write(tmp_path / "c", "1 2147483647:1\n"))
+    with pytest.raises(FileNotFoundError):
+        Corpus.from_ldac(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "reason"),
+    [
+        (b"a\n\nb\n", "line 2", "a term"),
+        (b"a\nb\n\xff\n", "line 3", "UTF-8"),
+        (b"a\nb\na\n", "term 2", "different"),
+    ],
+)
+def test_bad_vocabulary_files(tmp_path, content, place, reason):
+    corpus, vocabulary = write(tmp_path / "c", "1 0:1\n"), write(tmp_path / "v", content)
+    with pytest.raises(DataError, match=reason) as caught:
+        Corpus.from_ldac(corpus, vocabulary)
+    assert caught.value.parameter.endswith(place)
+
+
+def test_ldac_ids_beyond_the_vocabulary(tmp_path):
+    with pytest.raises(DataError, match="line 2"):
+        Corpus.from_ldac(write(tmp_path / "c", "1 0:1\n1 2:1\n"), vocabulary=["a", "b"])
+
+
+# --- other values
+
+
+def test_corpus_with_values_keeps_everything_else():
+    corpus = Corpus.from_documents(
+        [["a", "b"], [], ["b"]], names=list("xyz"), groups={"author": [1, 2, None]}
+    )
+    other = corpus.with_values([1, 1, 0])
+    check_invariants(other, [[1, 1], [], [0]])
+    assert (other.vocabulary, other.names, other.n_terms) == (corpus.vocabulary, corpus.names, corpus.n_terms)
+    assert other.codes("author").tolist() == [0, 0, -1]
+    assert corpus.terms.tolist() == [0, 1, 1]
+    for bad in ([0, 1], [0, 1, 2], [0, 1, -1], [0, 1, 0.5], [0, 1, math.nan], [[0, 1, 0]], ["a", "b", "a"]):
+        with pytest.raises(DataError):
+            corpus.with_values(bad)
+
+
+def test_groups_with_values_keep_the_grouping():
+    groups = Groups.from_labels([1.0, 2.0, 3.0], {"author": ["A", None, "B"]})
+    other = groups.with_values(np.ones((3, 2)))
+    assert other.values.shape == (3, 2)
+    assert other.codes("author").tolist() == [0, -1, 1]
+    with pytest.raises(DataError, match="one value a customer"):
+        groups.with_values([1.0])
+
+
+# --- groups
+
+
+@given(st.lists(st.lists(st.floats(-1, 1), max_size=4), min_size=1, max_size=5).filter(any))
+def test_groups_from_arrays(arrays):
+    groups = Groups.from_arrays(arrays)
+    assert groups.values.tolist() == [x for array in arrays for x in array]
+    assert groups.codes("group").tolist() == [j for j, array in enumerate(arrays) for _ in array]
+    assert groups.keys("group") == list(range(len(arrays)))
+    assert len(groups) == groups.n_customers == sum(map(len, arrays))
+    assert not groups.values.flags.writeable
+
+
+def test_groups_of_vectors_names_and_labels():
+    groups = Groups.from_arrays(
+        [np.ones((2, 3)), [], np.zeros((1, 3), int)],
+        names=["a", "b", "c"],
+        groups={"year": [2001, 2000, None]},
+        label="subject",
+    )
+    assert groups.values.shape == (3, 3)
+    assert groups.label_names == ("subject", "year")
+    assert (groups.codes("subject").tolist(), groups.keys("subject")) == ([0, 0, 2], ["a", "b", "c"])
+    assert (groups.codes("year").tolist(), groups.keys("year")) == ([0, 0, -1], [2001, 2000])
+    assert repr(groups) == "<Groups: 3 customers, values float64 3x3, labels: subject (3), year (2)>"
+    assert Groups.from_arrays(np.zeros((2, 4))).codes("group").tolist() == [0] * 4 + [1] * 4
+    assert Groups.from_arrays([[1], [2]], names=[1999, 2001]).keys("group") == [1999, 2001]
+
+
+def test_values_keep_their_types():
+    assert Groups.from_arrays([[], [1, 2]]).values.dtype.kind == "i", "an empty array decides no type"
+    assert Groups.from_labels(["a", "b"], {}).values.dtype.kind == "U"
+    assert Groups.from_labels(["a", 1], {}).values.tolist() == ["a", 1]
+    assert Groups.from_labels([[1, 2], [3]], {}).values.tolist() == [[1, 2], [3]]
+    assert Groups.from_arrays([["a", 1], ["b"]]).values.tolist() == ["a", 1, "b"]
+    thing = object()
+    assert Groups.from_labels([thing], {}).values[0] is thing
+
+
+def test_the_callers_arrays_are_left_alone():
+    values, labels = np.arange(3.0), np.array([3, 1, 3])
+    groups = Groups.from_labels(values, {"author": labels})
+    values[0] = labels[0] = 7
+    assert groups.values[0] == 0.0
+    assert groups.keys("author") == [3, 1]
+    ids = np.array([0, 1], np.int32)
+    corpus = Corpus.from_documents([ids])
+    simulated = corpus.with_values(ids)
+    ids[0] = 1
+    assert corpus.terms.tolist() == simulated.terms.tolist() == [0, 1]
+    del groups.labels["author"]
+    groups.keys("author").clear()
+    assert groups.keys("author") == [3, 1], "labels and keys are handed out as copies"
+
+
+def test_ungrouped_data_are_legal():
+    groups = Groups.from_labels([1.0, 2.0], {})
+    assert groups.labels == {}
+    with pytest.raises(ParameterError, match="no labels"):
+        groups.codes("group")
+    assert "labels: none" in repr(groups)
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda: Groups.from_arrays([]), "empty"),
+        (lambda: Groups.from_arrays([[], []]), "empty"),
+        (lambda: Groups.from_labels([], {}), "empty"),
+        (lambda: Groups.from_labels(3.0, {}), "list or an array"),
+        (lambda: Groups.from_labels("abc", {}), "list or an array"),
+        (lambda: Groups.from_labels({1, 2}, {}), "list or an array"),
+        (lambda: Groups.from_labels(np.ma.masked_equal([0, 1], 1), {}), "masked"),
+        (lambda: Groups.from_labels([1, 2], {"a": [1]}), "2 values"),
+        (lambda: Groups.from_labels([1, 2], [1, 2]), "dict"),
+        (lambda: Groups.from_arrays([[1], 2]), "group 1"),
+        (lambda: Groups.from_arrays([[1], [[1, 2]]]), "group 1"),
+        (lambda: Groups.from_arrays([[1], ["a"]]), "group 1"),
+        (lambda: Groups.from_arrays([np.ones((2, 2)), np.ones((2, 3))]), "group 1"),
+        (lambda: Groups.from_arrays([[1], np.array(["2001"], "M8[Y]")]), "one type"),
+        (lambda: Groups.from_arrays([[1], [2]], names=["a"]), "2 names"),
+        (lambda: Groups.from_arrays([[1], [2]], names=["a", "a"]), "different"),
+        (lambda: Groups.from_arrays([[1], [2]], names=["a", None]), "missing"),
+        (lambda: Groups.from_arrays([[1]], groups={"group": [1]}), "taken"),
+        (lambda: Groups.from_arrays([[1]], label=""), "non-empty"),
+    ],
+)
+def test_bad_groups(build, reason):
+    with pytest.raises(DataError, match=reason):
+        build()
+
+
+# --- labels
+
+
+@given(st.lists(st.one_of(st.none(), st.just(math.nan), st.integers(-3, 3)), min_size=1))
+def test_codes_count_first_appearances(values):
+    groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
+    codes, keys = groups.labels["a"]
+    present = [v for v in values if v is not None and v == v]
+    assert codes.dtype == np.int64
+    assert keys == list(dict.fromkeys(present)), "-1 is a value, None and NaN are missing"
+    assert [None if c < 0 else keys[c] for c in codes] == [v if v in present else None for v in values]
+    as_floats = np.array([math.nan if v is None else v for v in values])
+    again = Groups.from_labels(np.zeros(len(values)), {"a": as_floats})
+    assert again.codes("a").tolist() == codes.tolist(), "arrays and lists are encoded alike"
+    assert again.keys("a") == keys
+
+
+def test_every_kind_of_missing_label():
+    values = ["x", None, math.nan, float("nan"), np.float32("nan"), NAT, NAType(), "", "nan", -1, ("t", 1)]
+    groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
+    assert groups.codes("a").tolist() == [0, -1, -1, -1, -1, -1, -1, 1, 2, 3, 4]
+    assert groups.keys("a") == ["x", "", "nan", -1, ("t", 1)]
+
+
+def test_labels_in_arrays():
+    days = np.array(["2020-01-02", "NaT", "2020-01-01", "2020-01-02"], "M8[ns]")
+    masked = np.ma.masked_equal([5, 7, 5, 6], 7)
+    labels = {"day": days, "m": masked, "b": np.array([True, False, True, True]), "s": np.array(list("baab"))}
+    groups = Groups.from_labels(np.zeros(4), labels)
+    assert groups.codes("day").tolist() == [0, -1, 1, 0]
+    assert groups.keys("day") == [days[0], days[2]]
+    assert groups.codes("m").tolist() == [0, -1, 0, 1]
+    assert (groups.codes("b").tolist(), groups.keys("b")) == ([0, 1, 0, 0], [True, False])
+    assert (groups.codes("s").tolist(), groups.keys("s")) == ([0, 1, 1, 0], ["b", "a"])
+    assert all(type(key) is str for key in groups.keys("s"))
+    everything = Groups.from_labels(np.zeros(2), {"a": [None, None]})
+    assert (everything.codes("a").tolist(), everything.keys("a")) == ([-1, -1], [])
