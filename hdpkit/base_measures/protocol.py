@@ -68,6 +68,10 @@ class BaseMeasure(abc.ABC):
         """
         return self
 
+    def example_values(self) -> Sequence[Any] | None:
+        """A few values that the measure can explain, for the test harness; None: the terms 0, 1, 2."""
+        return None
+
     def copy(self, statistics: Any) -> Any:
         """Return statistics that change independently."""
         return copy.deepcopy(statistics)

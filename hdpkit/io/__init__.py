@@ -1,0 +1,1 @@
+"""Data in, results out, and the demo corpus."""

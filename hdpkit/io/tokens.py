@@ -57,6 +57,17 @@ propagate pyplot python pytorch raise raised raises reference references
 return returned returning returns scalar scalars scipy see self signature stdout str subok
 torch true tuple typeerror university unchanged valueerror value values variable variables
 version versionadded versionchanged vol warn warning warnings wiki wikipedia wrapper www xarray yield yields
+accept actual actually add additional alternatively applied apply approach assume assumed assumes automatically basic
+calculate calculated calculates calculation check choice choose chosen close compatible compute computed
+computes computing compute computation consisting considered consist consists construct constructed constructs convention convert converted converting correct correctly create
+created creates creating currently data define defined defines definition determine determined determines
+documentation easy element elements ensures entries entry equal equals evaluate evaluated evaluates exist existing exists extra
+find finding finds foo bar baz form forms general generally generate generated generates going greater help helper hold holds
+instances integer integers interface len length lengths list lists loop lot mentioned module modules
+name original outside par part print purpose python ref refer refers relative remove
+represent representation represented representing represents res respect respectively retval routine routines rng
+section sense shall shape simplest size sizes slightly specifying start starting store stored suppose temp tmp treated try
+underlying upper usefulness val vals valid wise
 """
 
 STOP_WORDS: frozenset[str] = frozenset((_ENGLISH + _DOCSTRING).split())
@@ -142,7 +153,7 @@ def prose(text: str) -> str:
     return "\n".join(kept)
 
 
-_QUOTED = re.compile(r"`+[^`]*`+|\*{1,2}\w+\*{1,2}|\d+")
+_QUOTED = re.compile(r"`+[^`]*`+|\*{1,2}\w+\*{1,2}|\w+\.(?=\w)|\d+")
 
 
 def _normal(line: str) -> str:

@@ -1,7 +1,8 @@
 """Every seating of a small Chinese restaurant franchise, by brute force, with its exact probability.
 
-This is the independent witness against which samplers are checked. It knows nothing of the package's stores,
-moves and measures, and it is written plainly: each formula stands here as it is printed, one factor at a time.
+This is the independent witness against which samplers are checked. It knows nothing of the package's
+stores, moves and measures, and it is written plainly: each formula stands here as it is printed, one factor
+at a time.
 
 Words. A data customer sits at a table of its home restaurant; each table is a customer of the parent
 restaurant and sits at a table there; and so on up to the root. With latent dishes each table of the root is a
@@ -41,8 +42,8 @@ __all__ = [
 ]
 
 Key = tuple[tuple[int, ...], ...]
-"""A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits at
-the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""
+"""A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
+at the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""
 
 Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
 """What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""

@@ -1,0 +1,145 @@
+"""The bar that shows how far a run is."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from hdpkit.schedule.ticks import Tick
+
+__all__ = ["ProgressBar", "format_seconds", "format_tick"]
+
+
+def format_seconds(seconds: float | None) -> str:
+    """A duration as a person would say it: ``7 s``, ``2 min 05 s``, ``3 h 07 min``; ``?`` if unknown."""
+    if seconds is None or not 0 <= seconds < float("inf"):
+        return "?"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_tick(tick: Tick) -> str:
+    """One line of plain text: sweep, dishes, log likelihood, tokens a second, time left."""
+    parts = [f"sweep {tick.sweep}/{tick.sweeps}", f"{tick.n_dishes} dishes"]
+    if tick.log_likelihood is not None:
+        parts.append(f"log likelihood {tick.log_likelihood:,.0f}")
+    if tick.customers_per_second is not None:
+        parts.append(f"{tick.customers_per_second:,.0f} tokens/s")
+    if not tick.finished:
+        parts.append(f"{format_seconds(tick.seconds_left)} left")
+    return ", ".join(parts)
+
+
+class ProgressBar:
+    """Shows the ticks of a run on standard error.
+
+    ``scheduler.run(franchise, sweeps=500, progress=ProgressBar())`` is all there is to it: the bar appears
+    with the first tick and closes itself with the last. As a context manager it also closes, and leaves the
+    terminal in order, when the run ends early. On a terminal it is one line that is drawn again and again;
+    into a file or a pipe it writes a plain line every few seconds.
+
+    Parameters
+    ----------
+    file : text file, optional
+        Where to write; by default what is standard error at the first tick.
+    seconds_between_lines : float
+        How often at most a plain line is written where there is no terminal.
+    clock : callable
+        Seconds since whenever, for tests.
+    """
+
+    def __init__(
+        self,
+        file: TextIO | None = None,
+        *,
+        seconds_between_lines: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._file = file
+        self._seconds_between_lines = seconds_between_lines
+        self._clock = clock
+        self._console: Console | None = None
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        self._last_line = -float("inf")
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be half gone
+            self.close()
+
+    def __call__(self, tick: Tick) -> None:
+        """Show a tick.
+
+        Parameters
+        ----------
+        tick : Tick
+            How far the run is.
+        """
+        if self._console is None:
+            self._start(tick)
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                total=tick.sweeps,
+                completed=min(tick.sweep + tick.fraction, tick.sweeps),
+                description=format_tick(tick),
+                refresh=True,
+            )
+        else:
+            self._write_line(tick)
+        if tick.finished:
+            self.close()
+
+    def close(self) -> None:
+        """Stop drawing; the last line stays. A later tick starts a new bar."""
+        bar, self._bar, self._console = self._bar, None, None
+        if bar is not None:
+            bar.stop()
+
+    def _start(self, tick: Tick) -> None:
+        self._console = Console(file=self._file or sys.stderr)
+        if self._console.is_terminal:
+            # Redrawn by ticks, not by a thread: nothing is left running if nobody closes the bar.
+            self._bar = Progress(
+                BarColumn(bar_width=24),
+                TextColumn("{task.description}", markup=False),
+                console=self._console,
+                auto_refresh=False,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._task = self._bar.add_task(format_tick(tick), total=tick.sweeps)
+            self._bar.start()
+        else:
+            self._last_line = -float("inf")
+
+    def _write_line(self, tick: Tick) -> None:
+        now = self._clock()
+        if self._console is not None and (
+            tick.finished or now - self._last_line >= self._seconds_between_lines
+        ):
+            self._last_line = now
+            self._console.file.write(format_tick(tick) + "\n")
+            self._console.file.flush()

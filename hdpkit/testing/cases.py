@@ -1,0 +1,115 @@
+"""Tiny franchises on which everything is tested: every depth, with customers at inner restaurants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.data import Groups
+from hdpkit.franchise import Franchise, Restaurant, start
+from hdpkit.random import STARTS, Streams
+
+__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "tiny_franchise"]
+
+
+@attrs.frozen
+class Corner:
+    """A corner of the hyperparameters: theta and d of the root and of all below."""
+
+    root: float
+    below: float
+    root_discount: float = 0.0
+    discount: float = 0.0
+
+
+CORNERS = {
+    "middle": Corner(1.5, 0.7),
+    "few dishes, many tables": Corner(0.05, 20.0),
+    "many dishes, few tables": Corner(30.0, 0.1),
+    "discounts": Corner(0.8, 0.4, 0.3, 0.6),
+}
+
+
+@attrs.frozen
+class TinyShape:
+    """Labels of the customers, outermost last: one label a level below the root; None where it is missing."""
+
+    labels: dict[str, list[Any]]
+    n_customers: int
+
+    @property
+    def depth(self) -> int:
+        """Levels of restaurants."""
+        return 1 + len(self.labels)
+
+
+def _lengths(*lengths: int) -> TinyShape:
+    documents = [j for j, length in enumerate(lengths) for _ in range(length)]
+    return TinyShape({"document": documents}, len(documents))
+
+
+SHAPES = {
+    "flat 4": TinyShape({}, 4),
+    "flat 5": TinyShape({}, 5),
+    "2+2": _lengths(2, 2),
+    "3+2": _lengths(3, 2),
+    "2+2+2": _lengths(2, 2, 2),
+    "3+3": _lengths(3, 3),
+    "4+3": _lengths(4, 3),
+    "3+3+2": _lengths(3, 3, 2),
+    "2+1 with one at the root": TinyShape({"document": [0, 0, None, 1]}, 4),
+    "three levels": TinyShape({"author": ["a", "a", "a", "b"], "document": [0, 0, 1, 2]}, 4),
+    "three levels, inner customers": TinyShape(
+        {"author": ["a", "a", "b", None], "document": [0, None, 1, None]}, 4
+    ),
+}
+
+TERMS = [0, 0, 1, 1, 2, 0, 2, 1]
+
+
+def tiny_franchise(
+    shape: str | TinyShape,
+    measure: BaseMeasure,
+    *,
+    store: str | type = "histogram",
+    kernel: str = "auto",
+    corner: str | Corner = "middle",
+    values: Any = None,
+    concentration: Any = None,
+) -> Franchise:
+    """Build a tiny franchise in its sequential state.
+
+    Parameters
+    ----------
+    shape, corner : str or object
+        Keys of `SHAPES` and `CORNERS`, or one's own.
+    measure : BaseMeasure
+    values : sequence, optional
+        One value a customer; by default the measure's `example_values`, or terms 0, 1, 2.
+    concentration : (root, below), optional
+        In place of the corner's, for instance priors.
+    """
+    if isinstance(shape, str):
+        shape = SHAPES[shape]
+    if isinstance(corner, str):
+        corner = CORNERS[corner]
+    theta, below = concentration or (corner.root, corner.below)
+    restaurant = Restaurant(base=measure, concentration=theta, discount=corner.root_discount)
+    for label in shape.labels:
+        restaurant = Restaurant(
+            base=restaurant, concentration=below, discount=corner.discount, each=label
+        )
+    if values is None:
+        values = _values_for(measure, shape.n_customers)
+    franchise = Franchise(restaurant, Groups.from_labels(values, shape.labels), store=store, kernel=kernel)
+    start(franchise, "one", Streams(0).source(STARTS))
+    return franchise
+
+
+def _values_for(measure: BaseMeasure, n: int) -> Any:
+    """Values that the measure gives as examples, or terms."""
+    examples = measure.example_values()
+    return np.array(TERMS[:n]) if examples is None else np.asarray([examples[i % len(examples)] for i in range(n)])

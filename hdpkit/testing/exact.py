@@ -1,0 +1,214 @@
+"""The exact-kernel test: transition matrices of production code against the enumerated posterior.
+
+No seed, and no tolerance to argue about: a scripted source walks through every branch that the code of a move
+can take from every state of a tiny franchise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.random import ChoiceSource, ScriptedSource
+from hdpkit.testing.enumeration import (
+    Shape,
+    canonical_key,
+    exact_posterior,
+    histogram_key,
+    lump,
+    lump_to_histograms,
+    seatings,
+)
+from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
+
+__all__ = ["TOLERANCE", "ExactFailure", "ExactModel", "check_exact", "step_matrices"]
+
+TOLERANCE = 1e-12
+Apply = Callable[[Franchise, ChoiceSource], Any]
+Matrix = npt.NDArray[np.float64]
+
+
+class ExactFailure(AssertionError):
+    """A kernel is not what it should be."""
+
+
+class ExactModel:
+    """A tiny franchise with every state of its seating and their exact posterior.
+
+    States are labelled seatings for a store that knows who sits where; for one that doesn't they are dishes
+    and histograms, and the posterior is lumped to them.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        At most some 700 labelled seatings are comfortable. Its hyperparameters stay as they are.
+    log_marginal : callable, optional
+        Log marginal probability of a list of values as one dish: an independent witness. By default the
+        measure's own chain rule.
+
+    Attributes
+    ----------
+    states : list
+        Hashable states.
+    pi : ndarray, shape (n_states,)
+        Their posterior probabilities.
+    """
+
+    def __init__(
+        self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
+    ) -> None:
+        self.franchise = franchise.copy()
+        t = franchise.topology
+        self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
+        self.values = list(franchise.data.values)
+        self.labelled = bool(franchise.store_type.TABLE_IDS)
+        measure = franchise.measure
+
+        def chain_rule(values: list[Any]) -> float:
+            return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
+
+        theta, discount = franchise._concentration.tolist(), franchise._discount.tolist()
+        self.posterior_of_seatings = exact_posterior(
+            self.shape, self.values, log_marginal or chain_rule, theta, discount
+        )
+        posterior: dict[Any, float] = dict(self.posterior_of_seatings)
+        frozen: dict[Hashable, dict[str, Any]] = {}
+        if self.labelled:
+            for key in posterior:
+                frozen[key] = labelled_arrays(key, self.shape)
+        else:
+            from hdpkit.stores.seating_out import lump as lump_arrays
+
+            for key in seatings(self.shape):
+                frozen[lump_to_histograms(key, self.shape)] = lump_arrays(labelled_arrays(key, self.shape))
+            posterior = lump(posterior, lambda key: lump_to_histograms(key, self.shape))
+        self.states = list(posterior)
+        self.pi = np.array([posterior[state] for state in self.states])
+        self._number = {state: i for i, state in enumerate(self.states)}
+        template = self.franchise.freeze()
+        self._frozen = [
+            {**template, "seating": frozen[state], "slots": _slots(frozen[state])} for state in self.states
+        ]
+
+    def enter(self, state: int) -> Franchise:
+        """Put the franchise into a state, by number."""
+        self.franchise.thaw(self._frozen[state])
+        return self.franchise
+
+    def read(self) -> int:
+        """Number of the state that the franchise is in."""
+        arrays = self.franchise.store.freeze()
+        key = labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
+        return self._number[key]
+
+    def matrix(self, apply: Apply, max_paths: int = 2_000_000) -> Matrix:
+        """Transition matrix of one application, every branch of it, shape (n_states, n_states)."""
+        P = np.zeros((len(self.states), len(self.states)))
+        paths = 0
+        for state in range(len(self.states)):
+            source = ScriptedSource()
+            while True:
+                self.enter(state)
+                apply(self.franchise, source)
+                P[state, self.read()] += source.probability
+                paths += 1
+                if paths > max_paths:
+                    raise ExactFailure(f"more than {max_paths} branches: test a smaller step or franchise")
+                if not source.advance():
+                    break
+        return P
+
+
+def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
+    """Transition matrix of each step of a move."""
+
+    def step(number: int) -> Apply:
+        return lambda franchise, source: move.apply(franchise, source, (number, number + 1))
+
+    return [model.matrix(step(number)) for number in range(move.n_steps(model.franchise))]
+
+
+def check_exact(
+    model: ExactModel, move: Move, *, reversible: bool = False, matrices: Sequence[Matrix] | None = None
+) -> Matrix:
+    """Check every step of a move, and return the matrix of the whole application (their product).
+
+    Rows sum to one and the posterior is invariant, to 1e-12; with ``reversible`` detailed balance too.
+
+    Raises
+    ------
+    ExactFailure
+        Naming the step and the error.
+    """
+    whole = np.eye(len(model.states))
+    for number, P in enumerate(matrices if matrices is not None else step_matrices(model, move)):
+        errors = {"rows sum to one": row_error(P), "the posterior is invariant": stationary_error(P, model.pi)}
+        if reversible:
+            errors["detailed balance"] = detailed_balance_error(P, model.pi)
+        for theorem, error in errors.items():
+            if not error <= TOLERANCE:
+                raise ExactFailure(f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}")
+        whole = whole @ P
+    return whole
+
+
+def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
+    """Every state must be reachable from every other under the composed schedule."""
+    if not is_irreducible(P):
+        raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
+
+
+# ------------------------------------------------------------------ states as arrays and back
+
+
+def labelled_arrays(key: Any, shape: Shape) -> dict[str, npt.NDArray[np.int32]]:
+    """Frozen labelled seating of an enumerated one; dish numbers in order of first appearance."""
+    numbers: dict[tuple[int, int], int] = {}
+    dishes: dict[int, int] = {}
+    node, dish, seat = [], [], []
+    of_customer = []
+    for customer, path in enumerate(key):
+        dish_number = dishes.setdefault(path[-1], len(dishes))
+        nodes = shape.path(shape.home[customer])
+        for level in range(len(path) - 1, -1, -1):
+            table = (nodes[level], path[level])
+            if table not in numbers:
+                numbers[table] = len(node)
+                node.append(nodes[level])
+                dish.append(dish_number)
+                above = numbers[nodes[level + 1], path[level + 1]] if level + 1 < len(path) else -1
+                seat.append(above)
+        of_customer.append(numbers[nodes[0], path[0]])
+    columns = {"seat": of_customer, "table_node": node, "table_dish": dish, "table_seat": seat}
+    return {name: np.array(values, dtype=np.int32) for name, values in columns.items()}
+
+
+def labelled_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
+    """Canonical key of a frozen labelled seating."""
+    above = arrays["table_seat"].tolist()
+    seats = []
+    for table in arrays["seat"].tolist():
+        path = []
+        while table >= 0:
+            path.append(table)
+            table = above[table]
+        seats.append(path)
+    return canonical_key(seats, shape)
+
+
+def histograms_of(arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
+    """Canonical key of frozen dishes and histograms."""
+    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for node, dish, size, count in zip(*(arrays[name].tolist() for name in names), strict=True):
+        sizes.setdefault((node, dish), []).extend([size] * count)
+    return histogram_key(arrays["dish"].tolist(), [(n, k, these) for (n, k), these in sizes.items()])
+
+
+def _slots(arrays: dict[str, npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+    return np.unique(arrays["table_dish"] if "seat" in arrays else arrays["dish"]).astype(np.int32)
