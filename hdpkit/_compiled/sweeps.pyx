@@ -13,7 +13,12 @@ from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.numerics cimport det_exp, det_log
 from hdpkit._compiled.walk cimport Walk
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
+
+
+cdef int misplaced(int64_t customer, str allowed, str remedy) except -1:
+    raise StateError("customer", customer, allowed, remedy)
 
 
 cdef int fail(str what, int64_t who) except -1:
@@ -47,6 +52,9 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     cdef int64_t n_live, i, chosen
     cdef double *w
     cdef const double *row
+    if dish < 0:
+        with gil:
+            misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         with gil:
             fail("removal", customer)
@@ -96,6 +104,9 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
     with nogil:
         for i in range(first, last):
             customer = <int32_t>i
+            if walk.store.dish_at(customer) >= 0:
+                with gil:
+                    misplaced(customer, "unseated", "Unseat the customer first.")
             walk.fill_row(walk.home[customer])
             n_live = walk.slots.live.size()
             weights.resize(n_live + 1)
@@ -120,6 +131,9 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
     with nogil:
         for i in range(first, last):
             customer = <int32_t>i
+            if walk.store.dish_at(customer) >= 0:
+                with gil:
+                    misplaced(customer, "unseated", "Unseat the customer first.")
             walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
             bank.c.add(bank.c.self, dishes[i], &customer, 1)
 

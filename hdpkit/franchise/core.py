@@ -15,7 +15,7 @@ from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, ParameterError, StateError
+from hdpkit.errors import BusyError, DataError, ParameterError, StateError
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel
@@ -274,6 +274,7 @@ class FranchiseCore:
         A state of a store with table numbers is lumped for one without; the other way customers are seated
         out, for which a ``source`` is needed.
         """
+        self._check_frozen(frozen)
         with self.turn():
             self.store.thaw(self._translated(frozen["seating"], source))
             self._concentration[:] = frozen["concentration"]
@@ -284,6 +285,35 @@ class FranchiseCore:
             for name, component in self._components.items():
                 if name in frozen["components"]:
                     component.thaw(frozen["components"][name])
+
+    def _check_frozen(self, frozen: Mapping[str, Any]) -> None:
+        """Raise a DataError unless the state is of this shape, before any array of it is followed."""
+        n, n_nodes = self.topology.n_customers, self.topology.n_nodes
+        try:
+            seating = frozen["seating"]
+            of_customer = np.asarray(seating["seat" if "seat" in seating else "dish"])
+            prefix = "table" if "seat" in seating else "bin"
+            node, dish = np.asarray(seating[f"{prefix}_node"]), np.asarray(seating[f"{prefix}_dish"])
+            slots, theta, d = (np.asarray(frozen[name]) for name in ("slots", "concentration", "discount"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                "state", f"{type(error).__name__}: {error}", "what Franchise.freeze returns", "Pass it unchanged."
+            ) from error
+        limit = len(node) if "seat" in seating else int(slots.max(initial=-1)) + 1
+        fits = (
+            of_customer.shape == (n,)
+            and theta.shape == d.shape == (n_nodes,)
+            and node.shape == dish.shape
+            and -1 <= of_customer.min(initial=-1) <= of_customer.max(initial=-1) < limit
+            and 0 <= node.min(initial=0) <= node.max(initial=0) < n_nodes
+            and 0 <= dish.min(initial=0) <= dish.max(initial=0) <= slots.max(initial=0)
+        )
+        if not fits:
+            raise DataError(
+                "state", f"{len(of_customer)} customers, {len(theta)} restaurants",
+                f"of a franchise of {n} customers and {n_nodes} restaurants",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating
@@ -302,7 +332,8 @@ class FranchiseCore:
         """Return an independent franchise in the same state (components, which are yours, are not copied)."""
         with self.turn():
             twin = self._twin(self.data, self.freeze())
-            twin.streams = self.streams
+            if self.streams is not None:  # of the same key, but never the same object: copies run in threads
+                twin.streams = Streams(self.streams.seed, self.streams.chain)
             return twin
 
     def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures import StatisticsBank
+from hdpkit.errors import StateError
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
@@ -35,8 +36,22 @@ Ints = npt.NDArray[np.int32]
 
 def _new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
     dish = walk.slots.open()
-    bank.born(dish)
+    try:
+        bank.born(dish)
+    except BaseException:
+        walk.slots.close(dish)
+        raise
     return dish
+
+
+def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
+    """Add a block to a dish that may just be born; if the measure fails, so that no empty dish stays."""
+    try:
+        bank.add(dish, block)
+    except BaseException:
+        if walk.store.tables(0, dish) == 0:
+            _drop_dish(walk, bank, dish)
+        raise
 
 
 def _drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
@@ -44,12 +59,18 @@ def _drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
     bank.died(dish)
 
 
+def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
+    if not np.max(logs) < np.inf or np.max(logs) == -np.inf:  # NaN too
+        raise FloatingPointError(f"log weights {logs} can't be drawn from")
+    return int(source.choose_log(logs))
+
+
 def _choose_dish(
     walk: ReferenceWalk, bank: StatisticsBank, node: int, log_likelihood: Any, source: ChoiceSource
 ) -> int:
     """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one last."""
     with np.errstate(divide="ignore"):
-        place = source.choose_log(np.log(walk.prior_row(node)) + log_likelihood)
+        place = _draw(source, np.log(walk.prior_row(node)) + log_likelihood)
     live = walk.slots.occupied_slots()
     return int(live[place]) if place < len(live) else _new_dish(walk, bank)
 
@@ -58,16 +79,18 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
     """Table Gibbs: take each customer out, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
         node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        if dish < 0:
+            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             _drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+            _add(walk, bank, dish, [i])
         except BaseException:
             _put_back(walk, bank, i, node, [i], source)
             raise
         walk.seat(i, node, dish, source)
-        bank.add(dish, [i])
 
 
 def _put_back(
@@ -75,8 +98,8 @@ def _put_back(
 ) -> int:
     """Leave the franchise whole after a failure: the customer gets a dish of its own."""
     dish = _new_dish(walk, bank)
+    _add(walk, bank, dish, block)
     walk.seat(customer, node, dish, source)
-    bank.add(dish, block)
     return dish
 
 
@@ -84,9 +107,10 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
     """Seat unseated customers one after the other by their predictive given those who are seated."""
     for i in range(first, last):
         node = int(walk.topology.home[i])
+        _unseated(walk, i)
         dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
-        bank.add(dish, [i])
 
 
 def enter_given(
@@ -94,8 +118,14 @@ def enter_given(
 ) -> None:
     """Seat unseated customers one after the other by the prior, given their dishes."""
     for i in range(first, last):
+        _unseated(walk, i)
+        _add(walk, bank, int(dishes[i]), [i])
         walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
-        bank.add(int(dishes[i]), [i])
+
+
+def _unseated(walk: ReferenceWalk, customer: int) -> None:
+    if walk.store.dish_of(customer) >= 0:
+        raise StateError("customer", customer, "unseated", "Unseat the customer first.")
 
 
 @attrs.define
@@ -179,15 +209,15 @@ def redish(
             _drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
+            _add(walk, bank, dish, block)
         except BaseException:
             dish = _new_dish(walk, bank)
+            _add(walk, bank, dish, block)
             _serve(store, units, u, dish)
             walk.seat(code, node, dish, source)
-            bank.add(dish, block)
             raise
         _serve(store, units, u, dish)
         walk.seat(code, node, dish, source)
-        bank.add(dish, block)
 
 
 def _serve(store: Any, units: Units, u: int, dish: int) -> None:
@@ -221,7 +251,7 @@ def scan_units(
             sizes[sides[u]] -= 1
         logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]
         logs -= np.logaddexp(logs[0], logs[1])
-        side = int(forced[u]) if forced is not None else source.choose_log(logs)
+        side = int(forced[u]) if forced is not None else _draw(source, logs)
         log_q += float(logs[side])
         bank.add(slots[side], block)
         sizes[side] += 1

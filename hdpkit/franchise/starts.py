@@ -55,13 +55,17 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         franchise.thaw(state, source)
         return
     franchise.clear()
-    if prepared is None:
-        franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
-        return
-    _, dishes = np.unique(prepared, return_inverse=True)
-    slots = np.array([franchise.open_dish() for _ in range(int(dishes.max()) + 1)], dtype=np.int32)
-    given = slots[dishes]
-    franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+    try:
+        if prepared is None:
+            franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
+            return
+        _, dishes = np.unique(prepared, return_inverse=True)
+        slots = np.array([franchise.open_dish() for _ in range(int(dishes.max()) + 1)], dtype=np.int32)
+        given = slots[dishes]
+        franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+    except BaseException:
+        franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
+        raise
 
 
 def _prepare(init: Any, n: int, source: RandomStream) -> Any:
@@ -86,8 +90,13 @@ def _prepare(init: Any, n: int, source: RandomStream) -> Any:
 
 
 def _dishes(init: Any, n: int) -> Any:
-    dishes = np.asarray(init)
-    whole = dishes.dtype.kind in "iu" or (dishes.dtype.kind == "f" and np.all(dishes == np.floor(dishes)))
+    try:
+        dishes = np.asarray(init)
+    except ValueError:  # ragged
+        dishes = np.empty(0)
+    whole = dishes.dtype.kind in "iu" or (
+        dishes.dtype.kind == "f" and bool(np.all(np.isfinite(dishes) & (dishes == np.floor(dishes))))
+    )
     if dishes.shape != (n,) or not whole or np.any(dishes < 0):
         raise ParameterError(
             "init", init, f"whole numbers >= 0, shape ({n},)", "Give each customer's dish, in data order."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import StateError
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
 from hdpkit.random import ChoiceSource
 
@@ -30,14 +30,19 @@ class FranchiseVerbs(FranchiseCore):
 
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by their predictive given those who are seated."""
+        self._check_range(first, last, self.topology.n_customers)
         self._run("enter", self.bank, first, last, source)
 
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
+        self._check_range(first, last, self.topology.n_customers)
+        if len(dishes) != self.topology.n_customers or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
+            raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         self._run("enter_given", self.bank, dishes, first, last, source)
 
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
         """Table Gibbs for customers first .. last - 1, one after the other."""
+        self._check_range(first, last, self.topology.n_customers)
         self._run("reseat", self.bank, first, last, source)
 
     def units(self, level: int, with_customers: bool = False) -> Any:
@@ -59,6 +64,7 @@ class FranchiseVerbs(FranchiseCore):
     def redish(self, units: Any, first: int, last: int, source: ChoiceSource) -> None:
         """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other."""
         self._need_tables()
+        self._check_range(first, last, len(units))
         self._run("redish", self.bank, units, first, last, source)
 
     def scan_units(
@@ -100,6 +106,8 @@ class FranchiseVerbs(FranchiseCore):
     ) -> None:
         """Give these customers of the root another dish (an occupied slot), with all below them."""
         self._need_tables()
+        if not self.slots.is_occupied(dish):
+            raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, which, dish, source)
 
     def open_dish(self) -> int:
@@ -121,6 +129,11 @@ class FranchiseVerbs(FranchiseCore):
             for slot in slots:
                 self.bank.died(slot)
                 self.slots.release(slot)
+
+    @staticmethod
+    def _check_range(first: int, last: int, n: int) -> None:
+        if not 0 <= first <= last <= n:
+            raise ParameterError("first, last", (first, last), f"a range within 0 .. {n}", "last is excluded.")
 
     def _need_tables(self) -> None:
         if not self.seating.TABLE_IDS:

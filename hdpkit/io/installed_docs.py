@@ -12,25 +12,29 @@ import importlib.util
 import inspect
 import io
 import pkgutil
+import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
 from types import ModuleType
 
 import attrs
 
 from hdpkit.errors import DataError
-from hdpkit.io.tokens import merge_plurals, prose, recurring_lines, tokenise, trim_vocabulary
+from hdpkit.io.tokens import count_words, merge_plurals, prose, recurring_lines, tokenise, trim_vocabulary
 
 __all__ = ["CollectedDocs", "DemoDocuments", "collect_docstrings", "demo_documents"]
 
 Progress = Callable[[int, int, str], None]
-"""Called as ``progress(done, total, what)`` with the number of modules done, of all, and the next one's name."""
+"""Called as ``progress(done, total, what)``: modules done, all modules, and the name of the next one."""
 
-# Modules whose import does something (builds, runs, registers) or that only forward to others.
-_SKIPPED_PARTS = frozenset({"tests", "conftest", "setup", "distutils", "f2py", "typing", "__main__"})
-_SKIPPED_MODULES = frozenset({"numpy.core","numpy._core.cversions","scipy._lib","numpy._pyinstaller","numpy._typing","scipy.special._precompute"})
-import os
-PRIV=os.environ.get("PRIV")
+# Modules whose import does something (builds, runs, registers), that test, or that only forward to others.
+_SKIPPED_PARTS = frozenset(
+    {"tests", "conftest", "setup", "distutils", "f2py", "typing", "__main__"}
+    | {"_lib", "_precompute", "_pyinstaller", "_typing", "_vendored", "_examples"}
+)
+_SKIPPED_MODULES = frozenset({"numpy.core", "numpy._core.cversions"})
+_TESTING = re.compile(r"\b_*(?:test_|\w*te?stutils\b)")
 
 
 @attrs.frozen
@@ -66,12 +70,16 @@ class DemoDocuments:
         All words, sorted.
     failed : tuple of str
         Modules that could not be imported.
+    n_docstrings, n_words : int
+        How many distinct docstrings were read, and how many words of three letters or more are in them.
     """
 
     documents: list[list[str]]
     names: list[str]
     vocabulary: list[str]
     failed: tuple[str, ...]
+    n_docstrings: int
+    n_words: int
 
     @property
     def n_tokens(self) -> int:
@@ -79,12 +87,24 @@ class DemoDocuments:
         return sum(map(len, self.documents))
 
 
+@contextlib.contextmanager
+def _muted() -> Iterator[None]:
+    """Throw away what is printed or warned of inside the block."""
+    nowhere = io.StringIO()
+    with (
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
 def _skipped(name: str) -> bool:
-    parts = name.split(".")
     return (
         name in _SKIPPED_MODULES
-        or any((part.startswith("_") and not PRIV) or part in _SKIPPED_PARTS for part in parts)
-        or any(part.startswith("test_") for part in parts)
+        or not _SKIPPED_PARTS.isdisjoint(name.split("."))
+        or _TESTING.search(name) is not None
     )
 
 
@@ -96,30 +116,29 @@ def _submodules(name: str, path: Sequence[str]) -> Iterator[str]:
             continue
         yield full
         if info.ispkg:
-            spec = info.module_finder.find_spec(info.name, None)  # type: ignore[call-arg]
+            spec = PathFinder.find_spec(info.name, path)
             if spec is not None and spec.submodule_search_locations:
                 yield from _submodules(full, list(spec.submodule_search_locations))
 
 
+def _is_private(module: str) -> bool:
+    return any(part.startswith("_") for part in module.split("."))
+
+
 def _module_names(package: str) -> list[str]:
-    try:
+    """A package and all its modules, public ones first: a text goes by the name that users know it by."""
+    spec = None
+    with _muted(), contextlib.suppress(Exception, SystemExit):  # a dotted name imports its parent
         spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError, AttributeError):
-        spec = None
     if spec is None:
         raise DataError("packages", package, "names of installed packages", "Install it or leave it out.")
-    return sorted([package, *_submodules(package, list(spec.submodule_search_locations or ()))],key=lambda n: ("._" in n, n))
+    modules = [package, *_submodules(package, list(spec.submodule_search_locations or ()))]
+    return sorted(modules, key=lambda module: (_is_private(module), module))
 
 
 def _import_muted(name: str) -> ModuleType | None:
-    """Import a module with everything that it prints or warns of thrown away; None if it can't be imported."""
-    nowhere = io.StringIO()
-    with (
-        contextlib.redirect_stdout(nowhere),
-        contextlib.redirect_stderr(nowhere),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
+    """Import a module, muted; None if it can't be imported."""
+    with _muted():
         try:
             return importlib.import_module(name)
         except KeyboardInterrupt:
@@ -140,56 +159,66 @@ def _docstring(thing: object) -> str | None:
 
 
 def _belongs(thing: object, module: str, roots: frozenset[str]) -> bool:
-    owner = getattr(thing, "__module__", None)
-    owner = owner if isinstance(owner, str) else module
-    return owner.partition(".")[0] in roots
+    """Whether an object found in a module was made by the packages (and not, say, imported from `math`)."""
+    try:
+        owner = getattr(thing, "__module__", None)
+    except Exception:
+        return False
+    return (owner if isinstance(owner, str) else module).partition(".")[0] in roots
+
+
+def _public(members: Mapping[str, object]) -> list[tuple[str, object]]:
+    return sorted(
+        (pair for pair in members.items() if isinstance(pair[0], str) and not pair[0].startswith("_")),
+        key=lambda pair: pair[0],
+    )
 
 
 def _attributes(cls: type, roots: frozenset[str]) -> list[tuple[str, object]]:
-    """What a class has of its own and from the bases that belong to the packages, sorted by name."""
+    """What a class has of its own and from bases that belong to the packages, sorted by name."""
     found: dict[str, object] = {}
     for base in reversed(cls.__mro__):
         if _belongs(base, "", roots):
             found.update(vars(base))
-    return sorted(found.items(), key=lambda pair: pair[0])
+    return _public(found)
 
 
-def _members(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _documented(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Dotted names and docstrings of a module and of what is public in it, sorted by name."""
     here = module.__name__
     text = _docstring(module)
     if text:
         yield here, text
-    for name, thing in sorted(vars(module).items(), key=lambda pair: pair[0]):
-        if name.startswith("_") or inspect.ismodule(thing) or not _belongs(thing, here, roots):
+    for name, thing in _public(vars(module)):
+        if inspect.ismodule(thing) or not _belongs(thing, here, roots):
             continue
         text = _docstring(thing)
         if text:
             yield f"{here}.{name}", text
-        if inspect.isclass(thing):
+        if isinstance(thing, type):
             for inner, attribute in _attributes(thing, roots):
-                if not inner.startswith("_"):
-                    attribute = getattr(attribute, "__func__", attribute)  # class and static methods
-                    text = _docstring(attribute)
-                    if text:
-                        yield f"{here}.{name}.{inner}", text
+                if isinstance(attribute, (classmethod, staticmethod)):
+                    attribute = attribute.__func__
+                text = _docstring(attribute)
+                if text:
+                    yield f"{here}.{name}.{inner}", text
 
 
 def collect_docstrings(
     packages: Sequence[str] = ("numpy", "scipy"), progress: Progress | None = None
 ) -> CollectedDocs:
-    """The docstrings of all public modules, classes, methods and functions of installed packages.
+    """The docstrings of the modules, classes, methods and functions of installed packages.
 
-    A text is collected once, under the first name in sorted order (module, then name in the module) that
-    carries it, so that re-exports and inherited documentation don't count twice. Modules are imported with
-    standard output, standard error and warnings muted.
+    A text is collected once, under the first name that carries it (public modules before private ones, each
+    sorted by module and then by name), so that re-exports and inherited documentation don't count twice.
+    Modules are imported with standard output, standard error and warnings muted.
 
     Parameters
     ----------
     packages : sequence of str
         Names of importable packages; a dotted name takes a part of one.
     progress : callable, optional
-        Called as ``progress(done, total, what)`` before each module and once at the end.
+        Called as ``progress(done, total, what)`` before each module is imported, and once at the end.
 
     Returns
     -------
@@ -201,19 +230,74 @@ def collect_docstrings(
     DataError
         If a package is not installed.
     """
-    modules = [name for package in packages for name in _module_names(package)]
+    names = list(dict.fromkeys(name for package in packages for name in _module_names(package)))
     roots = frozenset(package.partition(".")[0] for package in packages)
-    first: dict[str, str] = {}
+    modules: list[ModuleType] = []
     failed: list[str] = []
-    for done, name in enumerate(modules):
+    for done, name in enumerate(names):
         if progress is not None:
-            progress(done, len(modules), name)
+            progress(done, len(names), name)
         module = _import_muted(name)
         if module is None:
             failed.append(name)
-            continue
-        for member, text in _members(module, roots):
-            first.setdefault(text, member)
+        else:
+            modules.append(module)
+    first: dict[str, str] = {}  # read when all are imported: a module may add to another
+    with _muted():
+        for module in modules:
+            for name, text in _documented(module, roots):
+                first.setdefault(text, name)
     if progress is not None:
-        progress(len(modules), len(modules), "")
+        progress(len(names), len(names), "")
     return CollectedDocs(names=tuple(first.values()), texts=tuple(first), failed=tuple(failed))
+
+
+def demo_documents(
+    packages: Sequence[str] = ("numpy", "scipy"),
+    progress: Progress | None = None,
+    *,
+    pasted: int = 8,
+    min_documents: int = 5,
+    max_share: float = 0.2,
+) -> DemoDocuments:
+    """The documentation of installed packages as lists of words.
+
+    Parameters
+    ----------
+    packages, progress
+        As for `collect_docstrings`.
+    pasted : int
+        A line that stands verbatim in so many docstrings is a form letter and is left out.
+    min_documents : int
+        A word must stand in at least so many documents.
+    max_share : float
+        A word may stand in at most this share of the documents.
+
+    Returns
+    -------
+    DemoDocuments
+        Words, names and vocabulary. Docstrings of which no word is left, or the same words as of an earlier
+        one (the single- and double-precision twins of LAPACK), are not in it.
+
+    Raises
+    ------
+    DataError
+        If a package is not installed.
+    """
+    collected = collect_docstrings(packages, progress)
+    bodies = [prose(text) for text in collected.texts]
+    pasted_lines = recurring_lines(bodies, pasted)
+    worded = [tokenise(body, without=pasted_lines) for body in bodies]
+    distinct: dict[tuple[str, ...], str] = {}
+    for name, words in zip(collected.names, merge_plurals(worded), strict=True):
+        distinct.setdefault(tuple(words), name)
+    trimmed, _ = trim_vocabulary(list(distinct), min_documents=min_documents, max_share=max_share)
+    kept = [(name, words) for name, words in zip(distinct.values(), trimmed, strict=True) if words]
+    return DemoDocuments(
+        documents=[words for _, words in kept],
+        names=[name for name, _ in kept],
+        vocabulary=sorted({word for _, words in kept for word in words}),
+        failed=collected.failed,
+        n_docstrings=len(collected.texts),
+        n_words=sum(map(count_words, collected.texts)),
+    )

@@ -34,9 +34,10 @@ def format_tick(tick: Tick) -> str:
     parts = [f"sweep {tick.sweep}/{tick.sweeps}", f"{tick.n_dishes} dishes"]
     if tick.log_likelihood is not None:
         parts.append(f"log likelihood {tick.log_likelihood:,.0f}")
-    if tick.customers_per_second is not None:
+    # The first sweep also seats everybody: its pace says nothing of the rest.
+    if tick.customers_per_second is not None and tick.sweep > 0:
         parts.append(f"{tick.customers_per_second:,.0f} tokens/s")
-    if not tick.finished:
+    if not tick.finished and tick.sweep > 0:
         parts.append(f"{format_seconds(tick.seconds_left)} left")
     return ", ".join(parts)
 

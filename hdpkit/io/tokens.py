@@ -1,10 +1,10 @@
-"""Words out of documentation: what is prose in a docstring, and which of its words say what it is about.
+"""Words out of documentation: what in a docstring is about its subject, and which words say so.
 
-Three steps, each a pure function. `prose` keeps what a reader would read aloud: it drops code examples,
-formulas, references and markup. `recurring_lines` finds the lines that a project pastes into many docstrings
-(the ``out`` and ``where`` of every ufunc, the table of methods of every distribution, the footnote on array
-back ends): whatever stands in many places verbatim says nothing about any of them, and left in it becomes a
-topic of its own. `tokenise` makes words.
+Three steps, each a pure function. `prose` keeps what says something of the subject: it drops what examples
+print, formulas, references, signatures and markup. `recurring_lines` finds the lines that a project pastes
+into many docstrings (the ``out`` and ``where`` of every ufunc, the table of methods of every distribution,
+the footnote on array back ends): whatever stands in many places verbatim says nothing about any of them, and
+left in it becomes a topic of its own. `tokenise` makes words.
 """
 
 from __future__ import annotations
@@ -13,68 +13,75 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
-__all__ = ["STOP_WORDS", "merge_plurals", "prose", "recurring_lines", "tokenise", "trim_vocabulary"]
+__all__ = [
+    "STOP_WORDS",
+    "count_words",
+    "merge_plurals",
+    "prose",
+    "recurring_lines",
+    "tokenise",
+    "trim_vocabulary",
+]
 
 _ENGLISH = """
-a able about above according after again against all allow allowed allows along already also although always am
-among an and another any anything appear appears appropriate are aren around as at available avoid away back based be
-became because become becomes been before behavior behaviour being below best better between both but by call
-called calling calls came can cannot case cases cause certain change changed changes come common commonly consider considered
-contain contained containing contains correspond corresponding corresponds could current currently depending depends
-desired despite detail details did different directly discussed do does doesn doing don done down due during each
-easily effect either else enough ensure entire equivalent especially etc even ever every everything exactly except
-explicitly false far few finally first follow followed following follows for former found four from full fully
-further generally get gets give given gives giving go good had happen hard has have having hence her here high
-his how however idea ideally identical if ignore ignored implementation implemented implements implies important in include included includes
-including indeed indicate indicated indicates indicating information inside instead intended internal internally into is isn it
-its itself just keep kept kind know known large larger largest last later latter least left less let like likely
-little long longer look made main make makes making many matter may mean meaning means meant might more moreover
-most much multiple must my name named namely names near nearly necessarily necessary need needed needs neither never new
-next no non nor not note noted nothing now number numbers obtain obtained of off often old on once one ones only onto
-or order other others otherwise our out over overall own page part particular pass passed passing per perform
-performed performs place please point possible possibly previous prior probably proceed produce produced
-produces provide provided provides put quite rather real really reason recommended regardless related relevant remain remains
-require required requires respectively rest result resulting results right said same saw say second see seen
-separate set sets setting several shall should show shown shows similar similarly simple simply since single small
-smaller smallest so some someone something sometimes specific specifically specified specifies specify
-still such suitable support supported supports sure take taken takes taking than that the their them then there
-thereby therefore these they thing things this those though three through throughout thus to together too total toward
-true try turn two type types typical typically under unless unlike until unused up upon us usage use used useful
-user users uses using usual usually various very via want was way ways we well were what when whenever where
-whereas wherever whether which while who whole whose why will wish with within without word words work
-works would yet you your zero
+able about above according after again against all allow allowed allows along already also although always
+among and another any anything appear appears appropriate are aren around available avoid away back based
+became because become becomes been before behavior behaviour being below best better between both but call
+called calling calls came can cannot case cases cause certain change changed changes come common commonly
+consider considered contain contained containing contains correspond corresponding corresponds could current
+currently depending depends desired despite detail details did different directly discussed does doesn doing
+don done down due during each easily effect either else enough ensure entire equivalent especially etc even
+ever every everything exactly except explicitly false far few finally first follow followed following
+follows for former found four from full fully further generally get gets give given gives giving good had
+happen hard has have having hence her here high his how however idea ideally identical ignore ignored
+implementation implemented implements implies important include included includes including indeed indicate
+indicated indicates indicating information inside instead intended internal internally into isn its itself
+just keep kept kind know known large larger largest last later latter least left less let like likely little
+long longer look made main make makes making many matter may mean meaning means meant might more moreover
+most much multiple must name named namely names near nearly necessarily necessary need needed needs neither
+never new next non nor not note noted nothing now number numbers obtain obtained off often old once one ones
+only onto order other others otherwise our out over overall own page part particular pass passed passing per
+perform performed performs place please point possible possibly previous prior probably proceed produce
+produced produces provide provided provides put quite rather real really reason recommended regardless
+related relevant remain remains require required requires respectively rest result resulting results right
+said same saw say second see seen separate set sets setting several shall should show shown shows similar
+similarly simple simply since single small smaller smallest some someone something sometimes specific
+specifically specified specifies specify still such suitable support supported supports sure take taken
+takes taking than that the their them then there thereby therefore these they thing things this those though
+three through throughout thus together too total toward true try turn two type types typical typically under
+unless unlike until unused upon usage use used useful user users uses using usual usually various very via
+want was way ways well were what when whenever where whereas wherever whether which while who whole whose
+why will wish with within without word words work works would yet you your zero
 """
 
 _DOCSTRING = """
-added alias allclose arange arg args argument arguments array_like arraylike asarray attribute attributes bool
-boolean class classes cls code convert cupy dask default defaults def deprecated describe described description directive
-doc docs docstring docstrings doi dtype dtypes example examples exception explanation false fig float func function functions
-futurewarning https http implementation import input inputs instance int introduced isinstance jax kwarg kwargs kwds
-keyword keywords keepdims matplotlib
-linspace method methods nan nans nan_policy ndarray ndarrays ndim none notes num numba numpy
-object objects omit option optional options out output outputs package param parameter parameters plot plt policy present press
-propagate pyplot python pytorch raise raised raises reference references
-return returned returning returns scalar scalars scipy see self signature stdout str subok
-torch true tuple typeerror university unchanged valueerror value values variable variables
-version versionadded versionchanged vol warn warning warnings wiki wikipedia wrapper www xarray yield yields
-accept actual actually add additional alternatively applied apply approach assume assumed assumes automatically basic
-calculate calculated calculates calculation check choice choose chosen close compatible compute computed
-computes computing compute computation consisting considered consist consists construct constructed constructs convention convert converted converting correct correctly create
-created creates creating currently data define defined defines definition determine determined determines
-documentation easy element elements ensures entries entry equal equals evaluate evaluated evaluates exist existing exists extra
-find finding finds foo bar baz form forms general generally generate generated generates going greater help helper hold holds
-instances integer integers interface len length lengths list lists loop lot mentioned module modules
-name original outside par part print purpose python ref refer refers relative remove
-represent representation represented representing represents res respect respectively retval routine routines rng
-section sense shall shape simplest size sizes slightly specifying start starting store stored suppose temp tmp treated try
-underlying upper usefulness val vals valid wise
+accept actual actually add added additional alias allclose alternatively applied apply approach arange arg
+args argument arguments arr arraylike asarray assume assumed assumes attribute attributes automatically bar
+basic baz bool boolean calculate calculated calculates calculation check choice choose chosen class classes
+close cls code compatible computation compute computed computes computing consist consisting consists
+construct constructed constructs convention convert converted converting copyright correct correctly create
+created creates creating cupy dask data def default defaults define defined defines definition deprecated
+describe described description determine determined determines directive doc docs docstring docstrings
+documentation doi dtype dtypes easy element elements ensures entries entry equal equals evaluate evaluated
+evaluates example examples exception exist existing exists explanation extra fig find finding finds float
+foo form forms func function functions futurewarning general generate generated generates going greater help
+helper hold holds http https import input inputs instance instances int integer integers interface
+introduced isinstance jax keepdims keyword keywords kwarg kwargs kwds legend len length lengths licence
+license linspace list lists loop lot matplotlib mentioned method methods module modules nan nans ndarray
+ndarrays ndim none notes num numba numpy obj object objects omit option optional options original output
+outputs outside package par param parameter parameters permission plot plt policy present press print
+propagate purpose pyplot python pytorch raise raised raises ref refer reference references refers relative
+remove represent representation represented representing represents res respect return returned returning
+returns retval rng routine routines scalar scalars scipy section self sense shape signature simplest size
+sizes slightly specifying start starting stdout store stored str subok subplots suppose temp tmp torch
+treated tuple typeerror unchanged underlying university upper usefulness val valid vals value valueerror
+values variable variables version versionadded versionchanged vol warn warning warnings wiki wikipedia wise
+wrapper www xarray xlabel yield yields ylabel zorder
 """
 
 STOP_WORDS: frozenset[str] = frozenset((_ENGLISH + _DOCSTRING).split())
 """English function words, and the words with which every docstring is written."""
 
-import os
-CODE = os.environ.get("CODE")
 _WORD = re.compile(r"[a-z]{3,}")
 _RULE = re.compile(r"^[-=~^*\s]{3,}$")
 _DROPPED_SECTIONS = frozenset({"references", "author", "authors", "license", "copyright"})
@@ -85,6 +92,7 @@ _TYPED_SECTIONS = frozenset(
 )
 _CALL = re.compile(r"^[\w\s,.*]*=?\s*[\w.]+\(.*\)\s*(?:->.*)?$")  # a signature, alone on its line
 _TYPED = re.compile(r"^(\s*[*\w`]+(?:\s*,\s*[*\w`.]+)*)\s*: .*$")  # name : type
+_CHORE = re.compile(r"\bimport\b|\b(?:plt|fig|ax\d?|axs)\b")  # imports and plotting, the same in all examples
 _FOOTNOTE = re.compile(r"^\.\.\s+\[")
 _MARKUP = (
     re.compile(r":math:`[^`]*`"),  # formulas: \frac and \left are nobody's subject
@@ -101,7 +109,10 @@ def _indent(line: str) -> int:
 
 
 def prose(text: str) -> str:
-    """The prose of a docstring: no code examples, no formulas, no references.
+    """The part of a docstring that is about its subject.
+
+    Dropped are formulas, references, signatures, the types of parameters, what examples print, and their
+    imports and plotting. The other code of examples stays: its names are often the best words there are.
 
     Parameters
     ----------
@@ -115,9 +126,9 @@ def prose(text: str) -> str:
     """
     kept: list[str] = []
     lines = text.splitlines()
+    typed_section = skip_section = False
     skip_until_blank = False  # a doctest runs, with what it prints, to the next empty line
     skip_deeper_than: int | None = None  # a directive runs over everything indented below it
-    skip_section = typed_section = False
     for number, line in enumerate(lines):
         bare = line.strip()
         following = lines[number + 1] if number + 1 < len(lines) else ""
@@ -134,8 +145,8 @@ def prose(text: str) -> str:
         skip_deeper_than = None
         if bare.startswith((">>>", "...")):
             skip_until_blank = True
-            if CODE and not skip_section and "import" not in bare and "plt." not in bare and "ax." not in bare:
-                kept.append(re.sub(r"#.*", " ", bare[3:]))
+            if not skip_section and not _CHORE.search(bare):
+                kept.append(bare[3:].partition("#")[0])
         if skip_section or skip_until_blank:
             continue
         directive = _DIRECTIVE.match(bare)
@@ -162,7 +173,9 @@ def _normal(line: str) -> str:
 
 
 def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
-    """The lines that stand verbatim, up to case and white space, in at least `at_least` of the texts.
+    """The lines that stand in at least `at_least` of the texts, up to what a template fills in.
+
+    Lines are compared without case, white space, quoted names, the path before a dotted name, and numbers.
 
     Parameters
     ----------
@@ -174,7 +187,7 @@ def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
     Returns
     -------
     frozenset of str
-        The lines, lower-case, with single spaces: what `tokenise` takes as `without`.
+        The lines in the form that `tokenise` takes as `without`.
     """
     seen: Counter[str] = Counter()
     for text in texts:
@@ -207,6 +220,11 @@ def tokenise(text: str, *, without: Container[str] = ()) -> list[str]:
     return words
 
 
+def count_words(text: str) -> int:
+    """The number of words of three letters or more, stop words and all."""
+    return len(_WORD.findall(text.lower()))
+
+
 def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
     """Write a word in -s as its singular wherever the singular occurs as often in the same documents.
 
@@ -233,7 +251,7 @@ def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def trim_vocabulary(
-    documents: Sequence[Sequence[str]], *, min_documents: int = 5, max_share: float = 0.15
+    documents: Sequence[Sequence[str]], *, min_documents: int = 5, max_share: float = 0.2
 ) -> tuple[list[list[str]], list[str]]:
     """Drop words that are too rare to be tied to others and words that are everywhere.
 

@@ -56,6 +56,9 @@ class Move(abc.ABC):
         """Name in the trace."""
         return type(self).__name__
 
+    def __repr__(self) -> str:
+        return f"{self.name}()"
+
     @abc.abstractmethod
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Run the move once, in place.

@@ -94,9 +94,10 @@ class Scheduler:
         trace = Trace(record, exact=self.exact)
         try:
             for draw in draws:
-                trace.append_moves(draw)
-                if draw.sweep % thin == 0:
-                    trace.append(draw)
+                with deferred_interrupt():  # all of a draw or nothing
+                    trace.append_moves(draw)
+                    if draw.sweep % thin == 0:
+                        trace.append(draw)
                 if any([listener(draw) is True for listener in listeners]):
                     break
         except KeyboardInterrupt:
@@ -126,8 +127,9 @@ class Scheduler:
             move.check(franchise)
         if init is None and bool((franchise.dishes < 0).any()):
             raise StateError("init", None, "a start, since customers are unseated", 'For instance "sequential".')
-        if rng is not None or init is not None or franchise.streams is None:
-            franchise.streams = Streams(rng)
+        with franchise.turn():  # another thread's run must not lose its streams
+            if rng is not None or init is not None or franchise.streams is None:
+                franchise.streams = Streams(rng)
         return _Draws(self._sweeps(franchise, sweeps, init, progress, audit_every))
 
     def _sweeps(
@@ -145,12 +147,20 @@ class Scheduler:
                     franchise.on_pulse = None
         last = franchise.sweep + sweeps
         while franchise.sweep < last:
-            with deferred_interrupt() as answer:
-                draw = self._sweep(franchise, streams, clock, answer)
+            draw, late = None, False
+            try:
+                with deferred_interrupt() as answer:
+                    draw = self._sweep(franchise, streams, clock, answer)
+            except KeyboardInterrupt:
+                if draw is None:
+                    raise
+                late = True  # the sweep was done: it belongs to the trace
             if audit_every is not None and draw.sweep % audit_every == 0:
                 franchise.audit()
             clock.swept(draw.values, finished=franchise.sweep == last)
             yield draw
+            if late:
+                raise KeyboardInterrupt
 
     def _sweep(
         self, franchise: Franchise, streams: Streams, clock: Clock, answer: Callable[[], None]

@@ -48,7 +48,7 @@ at the p-th restaurant of its path home..root. Two seatings are equal if and onl
 Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
 """What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""
 
-LogMarginal = Callable[[Sequence[Any]], float]
+LogMarginal = Callable[[list[Any]], float]
 """Log marginal probability (nats) of all the values that one dish has, its parameters integrated out."""
 
 T = TypeVar("T")

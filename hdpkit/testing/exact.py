@@ -6,7 +6,7 @@ can take from every state of a tiny franchise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
+from hdpkit.stores.seating_out import lump as lump_arrays
 from hdpkit.testing.enumeration import (
     Shape,
     canonical_key,
@@ -26,7 +27,14 @@ from hdpkit.testing.enumeration import (
 )
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
-__all__ = ["TOLERANCE", "ExactFailure", "ExactModel", "check_exact", "step_matrices"]
+__all__ = [
+    "TOLERANCE",
+    "ExactFailure",
+    "ExactModel",
+    "check_exact",
+    "check_irreducible",
+    "step_matrices",
+]
 
 TOLERANCE = 1e-12
 Apply = Callable[[Franchise, ChoiceSource], Any]
@@ -82,8 +90,6 @@ class ExactModel:
             for key in posterior:
                 frozen[key] = labelled_arrays(key, self.shape)
         else:
-            from hdpkit.stores.seating_out import lump as lump_arrays
-
             for key in seatings(self.shape):
                 frozen[lump_to_histograms(key, self.shape)] = lump_arrays(labelled_arrays(key, self.shape))
             posterior = lump(posterior, lambda key: lump_to_histograms(key, self.shape))
@@ -106,22 +112,35 @@ class ExactModel:
         key = labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
         return self._number[key]
 
-    def matrix(self, apply: Apply, max_paths: int = 2_000_000) -> Matrix:
-        """Transition matrix of one application, every branch of it, shape (n_states, n_states)."""
-        P = np.zeros((len(self.states), len(self.states)))
+    def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
+        """Every branch of one application: (state before, state after, probability)."""
         paths = 0
         for state in range(len(self.states)):
             source = ScriptedSource()
             while True:
                 self.enter(state)
                 apply(self.franchise, source)
-                P[state, self.read()] += source.probability
+                yield state, self.read(), source.probability
                 paths += 1
                 if paths > max_paths:
                     raise ExactFailure(f"more than {max_paths} branches: test a smaller step or franchise")
                 if not source.advance():
                     break
+
+    def matrix(self, apply: Apply) -> Matrix:
+        """Transition matrix of one application, shape (n_states, n_states)."""
+        P = np.zeros((len(self.states), len(self.states)))
+        for before, after, probability in self.branches(apply):
+            P[before, after] += probability
         return P
+
+    def flow(self, apply: Apply) -> tuple[Matrix, Matrix]:
+        """Row sums and pi P of one application, for state spaces whose matrix is too large to keep."""
+        rows, into = np.zeros(len(self.states)), np.zeros(len(self.states))
+        for before, after, probability in self.branches(apply):
+            rows[before] += probability
+            into[after] += self.pi[before] * probability
+        return rows, into
 
 
 def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:

@@ -1,0 +1,203 @@
+"""``hdpkit demo``: topics of the documentation of the NumPy and SciPy that are installed here."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import attrs
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from hdpkit.io.installed_docs import DemoDocuments, demo_documents
+from hdpkit.io.progress import ProgressBar, format_seconds
+from hdpkit.io.topics import TopicSummary, summarise_topics
+
+__all__ = ["RunFacts", "demo", "facts_text", "topics_table"]
+
+PRESENT = 0.05
+"""A topic counts as present in a document from this share of its tokens."""
+WORTH_A_ROW = 0.001
+"""Topics below this share of the tokens are counted, not listed, unless asked for."""
+WIDTH_OF_A_FILE = 132
+"""Columns of the table where there is no terminal to ask."""
+
+
+@attrs.frozen(kw_only=True)
+class RunFacts:
+    """What is said below the table."""
+
+    n_topics: int
+    document_concentration: float
+    root_concentration: float
+    log_likelihood: float
+    seed: int
+    sweeps: int
+    interrupted: bool
+    n_tokens: int
+    n_documents: int
+    n_vocabulary: int
+    n_docstrings: int
+    n_words: int
+    n_failed: int
+    seconds_reading: float
+    seconds_fitting: float
+
+
+def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
+    """A table with a row for each topic.
+
+    Parameters
+    ----------
+    topics : sequence of TopicSummary
+        In the order in which they are to be shown.
+    at_least : float
+        The share of a document's tokens from which a topic counted as present, for the header.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("", justify="right", style="dim")
+    table.add_column("top terms", overflow="fold")
+    table.add_column("share of\ntokens", justify="right", no_wrap=True)
+    table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
+    for rank, topic in enumerate(topics, start=1):
+        table.add_row(
+            str(rank), " ".join(topic.terms), f"{topic.token_share:.2%}", f"{topic.document_share:.2%}"
+        )
+    return table
+
+
+def facts_text(facts: RunFacts) -> str:
+    """The lines below the table."""
+    sweeps = f"{facts.sweeps} sweeps"
+    modules = "1 module" if facts.n_failed == 1 else f"{facts.n_failed} modules"
+    reading, fitting = format_seconds(facts.seconds_reading), format_seconds(facts.seconds_fitting)
+    return "\n".join(
+        [
+            f"K = {facts.n_topics} topics, alpha = {facts.document_concentration:.3f}, "
+            f"gamma = {facts.root_concentration:.2f}, log likelihood = {facts.log_likelihood:,.1f}, "
+            f"seed = {facts.seed}, {f'stopped after {sweeps}' if facts.interrupted else sweeps}",
+            f"{facts.n_tokens:,} tokens, {facts.n_documents:,} documents, "
+            f"vocabulary of {facts.n_vocabulary:,} terms "
+            f"(from {facts.n_docstrings:,} docstrings, {facts.n_words:,} words)",
+            f"{modules} could not be imported; {reading} to read, {fitting} to fit",
+        ]
+    )
+
+
+def _read(quiet: bool) -> DemoDocuments:
+    """Collect the corpus, with a bar on standard error."""
+    if quiet:
+        return demo_documents()
+    console = Console(file=sys.stderr)  # the stream itself: sys.stderr is swapped while modules are imported
+    if not console.is_terminal:
+        console.print("reading the documentation of NumPy and SciPy")
+        return demo_documents()
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(
+        *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
+        task = bar.add_task("reading the documentation")
+
+        def show(done: int, total: int, what: str) -> None:
+            at_end = done == total
+            text = "modules read; cleaning the text" if at_end else f"modules read; now {what}"
+            if at_end or done % 5 == 0:
+                bar.update(task, completed=done, total=total, description=text, refresh=True)
+
+        documents = demo_documents(progress=show)
+        bar.update(task, description="modules read", refresh=True)
+    return documents
+
+
+@click.command()
+@click.option("--sweeps", type=click.IntRange(min=1), default=150, show_default=True, help="Sweeps to run.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the chain.")
+@click.option(
+    "--store",
+    type=click.Choice(["histogram", "explicit"]),
+    default="histogram",
+    show_default=True,
+    help="How seating is remembered.",
+)
+@click.option(
+    "--terms",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Top terms to print of a topic.",
+)
+@click.option(
+    "--topics",
+    type=click.IntRange(min=1),
+    default=None,
+    help=f"Topics to print.  [default: all with at least {WORTH_A_ROW:.1%} of the tokens]",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, quiet: bool) -> None:
+    """Find the topics of your own NumPy's and SciPy's documentation.
+
+    Nothing is downloaded: the corpus is the docstrings of the two packages as they are installed here. Ctrl-C
+    during the fit stops it and prints what there is.
+    """
+    import hdpkit as hk
+    from hdpkit import moves
+
+    began = time.perf_counter()
+    docs = _read(quiet)
+    seconds_reading = time.perf_counter() - began
+
+    corpus = hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary, names=docs.names)
+    G0 = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.05), concentration=hk.Gamma(1.0, 1.0))
+    Gj = hk.Restaurant(base=G0, concentration=hk.Gamma(1.0, 1.0), each="document")
+    franchise = hk.Franchise(Gj, corpus, store=store)
+    scheduler = hk.Scheduler(
+        [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().until(50), moves.Concentration()]
+    )
+    began = time.perf_counter()
+    with ProgressBar() as bar:
+        trace = scheduler.run(
+            franchise, sweeps=sweeps, rng=seed, init="sequential", progress=None if quiet else bar
+        )
+    seconds_fitting = time.perf_counter() - began
+
+    found = summarise_topics(
+        franchise.dish_counts,
+        franchise.dishes,
+        corpus.document,
+        corpus.vocabulary,
+        n_documents=corpus.n_documents,
+        n_terms=terms,
+        at_least=PRESENT,
+    )
+    shown = found[:topics] if topics else [topic for topic in found if topic.token_share >= WORTH_A_ROW]
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(topics_table(shown))
+    rest = found[len(shown) :]
+    if rest:
+        share = sum(topic.token_share for topic in rest)
+        click.echo(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
+    click.echo(
+        facts_text(
+            RunFacts(
+                n_topics=franchise.n_dishes,
+                document_concentration=float(franchise.concentration("document")),
+                root_concentration=float(franchise.concentration("root")),
+                log_likelihood=franchise.log_likelihood(),
+                seed=seed,
+                sweeps=len(trace["n_dishes"]),
+                interrupted=bool(trace.interrupted),
+                n_tokens=docs.n_tokens,
+                n_documents=len(docs.documents),
+                n_vocabulary=len(docs.vocabulary),
+                n_docstrings=docs.n_docstrings,
+                n_words=docs.n_words,
+                n_failed=len(docs.failed),
+                seconds_reading=seconds_reading,
+                seconds_fitting=seconds_fitting,
+            )
+        )
+    )

@@ -1,0 +1,165 @@
+"""What the topics of a fitted corpus are, in plain NumPy: top terms and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares", "top_terms"]
+
+
+@attrs.frozen
+class TopicSummary:
+    """A topic as a reader meets it.
+
+    Attributes
+    ----------
+    dish : int
+        Its row in the counts.
+    terms : tuple of str
+        Its most frequent terms, the most frequent first; only terms that it has.
+    tokens : int
+        Number of tokens that it holds.
+    token_share : float
+        The same as a share of all tokens.
+    document_share : float
+        Share of the documents in which it holds at least a given share of the tokens.
+    """
+
+    dish: int
+    terms: tuple[str, ...]
+    tokens: int
+    token_share: float
+    document_share: float
+
+
+def top_terms(
+    dish_counts: ArrayLike, vocabulary: Sequence[str] | None = None, n_terms: int = 10
+) -> list[tuple[str, ...]]:
+    """The most frequent terms of each topic.
+
+    Parameters
+    ----------
+    dish_counts : array_like of int, shape (K, V)
+        Tokens of each term in each topic.
+    vocabulary : sequence of str, length V, optional
+        The terms' words; by default their numbers.
+    n_terms : int
+        How many terms at most. A topic that has fewer gets fewer.
+
+    Returns
+    -------
+    list of tuple of str
+        One for each topic; among equally frequent terms the first of the vocabulary comes first.
+    """
+    counts = _checked_counts(dish_counts)
+    if n_terms < 1:
+        raise ParameterError("n_terms", n_terms, "at least 1", "10 is what most tables show.")
+    if vocabulary is not None and len(vocabulary) != counts.shape[1]:
+        raise DataError(
+            "vocabulary", len(vocabulary), f"of length {counts.shape[1]}", "Pass the corpus's own."
+        )
+    tables = []
+    for row in counts:
+        order = [int(term) for term in np.argsort(-row, kind="stable")[:n_terms] if row[term] > 0]
+        tables.append(tuple(str(term) if vocabulary is None else str(vocabulary[term]) for term in order))
+    return tables
+
+
+def token_shares(dish_counts: ArrayLike) -> NDArray[np.float64]:
+    """Share of all tokens that each topic holds, shape (K,); zeros where there is no token."""
+    sizes = _checked_counts(dish_counts).sum(axis=1)
+    return np.asarray(sizes / max(int(sizes.sum()), 1), dtype=np.float64)
+
+
+def document_shares(
+    dishes: ArrayLike, document: ArrayLike, n_dishes: int, n_documents: int, at_least: float = 0.05
+) -> NDArray[np.float64]:
+    """Share of the documents in which a topic is more than a guest.
+
+    Parameters
+    ----------
+    dishes, document : array_like of int, shape (N,)
+        Topic and document of each token.
+    n_dishes, n_documents : int
+        Numbers of topics and of documents, empty ones included.
+    at_least : float
+        The share of a document's tokens from which the topic counts as present; 0 counts every token.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        Shares of the documents that have a token at all.
+    """
+    topic = np.asarray(dishes, dtype=np.int64)
+    where = np.asarray(document, dtype=np.int64)
+    if topic.ndim != 1 or topic.shape != where.shape:
+        raise DataError(
+            "dishes", topic.shape, f"of the shape of document, {where.shape}", "One entry a token."
+        )
+    if not 0 <= at_least <= 1:
+        raise ParameterError("at_least", at_least, "a share, 0 to 1", "0.05 leaves the guests out.")
+    lengths = np.bincount(where, minlength=n_documents)
+    pairs, tokens = np.unique(where * max(n_dishes, 1) + topic, return_counts=True)
+    pair_document, pair_topic = np.divmod(pairs, max(n_dishes, 1))
+    present = tokens >= at_least * lengths[pair_document]
+    documents = np.bincount(pair_topic[present], minlength=n_dishes)
+    return np.asarray(documents / max(int((lengths > 0).sum()), 1), dtype=np.float64)
+
+
+def summarise_topics(
+    dish_counts: ArrayLike,
+    dishes: ArrayLike,
+    document: ArrayLike,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    n_documents: int | None = None,
+    n_terms: int = 10,
+    at_least: float = 0.05,
+) -> list[TopicSummary]:
+    """Terms and shares of all topics, the largest first.
+
+    Parameters
+    ----------
+    dish_counts : array_like of int, shape (K, V)
+        Tokens of each term in each topic.
+    dishes, document : array_like of int, shape (N,)
+        Topic and document of each token.
+    vocabulary : sequence of str, length V, optional
+        The terms' words; by default their numbers.
+    n_documents : int, optional
+        Number of documents; by default the largest number in `document` plus one.
+    n_terms : int
+        How many terms at most.
+    at_least : float
+        See `document_shares`.
+
+    Returns
+    -------
+    list of TopicSummary
+        By falling number of tokens; among equals the lower row comes first.
+    """
+    counts = _checked_counts(dish_counts)
+    where = np.asarray(document, dtype=np.int64)
+    if n_documents is None:
+        n_documents = int(where.max()) + 1 if where.size else 0
+    terms = top_terms(counts, vocabulary, n_terms)
+    sizes, tokens = counts.sum(axis=1), token_shares(counts)
+    documents = document_shares(dishes, where, len(counts), n_documents, at_least)
+    return [
+        TopicSummary(int(k), terms[k], int(sizes[k]), float(tokens[k]), float(documents[k]))
+        for k in np.argsort(-sizes, kind="stable")
+    ]
+
+
+def _checked_counts(dish_counts: ArrayLike) -> NDArray[np.int64]:
+    counts = np.asarray(dish_counts)
+    if counts.ndim != 2 or (counts.size and (counts.dtype.kind not in "iu" or counts.min() < 0)):
+        what = f"{counts.dtype} of shape {counts.shape}"
+        raise DataError("dish_counts", what, "counts of shape (topics, terms)", "franchise.dish_counts is.")
+    return counts.astype(np.int64, copy=False)

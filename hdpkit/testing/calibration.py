@@ -1,0 +1,157 @@
+"""Simulation-based calibration that is exact for chains of any length, however slowly they mix.
+
+The usual form (Talts et al. 2018) ranks a true parameter among draws of a chain that is hoped to have
+converged, and its draws depend on each other: the ranks are uniform in neither respect. Here the truth is
+itself a point of the chain. Draw parameters and data from the model; the parameters are one draw from the
+posterior of those data. Put them at a uniformly drawn place u of a chain of L + 1 states, run the chain
+forwards from there for the L - u places after it, and BACKWARDS, by the time reversal of the kernel, for the
+u places before it (Besag & Clifford 1989, section 2; for testing samplers: Gandy & Scott 2021). For a kernel
+that leaves the posterior invariant the L + 1 states are a piece of the stationary chain whatever u was, so
+given the chain u is uniform, and the rank of the truth among the L other states (ties broken at random) is
+uniform on 0..L exactly. Autocorrelation within a chain costs power and nothing else; ranks of different
+replicas are independent.
+
+The reversal of a sequence of reversible kernels is the same kernels in the opposite order. Every step of
+every move of this package is reversible (a Gibbs update or a Metropolis proposal; over a store without table
+numbers too, since seating customers out uniformly and lumping them again are each other's reversal). So a
+sweep runs backwards by running its moves from the last to the first, each with its steps from the last to the
+first. A move of one's own can be calibrated if its steps are reversible; the test of detailed balance in
+`check_exact` decides that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move, Scheduled
+from hdpkit.random import RandomStream, Streams
+from hdpkit.schedule import Mixture
+from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
+from hdpkit.testing.pvalues import random_rank, rank_uniformity_p
+
+__all__ = ["apply_backwards", "calibration", "calibration_ranks", "quantities"]
+
+_REPLICA = 1  # place of the streams
+
+
+def quantities(franchise: Franchise) -> dict[str, float]:
+    """What is ranked: dishes, tables, parts of the log joint, and every hyperparameter that has a prior.
+
+    Quantities that depend on the data too, such as the likelihood, see what functions of the parameters alone
+    can't (Modrak et al. 2023). Rounded to ten digits, so that what is equal but for rounding is tied.
+    """
+    seating, likelihood = franchise.log_seating(), franchise.log_likelihood()
+    return rounded(
+        {
+            "dishes": float(franchise.n_dishes),
+            "tables": float(franchise.n_tables),
+            "log seating": seating,
+            "log likelihood": likelihood,
+            "log joint": seating + likelihood + franchise.log_prior(),
+            **hyperparameters(franchise),
+        }
+    )
+
+
+def apply_backwards(franchise: Franchise, moves: Sequence[Move], rng: RandomStream) -> None:
+    """Apply the time reversal of these moves in this order, every step of which is reversible."""
+    for move in reversed(moves):
+        _reverse(franchise, move, rng)
+
+
+def _reverse(franchise: Franchise, move: Move, rng: RandomStream) -> None:
+    # Customers are seated out once, as in the move itself: forwards it is (seat out, steps, lump).
+    with franchise.seated_out(rng) if move.needs_tables else nullcontext():
+        if isinstance(move, Scheduled):
+            for _ in range(move.times):
+                _reverse(franchise, move.move, rng)
+        elif isinstance(move, Mixture):
+            _reverse(franchise, move.moves[rng.choose(move.weights)], rng)
+        else:
+            for step in reversed(range(move.n_steps(franchise))):
+                move.apply(franchise, rng, (step, step + 1))
+
+
+def calibration_ranks(
+    franchise: Franchise,
+    moves: Sequence[Move],
+    replicas: int,
+    draws: int,
+    seed: int,
+    *,
+    thin: int = 1,
+    statistics: Statistics = quantities,
+) -> dict[str, list[int]]:
+    """Rank of the truth in each replica, in 0 .. draws, by quantity. Parameters as in `calibration`."""
+    for name, number in (("replicas", replicas), ("draws", draws), ("thin", thin)):
+        if number < 1:
+            raise ParameterError(name, number, "1 or more", "See calibration().")
+    for move in moves:
+        move.check(franchise)
+        if isinstance(move, Scheduled) and not move.always:
+            raise ParameterError(
+                "moves", move, "moves without a time table", "Calibrate the moves that go on."
+            )
+    streams = Streams(seed)
+    ranks: dict[str, list[int]] = {}
+    for replica in range(replicas):
+        source = streams.source(_REPLICA, replica)
+        forwards = franchise.simulate(source)
+        backwards = forwards.copy()
+        truth = statistics(forwards)
+        place = source.index(draws + 1)
+        chain = []
+        for _ in range(place):
+            for _ in range(thin):
+                apply_backwards(backwards, moves, source)
+            chain.append(statistics(backwards))
+        for _ in range(draws - place):
+            for _ in range(thin):
+                apply_moves(forwards, moves, source)
+            chain.append(statistics(forwards))
+        for name, value in truth.items():
+            rank = random_rank(value, [values[name] for values in chain], source.generator)
+            ranks.setdefault(name, []).append(rank)
+    return ranks
+
+
+def calibration(
+    franchise: Franchise,
+    moves: Sequence[Move],
+    replicas: int,
+    draws: int,
+    seed: int,
+    *,
+    thin: int = 1,
+    statistics: Statistics = quantities,
+) -> dict[str, float]:
+    """P-values of the hypothesis that the moves draw from the posterior of the declared model.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        Shape, declarations, store and kernel; its state and its data play no part. The base measure must have
+        ``simulate``.
+    moves : sequence of Move
+        A sweep, in its order. Each of their steps must be reversible (every move of the package is so made);
+        time tables are refused.
+    replicas : int
+        Independent pairs of parameters and data.
+    draws : int
+        L: states of each chain besides the truth.
+    seed : int
+    thin : int
+        Sweeps between two states. Any number is valid; more separate the states, which adds power.
+    statistics : callable, optional
+        Of a franchise: what to rank, by name. It may depend on the data.
+
+    Returns
+    -------
+    dict of str to float
+        A p-value for each quantity (`rank_uniformity_p`).
+    """
+    ranks = calibration_ranks(franchise, moves, replicas, draws, seed, thin=thin, statistics=statistics)
+    return {name: rank_uniformity_p(own, draws + 1) for name, own in ranks.items()}

@@ -1,0 +1,220 @@
+"""Geweke's joint-distribution test, by independent replicas.
+
+The model draws hyperparameters, seating and data together; a move changes what is not data and leaves its
+law given the data alone. So after a draw from the model, any number of rounds (apply the moves, then draw the
+data anew given the seating) end in a draw from the model again, whatever the number of rounds and however
+slowly the chain mixes (Geweke 2004). Each replica starts from a fresh draw, which makes the final states independent
+and their comparison with further fresh draws an honest p-value; a single long chain would need a guess at its
+autocorrelation.
+
+This is the test for moves with continuous draws, which can't be enumerated, and for whole schedules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move, TableGibbs
+from hdpkit.priors import Each, Gamma
+from hdpkit.random import ChoiceSource, Streams
+from hdpkit.stores import stores
+from hdpkit.testing.cases import SHAPES, tiny_franchise
+from hdpkit.testing.combinations import serves
+from hdpkit.testing.exact import ExactFailure
+from hdpkit.testing.pvalues import SampledTests, two_sample_p
+
+__all__ = ["apply_moves", "check_geweke", "geweke", "statistics"]
+
+Statistics = Callable[[Franchise], Mapping[str, float]]
+
+_FRESH, _MOVED = 1, 2  # places of the streams of the two samples
+_DIGITS = 10
+
+
+def statistics(franchise: Franchise) -> dict[str, float]:
+    """What the two samples are compared by.
+
+    Dishes, tables, the share of the largest dish, the log joint, every hyperparameter that has a prior (one
+    each restaurant where each has its own), and the data: the probability that two customers drawn with
+    replacement have the same value, or for numbers that are not whole their mean square.
+
+    Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
+    of a sum, and a rank test sees any difference, however small.
+    """
+    counts = np.bincount(franchise.dishes)
+    values = {
+        "dishes": float(franchise.n_dishes),
+        "tables": float(franchise.n_tables),
+        "largest dish": float(counts.max() / counts.sum()),
+        "log joint": franchise.log_joint(),
+        **hyperparameters(franchise),
+        "data": _of_data(franchise.data.values),
+    }
+    return rounded(values)
+
+
+def hyperparameters(franchise: Franchise) -> dict[str, float]:
+    """Every hyperparameter of the declarations that has a prior."""
+    values: dict[str, float] = {}
+    for declaration in franchise.declarations:
+        present = (franchise.concentration(declaration.name), franchise.discount(declaration.name))
+        for kind, declared, value in zip(
+            ("concentration", "discount"), declaration.hyperparameters, present, strict=True
+        ):
+            name = f"{kind}/{declaration.name}"
+            if declared.prior is not None and declared.each:
+                keys = franchise.keys(declaration.name)
+                values |= {f"{name}[{key}]": float(v) for key, v in zip(keys, value, strict=True)}
+            elif declared.prior is not None:
+                values[name] = float(value)
+    return values
+
+
+def rounded(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the same values to ten digits, so that what is equal but for rounding is tied."""
+    return {name: float(f"{value:.{_DIGITS}g}") for name, value in values.items()}
+
+
+def _of_data(values: Any) -> float:
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return float(np.mean(array**2))
+    if array.dtype.kind in "iub" and array.ndim == 1:
+        counts = np.unique(array, return_counts=True)[1]
+    else:
+        counts = np.array(list(Counter(map(repr, values)).values()))
+    return float(np.sum((counts / counts.sum()) ** 2))
+
+
+def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
+    """Apply moves in their order; those with a time table only if they have a turn in this sweep."""
+    for move in moves:
+        if move.runs_in(sweep):
+            move.apply(franchise, rng)
+
+
+def geweke(
+    franchise: Franchise,
+    moves: Sequence[Move],
+    replicas: int,
+    rounds: int,
+    seed: int,
+    *,
+    statistics: Statistics = statistics,
+) -> dict[str, float]:
+    """P-values of the hypothesis that the moves leave the posterior invariant.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        Shape, declarations, store and kernel; its state and its data play no part. The base measure must have
+        ``simulate``. Replicas are new franchises, so components must be registered by the moves themselves.
+    moves : sequence of Move
+        Applied in this order in every round. Let them reach all that they are to be judged by: with
+        `Concentration` alone the seating never changes except by chance of the prior.
+    replicas : int
+        Size of each of the two samples.
+    rounds : int
+        Rounds of (moves, data anew) in each replica. More rounds let a bias grow.
+    seed : int
+    statistics : callable, optional
+        Of a franchise: what to compare, by name. Two values that are equal but for rounding must be made so.
+
+    Returns
+    -------
+    dict of str to float
+        A p-value for each statistic; they depend on each other, so judge them by the union bound.
+    """
+    for name, number in (("replicas", replicas), ("rounds", rounds)):
+        if number < 1:
+            raise ParameterError(
+                name, number, "1 or more", "A few hundred replicas of a few rounds are usual."
+            )
+    for move in moves:
+        move.check(franchise)
+    streams = Streams(seed)
+    fresh, moved = [], []
+    for replica in range(replicas):
+        fresh.append(statistics(franchise.simulate(streams.source(_FRESH, replica))))
+        source = streams.source(_MOVED, replica)
+        state = franchise.simulate(source)
+        for sweep in range(1, rounds + 1):
+            apply_moves(state, moves, source, sweep)
+            state = state.simulate(source, keep="seating")
+        moved.append(statistics(state))
+    return {
+        name: two_sample_p([values[name] for values in fresh], [values[name] for values in moved])
+        for name in fresh[0]
+    }
+
+
+def check_geweke(
+    move: Move,
+    *,
+    measure: BaseMeasure | None = None,
+    shapes: Sequence[str] = ("flat 4", "3+3", "three levels"),
+    seed: int = 0,
+    replicas: int = 250,
+    rounds: int = 4,
+) -> list[str]:
+    """Run Geweke's test of a move over every registered store, or raise.
+
+    Concentrations have Gamma priors: one for all restaurants of a declaration and no discount, then one each
+    restaurant and discounts. A move that doesn't update the seating is composed with table Gibbs. A right
+    move is condemned with probability 1e-4 at most, all franchises together (see `SampledTests`).
+
+    Parameters
+    ----------
+    move : Move
+    measure : BaseMeasure, optional
+        By default the Dirichlet-multinomial with three terms.
+    shapes : sequence of str
+        Keys of `hdpkit.testing.cases.SHAPES`.
+    seed : int
+        Of the family of tests.
+    replicas, rounds : int
+        See `geweke`.
+
+    Returns
+    -------
+    list of str
+        A line for each franchise, with the smallest p-value.
+    """
+    measure = measure or DirichletMultinomial(0.5, n_terms=3)
+    schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
+    prior = Gamma(2.0, 1.0)
+    family = SampledTests(seed=seed)
+    cases: dict[str, Franchise] = {}
+    for shape in shapes:
+        for below, corner in ((prior, "middle"), (Each(prior), "discounts")):
+            if isinstance(below, Each) and SHAPES[shape].depth == 1:
+                continue
+            for store in stores:
+                franchise = tiny_franchise(
+                    shape, measure, store=store, corner=corner, concentration=(prior, below)
+                )
+                if serves(franchise, move):
+                    kind = "each" if isinstance(below, Each) else "tied"
+                    cases[f"{move.name} on {shape!r} ({kind}, {corner}), {store}"] = franchise
+    if not cases:
+        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} leaves it anything to do")
+    for name, franchise in cases.items():
+        family.register(name, list(statistics(franchise)))
+    report = []
+    for name, franchise in cases.items():
+
+        def run(more: int, look_seed: int, franchise: Franchise = franchise) -> dict[str, float]:
+            return geweke(franchise, schedule, replicas * more, rounds, look_seed)
+
+        outcome = family.check(name, run)
+        report.append(
+            f"{name}: Geweke's test, {len(outcome.first)} p-values >= {min(outcome.first.values()):.3g}"
+        )
+    return report

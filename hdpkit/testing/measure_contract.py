@@ -1,0 +1,193 @@
+"""The contract of a base measure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import integrate
+
+from hdpkit.base_measures import BaseMeasure, PythonBank
+from hdpkit.data import Groups
+from hdpkit.testing.cases import SHAPES as TINY
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
+from hdpkit.testing.exact import ExactModel, check_exact
+
+__all__ = ["MeasureFailure", "check_base_measure"]
+
+RELATIVE = 1e-9
+SHAPES = ("flat 4", "2+2", "three levels")
+
+
+class MeasureFailure(AssertionError):
+    """A base measure breaks its contract."""
+
+
+def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
+    """Check a base measure of one's own, or raise.
+
+    The predictives are normalised, exchangeable, and consistent with blocks, marginals, removals, copies and
+    the bank; every registered discrete move runs over every store at every depth and leaves the exact
+    posterior invariant.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+    values : sequence, optional
+        A few observations that it can explain; by default its `example_values`, or terms 0, 1, 2.
+
+    Returns
+    -------
+    list of str
+        What was checked, a line each.
+    """
+    franchise = tiny_franchise("flat 5", measure, values=None if values is None else _repeat(values, 5))
+    ready, data = franchise.measure, list(franchise.data.values)
+    report = [
+        _check_predictives(ready, data),
+        _check_exchangeable(ready, data),
+        _check_removal(ready, data),
+        _check_optional(ready, data),
+        _check_bank(ready, franchise.data),
+        _check_normalised(ready, data, franchise.data),
+    ]
+    if measure.supports("simulate"):
+        report.append(_check_simulate(ready, data))
+    for shape, move in itertools.product(SHAPES, example_moves(continuous=False)):
+        these = None if values is None else _repeat(values, TINY[shape].n_customers)
+        for store, kernel in stores_and_kernels(measure):
+            tiny = tiny_franchise(shape, measure, store=store, kernel=kernel, values=these)
+            if serves(tiny, move):
+                check_exact(ExactModel(tiny), move)
+                report.append(f"{move!r} on {shape!r}, {store}/{kernel}: exact")
+    return report
+
+
+def _repeat(values: Sequence[Any], n: int) -> Any:
+    return np.asarray([values[i % len(values)] for i in range(n)])
+
+
+def _statistics(measure: BaseMeasure, values: Sequence[Any]) -> Any:
+    statistics = measure.make()
+    for value in values:
+        measure.add(statistics, value)
+    return statistics
+
+
+def _close(what: str, a: Any, b: Any) -> None:
+    if not np.allclose(a, b, rtol=RELATIVE, atol=RELATIVE):
+        raise MeasureFailure(f"{what}: {np.asarray(a)} is not {np.asarray(b)}")
+
+
+def _check_predictives(measure: BaseMeasure, values: list[Any]) -> str:
+    many = [_statistics(measure, values[:n]) for n in range(len(values))]
+    for value in values:
+        together = np.asarray(measure.log_predictive(value, many), dtype=float)
+        if together.shape != (len(many),) or not np.all(np.isfinite(together)):
+            raise MeasureFailure(f"log_predictive: shape ({len(many)},) and finite, not {together}")
+        alone = [np.asarray(measure.log_predictive(value, [one]))[0] for one in many]
+        _close("many dishes in one call and one by one", together, alone)
+    return "log_predictive: one value a dish, each as if asked alone"
+
+
+def _chain(measure: BaseMeasure, values: Sequence[Any], before: Sequence[Any] = ()) -> float:
+    statistics, total = _statistics(measure, before), 0.0
+    for value in values:
+        total += float(np.asarray(measure.log_predictive(value, [statistics]))[0])
+        measure.add(statistics, value)
+    return total
+
+
+def _check_exchangeable(measure: BaseMeasure, values: list[Any]) -> str:
+    first = _chain(measure, values)
+    for order in itertools.islice(itertools.permutations(values), 1, 24):
+        _close("the joint of the same values in another order", _chain(measure, order), first)
+    return "log_predictive: the joint doesn't depend on the order of the values"
+
+
+def _check_removal(measure: BaseMeasure, values: list[Any]) -> str:
+    for gone in range(len(values)):
+        statistics = _statistics(measure, values)
+        measure.remove(statistics, values[gone])
+        fresh = _statistics(measure, values[:gone] + values[gone + 1 :])
+        a, b = (np.asarray(measure.log_predictive(v, [statistics, fresh])) for v in (values[0], values[-1]))
+        _close("predictive after a removal", a[0], a[1])
+        _close("predictive after a removal", b[0], b[1])
+    original = _statistics(measure, values[:2])
+    before = np.asarray(measure.log_predictive(values[0], [original]))
+    measure.add(measure.copy(original), values[2])
+    _close("statistics after their copy changed", measure.log_predictive(values[0], [original]), before)
+    return "remove undoes add; copies are independent"
+
+
+def _check_optional(measure: BaseMeasure, values: list[Any]) -> str:
+    empty = measure.make()
+    for start in range(1, len(values)):
+        block, before = values[start:], values[:start]
+        many = [_statistics(measure, before), empty]
+        expected = [_chain(measure, block, before), _chain(measure, block)]
+        _close("log_block against the chain rule", measure.log_block(block, many), expected)
+    if measure.supports("log_marginal"):
+        whole = measure.log_marginal(_statistics(measure, values))
+        _close("log_marginal against the chain rule", whole, _chain(measure, values))
+    return "log_block and log_marginal agree with the chain rule"
+
+
+def _check_bank(measure: BaseMeasure, data: Any) -> str:
+    bank, readable = measure.bank(data), PythonBank(measure, data.values)
+    dishes = np.array([0, 1, 0, 1, -1], dtype=np.int32)
+    slots = np.array([0, 1], dtype=np.int32)
+    for one in (bank, readable):
+        one.rebuild(dishes, slots)
+        one.add(1, [4])
+        one.remove(0, [0])
+    for customer in range(5):
+        a, b = (np.asarray(one.log_predictive(customer, slots)) for one in (bank, readable))
+        _close("the bank's predictives, up to a constant", a - a[-1], b - b[-1])
+        c, d = (one.log_block([customer, 0], slots) for one in (bank, readable))
+        _close("the bank's block probabilities", c, d)
+    after = np.array([-1, 1, 0, 1, 1], dtype=np.int32)
+    _close("the bank's marginals", bank.log_marginals(slots, after), readable.log_marginals(slots, after))
+    return "the bank agrees with make, add, remove and log_predictive"
+
+
+def _check_normalised(measure: BaseMeasure, values: list[Any], data: Any) -> str:
+    many = [measure.make(), _statistics(measure, values)]
+    n_terms = getattr(measure, "n_terms", None)
+    if n_terms is not None:
+        total = sum(np.exp(np.asarray(measure.log_predictive(v, many))) for v in range(n_terms))
+        _close("sum of the predictive over the terms", total, 1.0)
+        return "predictives sum to one over the terms"
+    if np.asarray(data.values).dtype.kind == "f" and np.ndim(values[0]) == 0:
+        for one in many:
+
+            def density(x: float, one: Any = one) -> float:
+                return float(np.exp(np.asarray(measure.log_predictive(x, [one]))[0]))
+
+            total = integrate.quad(density, -np.inf, np.inf, epsabs=1e-10, limit=400)[0]
+            if abs(total - 1.0) > 1e-6:
+                raise MeasureFailure(f"the predictive density integrates to {total}, not to 1")
+        return "predictive densities integrate to one"
+    return "normalisation: not checked for this kind of values"
+
+
+def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
+    """E[p(v) under a] over v ~ b is symmetric in a and b: compare importance weights, whose mean is one."""
+    generator = np.random.default_rng(5)
+    a, b = measure.make(), _statistics(measure, values)
+    for source, target in ((b, a), (a, b)):
+        draws = [measure.simulate(source, generator) for _ in range(4000)]
+        logs = np.array([np.asarray(measure.log_predictive(v, [target, source])) for v in draws])
+        weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
+        # Bounded weights min(1, t/s): both directions estimate the same overlap of the two laws.
+        if source is b:
+            overlap, spread = weights.mean(), weights.std() / np.sqrt(len(weights))
+        else:
+            other, other_spread = weights.mean(), weights.std() / np.sqrt(len(weights))
+    error = abs(overlap - other) / max(np.hypot(spread, other_spread), 1e-12)
+    if error > 5.5 and abs(overlap - other) > 1e-9:  # two-sided level 4e-8
+        raise MeasureFailure(f"simulate doesn't draw from log_predictive: overlaps {overlap} and {other}")
+    return "simulate draws from the predictive (overlap of two dishes, both ways)"

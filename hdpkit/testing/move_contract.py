@@ -1,0 +1,111 @@
+"""The contract of a move: it leaves the posterior invariant, over every store, kernel and depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.moves import Move, TableGibbs
+from hdpkit.random import RandomStream
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.exact import (
+    TOLERANCE,
+    ExactFailure,
+    ExactModel,
+    check_exact,
+    check_irreducible,
+    step_matrices,
+)
+
+__all__ = ["check_move"]
+
+SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
+
+
+def check_move(
+    move: Move,
+    *,
+    measure: BaseMeasure | None = None,
+    shapes: Sequence[str] = SHAPES,
+    corners: Sequence[str] = ("middle", "discounts"),
+    reversible: bool = False,
+    seed: int = 0,
+) -> list[str]:
+    """Prove a move of one's own, or raise.
+
+    A discrete move is enumerated: from every state of tiny franchises of every depth (customers at inner
+    restaurants among them), over every registered store and kernel, each step's exact transition matrix must
+    leave the exact posterior invariant to 1e-12; with table Gibbs every state must be reachable; and the
+    compiled and readable kernels must have the same law. A move with a continuous part goes through Geweke's
+    joint-distribution test instead.
+
+    Parameters
+    ----------
+    move : Move
+    measure : BaseMeasure, optional
+        By default the Dirichlet-multinomial with three terms.
+    shapes, corners : sequence of str
+        Keys of `hdpkit.testing.SHAPES` and `hdpkit.testing.CORNERS`.
+    reversible : bool
+        Check detailed balance too (Metropolis moves).
+    seed : int
+        Of the sampled parts.
+
+    Returns
+    -------
+    list of str
+        What was checked, a line each.
+
+    Raises
+    ------
+    AssertionError
+        Naming the step, the franchise and the error.
+    """
+    measure = measure or DirichletMultinomial(0.5, n_terms=3)
+    if move.continuous:
+        from hdpkit.testing.geweke import check_geweke
+
+        return check_geweke(move, measure=measure, shapes=shapes, seed=seed)
+    report = []
+    for shape in shapes:
+        for corner in corners:
+            report += _check_shape(move, measure, shape, corner, reversible)
+    if not report:
+        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} leaves it anything to do")
+    return report
+
+
+def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reversible: bool) -> list[str]:
+    report = []
+    law: dict[bool, list[np.ndarray]] = {}
+    for store, kernel in stores_and_kernels(measure):
+        franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
+        if not serves(franchise, move):
+            continue
+        model = ExactModel(franchise)
+        matrices = step_matrices(model, move)
+        whole = check_exact(model, move, reversible=reversible, matrices=matrices)
+        if move.updates and "seating" in move.updates:
+            gibbs = np.linalg.multi_dot([whole, *step_matrices(model, TableGibbs())])
+            check_irreducible(model, gibbs, f"TableGibbs and {move.name}")
+        # Stores that keep the same things have the same states: all kernels must have one law.
+        for number, (P, Q) in enumerate(zip(matrices, law.setdefault(model.labelled, matrices), strict=True)):
+            if not np.abs(P - Q).max() <= TOLERANCE:
+                raise ExactFailure(f"{move.name}, step {number}: {store}/{kernel} has another law than its twin")
+        _check_production(move, model)
+        report.append(
+            f"{move.name} on {shape!r} ({corner}), {store}/{kernel}: {len(model.states)} states, exact"
+        )
+    return report
+
+
+def _check_production(move: Move, model: ExactModel) -> None:
+    """The production source runs too, from every state, and leaves a state that passes the audit."""
+    stream = RandomStream((1, 2))
+    for state in range(0, len(model.states), 7):
+        franchise = model.enter(state)
+        move.apply(franchise, stream)
+        franchise.audit()

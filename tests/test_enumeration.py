@@ -1,0 +1,370 @@
+"""The exact enumeration against hand counts, published numbers and a second derivation of the same law."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
+from hdpkit.testing import enumeration as en
+from hdpkit.testing.enumeration import Shape
+
+FLAT = Shape(parent=(-1,), home=(0,) * 5)
+TWO_LEVELS = Shape.from_lengths([3, 2])
+ROOT_DATA = Shape(parent=(-1, 0, 0), home=(1, 0, 2, 1, 0))  # data customers at the root too, out of order
+CHAIN = Shape(parent=(-1, 0, 1), home=(2, 2, 1, 2))  # three levels, a path
+TREE = Shape(parent=(-1, 0, 0, 1, 1), home=(3, 4, 2, 1, 3))  # three levels, a customer at an inner node
+IDLE = Shape(parent=(-1, 0, 0, 2), home=(1, 1, 1))  # two restaurants that no one enters
+SHAPES = {
+    "flat": FLAT,
+    "two levels": TWO_LEVELS,
+    "root data": ROOT_DATA,
+    "chain": CHAIN,
+    "tree": TREE,
+    "idle": IDLE,
+}
+
+# theta and d of the nodes, taken in turn: plain, discounts, theta in (-d, 0] at some
+CORNERS = {
+    "no discount": ([1.5, 0.7, 0.2], [0.0, 0.0, 0.0]),
+    "discounts": ([0.4, 2.0, 0.1], [0.5, 0.25, 0.9]),
+    "theta down to -d": ([-0.3, 0.0, 1.0], [0.5, 0.25, 0.0]),
+}
+
+
+def corner(name: str, shape: Shape) -> tuple[list[float], list[float]]:
+    thetas, ds = CORNERS[name]
+    return [thetas[j % 3] for j in range(shape.n_nodes)], [ds[j % 3] for j in range(shape.n_nodes)]
+
+
+def total(shape: Shape, theta: list[float], d: list[float], log_prior=en.log_prior) -> float:
+    return math.fsum(math.exp(log_prior(key, shape, theta, d)) for key in en.seatings(shape))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "count"),
+    [([2, 2], 27), ([3, 2], 134), ([2, 2, 2], 409), ([3, 3], 712), ([4, 3], 4528), ([3, 3, 2], 14724)],
+)
+def test_number_of_seatings_and_each_only_once(lengths, count):
+    keys = list(en.seatings(Shape.from_lengths(lengths)))
+    assert len(keys) == len(set(keys)) == count
+
+
+def test_seatings_of_one_restaurant_are_set_partitions():
+    assert [len(list(en.seatings(Shape((-1,), (0,) * n)))) for n in range(7)] == [1, 1, 2, 5, 15, 52, 203]
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_every_key_is_its_own_canonical_form(shape):
+    for key in en.seatings(shape):
+        renamed = [[f"table {1000 - table}" for table in tables] for tables in key]
+        assert en.canonical_key(renamed, shape) == key
+        for customers, tables in zip(en.table_sizes(key, shape), zip_nodes(key, shape), strict=True):
+            assert customers.keys() == tables
+
+
+def zip_nodes(key: en.Key, shape: Shape) -> list[set[int]]:
+    used: list[set[int]] = [set() for _ in shape.parent]
+    for home, tables in zip(shape.home, key, strict=True):
+        for node, table in zip(shape.path(home), tables, strict=True):
+            used[node].add(table)
+    return used
+
+
+def test_canonical_key_refuses_a_table_with_two_seats_in_the_parent():
+    shape = Shape.from_lengths([2])
+    assert en.canonical_key([("t", "x"), ("t", "x")], shape) == ((0, 0), (0, 0))
+    with pytest.raises(AuditError, match="one seat"):
+        en.canonical_key([("t", "x"), ("t", "y")], shape)
+    with pytest.raises(AuditError):
+        en.canonical_key([("t", "x"), ("t",)], shape)
+
+
+# ---- the prior
+
+
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_prior_sums_to_one(shape, name):
+    assert total(shape, *corner(name, shape)) == pytest.approx(1, abs=1e-12)
+
+
+def test_sum_to_one_fails_for_wrong_formulas():
+    theta, d = [0.4, 2.0, 0.1], [0.5, 0.25, 0.9]
+
+    def tables_without_discount(key, shape, theta, d):  # [1]_1^(n-1) for [1-d]_1^(n-1)
+        sizes = enumerate(en.table_sizes(key, shape))
+        extra = ((s, d[node]) for node, tables in sizes for size in tables.values() for s in range(1, size))
+        return en.log_prior(key, shape, theta, d) + sum(math.log(s / (s - dj)) for s, dj in extra)
+
+    def one_factor_too_many(key, shape, theta, d):  # [theta+1]_1^c for [theta+1]_1^(c-1)
+        at = [sum(tables.values()) for tables in en.table_sizes(key, shape)]
+        return en.log_prior(key, shape, theta, d) - sum(
+            math.log(t + c) for t, c in zip(theta, at, strict=True)
+        )
+
+    def parent_counts_customers(
+        key, shape, theta, d
+    ):  # a table enters the root as many times as it has customers
+        root = [(-1,), tuple(0 for _ in shape.home)]
+        once = en.log_prior(tuple((tables[-1],) for tables in key), Shape(*root), theta[:1], d[:1])
+        return once + en.log_prior(key, shape, theta, d) - root_factor(key, shape, theta, d)
+
+    for wrong in (tables_without_discount, one_factor_too_many, parent_counts_customers):
+        assert abs(total(TWO_LEVELS, theta, d, wrong) - 1) > 1e-2
+
+
+def root_factor(key: en.Key, shape: Shape, theta: list[float], d: list[float]) -> float:
+    entering = sorted({(tables[-1], home, tables[0]) for home, tables in zip(shape.home, key, strict=True)})
+    seats = [[table] for table, _, _ in entering]
+    alone = Shape((-1,), (0,) * len(seats))
+    return en.log_prior(en.canonical_key(seats, alone), alone, theta[:1], d[:1])
+
+
+def sequential_probability(key, shape, theta, d, order) -> float:
+    """Product of predictive probabilities when the data customers arrive one by one.
+
+    Sit at a table of n: (n - d)/(theta + c). Open one: (theta + d T)/(theta + c), for certain if the
+    restaurant is empty; the new table then enters the parent as a customer.
+    """
+    sizes: list[dict[int, int]] = [{} for _ in shape.parent]
+    probability = 1.0
+    for i in order:
+        for node, table in zip(shape.path(shape.home[i]), key[i], strict=True):
+            here = sizes[node]
+            c = sum(here.values())
+            if table in here:
+                probability *= (here[table] - d[node]) / (theta[node] + c)
+                here[table] += 1
+                break
+            if c > 0:
+                probability *= (theta[node] + d[node] * len(here)) / (theta[node] + c)
+            here[table] = 1
+    return probability
+
+
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_joint_is_the_product_of_predictives_in_any_order(shape, name):
+    theta, d = corner(name, shape)
+    orders = list(itertools.permutations(range(shape.n_customers)))[:: max(1, shape.n_customers**2 - 6)]
+    for key in itertools.islice(en.seatings(shape), 0, None, 3):
+        joint = math.exp(en.log_prior(key, shape, theta, d))
+        for order in orders:
+            assert sequential_probability(key, shape, theta, d, order) == pytest.approx(joint, rel=1e-12)
+
+
+def predictive(key, shape, theta, d, node, dish) -> float:
+    """P_r(k) = [c_rk - d t_rk + (theta + d T) P_parent(k)]/(theta + c); dish None is a new one."""
+    sizes = en.table_sizes(key, shape)[node]
+    dish_of = {
+        table: tables[-1] for i, tables in enumerate(key) for table in path_tables(i, key, shape, node)
+    }
+    if node == 0:
+        above = 1.0 if dish is None else 0.0
+    else:
+        above = predictive(key, shape, theta, d, shape.parent[node], dish)
+    c = sum(sizes.values())
+    if c == 0:
+        return above
+    mine = [size for table, size in sizes.items() if dish_of[table] == dish]
+    return (sum(mine) - d[node] * len(mine) + (theta[node] + d[node] * len(sizes)) * above) / (
+        theta[node] + c
+    )
+
+
+def path_tables(i, key, shape, node):
+    path = shape.path(shape.home[i])
+    return [key[i][path.index(node)]] if node in path else []
+
+
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("home", range(5))
+def test_one_more_customer_follows_the_predictive_of_its_restaurant(home, name):
+    smaller = Shape(TREE.parent, TREE.home[:4])
+    larger = Shape(TREE.parent, (*TREE.home[:4], home))
+    theta, d = corner(name, larger)
+    mass: dict[tuple[en.Key, int | None], float] = Counter()
+    for key in en.seatings(larger):
+        dish = None if key[4][-1] == 4 else key[4][-1]
+        mass[key[:4], dish] += math.exp(en.log_prior(key, larger, theta, d))
+    for (key, dish), joint in mass.items():
+        before = math.exp(en.log_prior(key, smaller, theta, d))
+        assert joint / before == pytest.approx(predictive(key, smaller, theta, d, home, dish), rel=1e-11)
+
+
+def test_an_empty_franchise_has_one_seating_of_probability_one():
+    shape = Shape((-1, 0), ())
+    assert list(en.seatings(shape)) == [()]
+    assert en.log_prior((), shape, [-0.1, 1], [0.5, 0]) == 0
+
+
+# ---- the posterior
+
+
+def documents(docs: list[list[int]]) -> tuple[Shape, list[int]]:
+    return Shape.from_lengths([len(doc) for doc in docs]), [term for doc in docs for term in doc]
+
+
+def test_posterior_of_a_corpus_of_seven_tokens():
+    shape, values = documents([[0, 0, 1], [1, 2], [2, 2]])
+    log_marginal = en.dirichlet_multinomial_log_marginal(0.5, 3)
+    posterior = en.exact_posterior(shape, values, log_marginal, [1.5, 0.7, 0.7, 0.7], [0.0] * 4)
+    assert math.fsum(posterior.values()) == pytest.approx(1, abs=1e-12)
+    dishes = en.lump(posterior, en.n_dishes)
+    tables = en.lump(posterior, lambda key: en.n_tables(key, shape))
+    assert [dishes[k] for k in range(1, 6)] == pytest.approx(
+        [0.03815, 0.31058, 0.43317, 0.18609, 0.03011], abs=6e-6
+    )
+    assert [tables[t] for t in range(3, 8)] == pytest.approx(
+        [0.14235, 0.37802, 0.34055, 0.12364, 0.01544], abs=6e-6
+    )
+
+
+def test_expected_tables_where_a_known_package_is_wrong():
+    shape, values = documents([[0, 0, 1], [0, 2]])
+    log_marginal = en.dirichlet_multinomial_log_marginal(0.4, 3)
+    posterior = en.exact_posterior(shape, values, log_marginal, [1.3, 0.8, 0.8], [0.0] * 3)
+    expected = sum(p * en.n_tables(key, shape) for key, p in posterior.items())
+    assert expected == pytest.approx(3.349, abs=5e-4)  # the wrong kernel gives 2.76
+
+
+def test_posterior_numbers_fail_if_a_table_is_scored_as_the_product_of_its_words():
+    shape, values = documents([[0, 0, 1], [0, 2]])
+    wrong = en.exact_posterior(
+        shape, values, lambda these: -math.log(3) * len(these), [1.3, 0.8, 0.8], [0.0] * 3
+    )
+    assert abs(sum(p * en.n_tables(key, shape) for key, p in wrong.items()) - 3.349) > 0.1
+
+
+def test_observed_dishes_leave_out_seatings_that_mix_values():
+    shape = Shape.from_lengths([2, 1])
+    theta, d = [0.5, 1.0, 1.0], [0.25, 0.5, 0.0]
+    evidence = {}
+    for values in itertools.product(range(2), repeat=3):
+        log_marginal = en.atomic_log_marginal([0.3, 0.7])
+        evidence[values] = math.fsum(
+            math.exp(en.log_prior(key, shape, theta, d) + en.log_likelihood(key, values, log_marginal))
+            for key in en.seatings(shape)
+        )
+        posterior = en.exact_posterior(shape, values, log_marginal, theta, d)
+        assert all(
+            values[tables[-1]] == value
+            for key in posterior
+            for tables, value in zip(key, values, strict=True)
+        )
+    assert math.fsum(evidence.values()) == pytest.approx(1, abs=1e-12)
+    assert sum(p for values, p in evidence.items() if values[1] == 0) == pytest.approx(0.3, abs=1e-12)
+
+
+def test_impossible_data_are_an_error():
+    with pytest.raises(DataError):
+        en.exact_posterior(Shape((-1,), (0,)), [0], en.atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
+
+
+# ---- marginals of a dish
+
+
+@pytest.mark.parametrize("eta", [0.4, [0.2, 1.0, 3.0]])
+def test_dirichlet_multinomial_is_the_product_of_its_predictives(eta):
+    log_marginal = en.dirichlet_multinomial_log_marginal(eta, 3)
+    etas = np.broadcast_to(eta, 3)
+    values = [0, 2, 2, 1, 2, 0]
+    by_chain = sum(math.log((values[:n].count(v) + etas[v]) / (n + etas.sum())) for n, v in enumerate(values))
+    assert log_marginal(values) == pytest.approx(by_chain, abs=1e-12)
+    assert log_marginal([]) == 0
+    assert math.fsum(
+        math.exp(log_marginal(x)) for x in itertools.product(range(3), repeat=4)
+    ) == pytest.approx(1)
+    with pytest.raises(DataError):
+        log_marginal([3])
+
+
+def test_normal_marginal_is_the_product_of_its_predictives():
+    mean, variance, noise = 0.5, 2.0, 0.3
+    values = [0.1, -1.5, 2.0, 0.7]
+    by_chain = 0.0
+    for n, x in enumerate(values):
+        precision = 1 / variance + n / noise
+        centre = (mean / variance + sum(values[:n]) / noise) / precision
+        spread = 1 / precision + noise
+        by_chain -= 0.5 * math.log(2 * math.pi * spread) + 0.5 * (x - centre) ** 2 / spread
+    assert en.normal_log_marginal(mean, variance, noise)(values) == pytest.approx(by_chain, abs=1e-12)
+
+
+# ---- lumping
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [TWO_LEVELS, Shape((-1, 0, 0), (1, 0, 1, 1, 2)), TREE, CHAIN],
+    ids=["two levels", "root data", "tree", "chain"],
+)
+def test_histograms_determine_the_joint_and_count_their_seatings(shape):
+    theta, d = corner("discounts", shape)
+    prior = {key: math.exp(en.log_prior(key, shape, theta, d)) for key in en.seatings(shape)}
+    members: dict[en.Histograms, list[float]] = {}
+    for key, probability in prior.items():
+        members.setdefault(en.lump_to_histograms(key, shape), []).append(probability)
+    assert len(members) < len(prior)
+    for (_, tables), probabilities in members.items():
+        assert max(probabilities) == pytest.approx(min(probabilities), rel=1e-12)
+        # n!/prod_s (s!^c_s c_s!) seatings for each restaurant and dish
+        seatings = 1
+        for _, _, sizes in tables:
+            below = math.prod(math.factorial(s) ** c * math.factorial(c) for s, c in Counter(sizes).items())
+            seatings *= math.factorial(sum(sizes)) // below
+        assert len(probabilities) == seatings
+    lumped = en.lump(prior, lambda key: en.lump_to_histograms(key, shape))
+    assert lumped == pytest.approx({h: sum(ps) for h, ps in members.items()})
+
+
+def test_histogram_key_does_not_depend_on_numbering():
+    key = ((0, 0), (0, 0), (2, 2), (3, 3), (3, 3))
+    lumped = en.lump_to_histograms(key, TWO_LEVELS)
+    assert lumped == (
+        (0, 0, 1, 2, 2),
+        ((0, 0, (1,)), (0, 1, (1,)), (0, 2, (1,)), (1, 0, (2,)), (1, 1, (1,)), (2, 2, (2,))),
+    )
+    tables = [(2, 4, [2]), (1, 9, [1]), (1, 7, [2]), (0, 9, [1]), (0, 4, [1]), (0, 7, [1]), (2, 7, [])]
+    assert en.histogram_key([7, 7, 9, 4, 4], tables) == lumped
+    with pytest.raises(AuditError):
+        en.histogram_key([7, 7, 9, 4, 4], [*tables, (1, 8, [1])])
+
+
+def test_histograms_of_observed_dishes_hold_several_root_tables_of_one():
+    key = ((0, 0), (1, 1), (2, 0), (3, 3), (4, 4))
+    assert en.lump_to_histograms(key, TWO_LEVELS, dishes=[5, 5, 5, 5, 6]) == (
+        (0, 0, 0, 0, 1),
+        ((0, 0, (1, 1, 2)), (0, 1, (1,)), (1, 0, (1, 1, 1)), (2, 0, (1,)), (2, 1, (1,))),
+    )
+
+
+def test_numbers_of_tables_and_dishes():
+    key = ((0, 0), (0, 0), (2, 0), (3, 3), (4, 3))
+    assert (en.n_tables(key, TWO_LEVELS), en.n_dishes(key)) == (4, 2)
+    assert en.n_tables(((0,), (0,), (2,)), Shape((-1,), (0, 0, 0))) == 2
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("parent", "home"), [((), ()), ((0,), ()), ((-1, 1), ()), ((-1, -1), ()), ((-1, 0), (2,)), ((-1,), (-1,))]
+)
+def test_shapes_that_are_no_franchise_are_refused(parent, home):
+    with pytest.raises(DeclarationError):
+        Shape(parent, home)
+
+
+@pytest.mark.parametrize(
+    ("theta", "d"),
+    [([1.0], [1.0]), ([-0.5], [0.5]), ([0.0], [0.0]), ([math.nan], [0.0]), ([1.0, 1.0], [0.0])],
+)
+def test_hyperparameters_out_of_range_are_refused(theta, d):
+    with pytest.raises(ParameterError):
+        en.log_prior(((0,),), Shape((-1,), (0,)), theta, d)

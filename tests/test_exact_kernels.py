@@ -1,0 +1,165 @@
+"""The exact-kernel test for everything that is registered: no seed, no tolerance to argue about."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from hdpkit import DirichletMultinomial
+from hdpkit.moves import DishGibbs, SplitMerge, TableGibbs
+from hdpkit.testing.cases import CORNERS, tiny_franchise
+from hdpkit.testing.combinations import example_measures, example_moves, serves, stores_and_kernels
+from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal, lump_to_histograms, normal_log_marginal
+from hdpkit.testing.exact import (
+    TOLERANCE,
+    ExactModel,
+    check_exact,
+    check_irreducible,
+    step_matrices,
+)
+from hdpkit.testing.transitions import lump_matrix
+
+DISCRETE = example_moves(continuous=False)
+MEASURES = example_measures()
+DEPTHS = ["flat 4", "3+2", "2+1 with one at the root", "three levels", "three levels, inner customers"]
+SYMMETRIC = DirichletMultinomial(0.5, n_terms=3)
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+
+
+def shapes_for(move):
+    """Intermediate scans have too many branches for five units."""
+    scans = getattr(move, "scans", None)
+    return ["2+2" if shape == "3+2" and scans is not None else shape for shape in DEPTHS]
+
+
+def is_reversible(move):
+    return not isinstance(move, (TableGibbs, DishGibbs))
+
+
+def witness_for(measure):
+    """A marginal likelihood written down independently of the measure's own code."""
+    if hasattr(measure, "eta"):
+        return dirichlet_multinomial_log_marginal(measure.eta, 3)
+    return normal_log_marginal(measure.mean, measure.spread**2, measure.noise**2)
+
+
+def fitted(measure):
+    """Three terms also where the values at hand use fewer."""
+    return type(measure)(measure.eta, n_terms=3) if hasattr(measure, "eta") else measure
+
+
+def check(move, shape, corner, measure, stores=None, kernels=None):
+    """Exactness of every step over stores and kernels, and one law for all kernels of the same states."""
+    law = {}
+    for store, kernel in stores_and_kernels(measure):
+        if (stores and store not in stores) or (kernels and kernel not in kernels):
+            continue
+        franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
+        if not serves(franchise, move):
+            assert "flat" in shape, "only a flat mixture leaves a move nothing to do"
+            return
+        model = ExactModel(franchise, witness_for(measure))
+        matrices = step_matrices(model, move)
+        whole = check_exact(model, move, reversible=is_reversible(move), matrices=matrices)
+        if isinstance(move, TableGibbs):
+            check_irreducible(model, whole, "a sweep of table Gibbs")
+        for P, Q in zip(matrices, law.setdefault(model.labelled, matrices), strict=True):
+            assert np.abs(P - Q).max() <= TOLERANCE
+    assert law
+
+
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("depth", range(len(DEPTHS)))
+def test_every_move_store_kernel_and_depth(move, corner, depth):
+    check(move, shapes_for(move)[depth], corner, SYMMETRIC)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize("shape", ["flat 4", "2+2", "three levels, inner customers"])
+def test_every_base_measure(move, measure, shape):
+    check(move, shape, "middle", fitted(measure))
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("shape", ["2+2+2", "3+3"])
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_larger_franchises(move, shape, store):
+    check(move, shape, "middle", SYMMETRIC, stores=[store], kernels=["generic"])
+
+
+@pytest.mark.parametrize(
+    ("store", "kernel"), list(stores_and_kernels(SYMMETRIC)), ids=lambda value: str(value)
+)
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_a_whole_sweep_is_the_product_of_its_steps(move, store, kernel):
+    franchise = tiny_franchise("2+2", SYMMETRIC, store=store, kernel=kernel)
+    model = ExactModel(franchise, WITNESS)
+    if not model.labelled and isinstance(move, DishGibbs):
+        # Each step alone seats customers out anew; a sweep does so once. Both leave pi alone; the sweep's law
+        # is that of the labelled sweep, lumped.
+        labelled = ExactModel(tiny_franchise("2+2", SYMMETRIC, store="explicit"), WITNESS)
+        steps = np.linalg.multi_dot(step_matrices(labelled, move))
+        classes = [lump_to_histograms(key, labelled.shape) for key in labelled.states]
+        product = reorder(lump_matrix(steps, classes, labelled.pi), model)
+    else:
+        product = np.linalg.multi_dot(step_matrices(model, move))
+    sweep = model.matrix(lambda state, source: move.apply(state, source))
+    assert np.abs(sweep - product).max() <= TOLERANCE
+
+
+def reorder(lumped, model):
+    """A lumped matrix in the order of a model's states."""
+    place = {state: i for i, state in enumerate(lumped.classes)}
+    order = [place[state] for state in model.states]
+    return lumped.matrix[np.ix_(order, order)]
+
+
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize("shape", ["2+2", "three levels"])
+def test_two_stores_have_one_lumped_law(move, shape):
+    explicit = ExactModel(tiny_franchise(shape, SYMMETRIC, store="explicit", corner="discounts"), WITNESS)
+    histogram = ExactModel(tiny_franchise(shape, SYMMETRIC, store="histogram", corner="discounts"), WITNESS)
+    classes = [lump_to_histograms(key, explicit.shape) for key in explicit.states]
+    for P, Q in zip(step_matrices(explicit, move), step_matrices(histogram, move), strict=True):
+        assert np.abs(reorder(lump_matrix(P, classes, explicit.pi), histogram) - Q).max() <= TOLERANCE
+
+
+def test_the_popular_mistake_is_what_we_measure_against():
+    # Documents [0,0,1], [0,2]: the exact posterior has 3.349 expected tables; without the existing dishes in
+    # a new table's mass a sampler gives 2.76.
+    from hdpkit import Corpus, Franchise, Restaurant, Scheduler
+
+    corpus = Corpus.from_documents([[0, 0, 1], [0, 2]], n_terms=3)
+    root = Restaurant(base=DirichletMultinomial(0.4), concentration=1.3)
+    document = Restaurant(base=root, concentration=0.8, each="document")
+    trace = Scheduler([TableGibbs()]).run(Franchise(document, corpus), sweeps=20_000, rng=3)
+    assert abs(trace["n_tables"].mean() - 3.349) < 0.05  # some ten standard errors
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("shape", ["4+3", "3+3+2"])
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_thousands_of_states(move, shape, store):
+    model = ExactModel(tiny_franchise(shape, SYMMETRIC, store=store), WITNESS)
+    for number in range(move.n_steps(model.franchise)):
+        rows, into = model.flow(lambda f, source, n=number: move.apply(f, source, (n, n + 1)))
+        assert np.abs(rows - 1.0).max() <= TOLERANCE
+        assert np.abs(into - model.pi).max() <= TOLERANCE
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference", "histogram-reference"])
+@pytest.mark.parametrize(("move", "shape"), [(SplitMerge(), "2+2+2"), (SplitMerge(scans=1), "3+2")], ids=repr)
+def test_split_merge_with_more_units(move, shape, store):
+    model = ExactModel(tiny_franchise(shape, SYMMETRIC, store=store, corner="discounts"), WITNESS)
+    check_exact(model, move, reversible=True)
+
+
+def test_corners_and_shapes_are_all_in_use():
+    used = set(itertools.chain(DEPTHS, ["2+2", "2+2+2", "3+3", "4+3", "3+3+2", "flat 5"]))
+    from hdpkit.testing.cases import SHAPES
+
+    assert used == set(SHAPES)

@@ -1,0 +1,123 @@
+"""The progress bar: one line on a terminal, plain lines elsewhere, nothing left behind."""
+
+import contextlib
+import io
+
+import attrs
+import pytest
+
+from hdpkit.io.progress import ProgressBar, format_seconds, format_tick
+from hdpkit.schedule.ticks import Tick
+
+TICK = Tick(
+    sweep=3,
+    sweeps=10,
+    fraction=0.5,
+    n_dishes=42,
+    log_likelihood=-1234567.8,
+    customers_per_second=650000.0,
+    seconds_left=125.0,
+    finished=False,
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (125, "2 min 05 s"),
+        (11220, "3 h 07 min"),
+        (None, "?"),
+        (float("nan"), "?"),
+        (float("inf"), "?"),
+        (-1.0, "?"),
+    ],
+)
+def test_durations(seconds, text):
+    assert format_seconds(seconds) == text
+
+
+def test_a_tick_in_words():
+    assert format_tick(TICK) == (
+        "sweep 3/10, 42 dishes, log likelihood -1,234,568, 650,000 tokens/s, 2 min 05 s left"
+    )
+
+
+def test_unknown_values_are_left_out():
+    first = attrs.evolve(TICK, sweep=0, log_likelihood=None, customers_per_second=3.0)
+    assert format_tick(first) == "sweep 0/10, 42 dishes"
+    assert "left" not in format_tick(attrs.evolve(TICK, finished=True))
+
+
+def test_plain_lines_are_rare_but_the_last_is_written():
+    file, now = io.StringIO(), [0.0]
+    bar = ProgressBar(file, seconds_between_lines=5, clock=lambda: now[0])
+    for sweep, moment in enumerate([0.0, 1.0, 4.9, 5.0, 6.0], start=1):
+        now[0] = moment
+        bar(attrs.evolve(TICK, sweep=sweep))
+    bar(attrs.evolve(TICK, sweep=10, finished=True))
+    lines = file.getvalue().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["sweep 1/10", "sweep 4/10", "sweep 10/10"]
+    assert "\x1b" not in file.getvalue()
+
+
+def test_writes_to_standard_error_and_only_once_ticked(capsys):
+    with ProgressBar() as bar:
+        assert capsys.readouterr() == ("", "")
+        bar(TICK)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == format_tick(TICK) + "\n"
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "140")
+    return Terminal()
+
+
+@pytest.mark.parametrize("how", ["finished", "context", "error", "forgotten"])
+def test_the_terminal_is_left_in_order(terminal, how):
+    hide, show = "\x1b[?25l", "\x1b[?25h"
+    bar = ProgressBar(terminal)
+    if how == "finished":
+        bar(TICK)
+        bar(attrs.evolve(TICK, finished=True))
+    elif how == "context":
+        with bar:
+            bar(TICK)
+    elif how == "error":
+        with contextlib.suppress(KeyboardInterrupt), bar:
+            bar(TICK)
+            raise KeyboardInterrupt
+    else:
+        bar(TICK)
+        del bar
+    text = terminal.getvalue()
+    assert "42 dishes" in text
+    assert text.count(hide) == text.count(show) == 1
+    assert text.index(hide) < text.index(show)
+
+
+def test_a_bar_can_be_used_again(terminal):
+    bar = ProgressBar(terminal)
+    for n_dishes in (17, 23):
+        bar(attrs.evolve(TICK, n_dishes=n_dishes, finished=True))
+    assert "17 dishes" in terminal.getvalue()
+    assert "23 dishes" in terminal.getvalue()
+
+
+def test_closing_twice_or_before_the_start_does_nothing():
+    bar = ProgressBar(io.StringIO())
+    bar.close()
+    bar.close()

@@ -1,0 +1,264 @@
+"""The sampled laws: Geweke's test, one-step Monte Carlo and simulation-based calibration, with fixed seeds.
+
+All p-values are registered in FAMILY before the first is computed; a right sampler fails it with probability
+1e-4 at most, and with these seeds it doesn't. Each group of tests names planted bugs that it catches, with
+the power as it was measured; the tests at the end plant them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.moves import Concentration, DishGibbs, Move, MoveInfo, SplitMerge, TableGibbs, concentration
+from hdpkit.moves.registry import moves
+from hdpkit.stores import HistogramReference
+from hdpkit.testing.calibration import apply_backwards, calibration, quantities
+from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
+from hdpkit.testing.combinations import serves
+from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.geweke import check_geweke, geweke, statistics
+from hdpkit.testing.montecarlo import one_step, sweep_matrix
+from hdpkit.testing.pvalues import SampledTests
+
+FAMILY = SampledTests()
+PRIOR = hk.Gamma(1.0, 0.5)
+STORES = ("histogram", "explicit")
+SHAPES = {
+    1: TinyShape({}, 12),
+    2: TinyShape({"document": [0] * 5 + [1] * 4 + [2] * 3}, 12),
+    3: TinyShape({"author": [*"aaaaaaabbbbb"], "document": [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2}, 12),
+}
+DEFAULT = [TableGibbs(), DishGibbs(), SplitMerge(), Concentration()]
+
+
+def franchise_of(
+    depth: int,
+    store: str = "histogram",
+    each: bool = False,
+    corner: str = "middle",
+    shape: TinyShape | None = None,
+    measure: type = hk.DirichletMultinomial,
+    kernel: str = "auto",
+) -> Franchise:
+    """A franchise with priors on all concentrations; its data are drawn by the tests."""
+    shape = shape or SHAPES[depth]
+    return tiny_franchise(
+        shape,
+        measure(0.5, n_terms=3),
+        store=store,
+        kernel=kernel,
+        corner=corner,
+        concentration=(PRIOR, hk.Each(PRIOR) if each else PRIOR),
+        values=np.arange(shape.n_customers) % 3,
+    )
+
+
+def flat(depth: int) -> list[Move]:
+    """The default schedule without the move that a flat mixture leaves nothing to do."""
+    return [move for move in DEFAULT if depth > 1 or not isinstance(move, DishGibbs)]
+
+
+# ------------------------------------------------------------------ the cases, all registered here
+
+GEWEKE: dict[str, tuple[str, Franchise, list[Move]]] = {}  # test -> registered move, franchise, schedule
+
+
+def continuous_moves() -> list[str]:
+    """Registered moves that enumeration can't test."""
+    return [name for name, entry in moves.items() if any(move.continuous for move in entry.examples())]
+
+
+def uncovered() -> set[str]:
+    """Continuous moves that no case of GEWEKE tests."""
+    return set(continuous_moves()) - {move for move, _, _ in GEWEKE.values()}
+
+
+def add_geweke_cases() -> None:
+    for name in continuous_moves():
+        for number, move in enumerate(moves[name].examples()):
+            schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
+            for depth in SHAPES:
+                for each in (False, True) if depth > 1 else (False,):
+                    for corner in ("middle", "discounts"):
+                        for store in STORES:
+                            franchise = franchise_of(depth, store, each, corner)
+                            if serves(franchise, move):
+                                kind = "each" if each else "tied"
+                                case = f"geweke: {name}#{number}, depth {depth}, {kind}, {corner}, {store}"
+                                GEWEKE[case] = (name, franchise, schedule)
+
+
+add_geweke_cases()
+for depth_ in SHAPES:
+    GEWEKE[f"geweke: default schedule, depth {depth_}"] = ("", franchise_of(depth_), flat(depth_))
+for name_, (_, franchise_, _) in GEWEKE.items():
+    FAMILY.register(name_, list(statistics(franchise_)))
+
+ONE_STEP: dict[str, tuple[str, str, Move]] = {
+    f"one step: {name}#{number}, {corner}, {store}": (store, corner, move)
+    for name, entry in moves.items()
+    for number, move in enumerate(entry.examples())
+    if not move.continuous
+    for corner in ("middle", "discounts")
+    for store in STORES
+}
+for name_ in ONE_STEP:
+    FAMILY.register(name_, ["invariance", "row"])
+
+CALIBRATION = {f"calibration: default schedule, depth {depth}": depth for depth in SHAPES}
+for name_, depth_ in CALIBRATION.items():
+    FAMILY.register(name_, list(quantities(franchise_of(depth_))))
+
+LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look
+
+
+# ------------------------------------------------------------------ Geweke
+
+REPLICAS, ROUNDS = 500, 5
+
+
+@pytest.mark.parametrize("name", GEWEKE)
+def test_geweke(name):
+    _, franchise, schedule = GEWEKE[name]
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, REPLICAS * more, ROUNDS, seed))
+
+
+def test_every_registered_continuous_move_has_a_geweke_test():
+    assert not uncovered(), f"write a case in which check() lets these run: {uncovered()}"
+
+
+def test_a_continuous_move_that_is_registered_without_a_test_is_noticed():
+    class Unheard(Move):
+        continuous = True
+
+        def apply(self, state, rng, steps=None):
+            return MoveInfo()
+
+    moves.register("unheard", Unheard, lambda: [Unheard()])
+    try:
+        assert uncovered() == {"unheard"}
+    finally:
+        moves.remove("unheard")
+    assert not uncovered()
+
+
+# ------------------------------------------------------------------ one step
+
+DRAWS = 10_000
+
+
+def model_of(
+    store: str, corner: str, kernel: str = "auto", measure: type = hk.DirichletMultinomial
+) -> ExactModel:
+    return ExactModel(tiny_franchise("3+3", measure(0.5), store=store, corner=corner, kernel=kernel))
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_one_step_of_a_whole_sweep(name):
+    store, corner, move = ONE_STEP[name]
+    model = model_of(store, corner)
+    matrix = sweep_matrix(model, move)
+    FAMILY.check(name, lambda more, seed: one_step(model, move, DRAWS * more, seed, matrix=matrix))
+
+
+# ------------------------------------------------------------------ calibration
+
+CHAINS, RANKED = 500, 9
+
+
+@pytest.mark.parametrize("name", CALIBRATION)
+def test_calibration(name):
+    depth = CALIBRATION[name]
+    franchise = franchise_of(depth)
+    FAMILY.check(
+        name, lambda more, seed: calibration(franchise, flat(depth), CHAINS * more, RANKED, seed, thin=2)
+    )
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("corner", ["middle", "discounts"])
+def test_running_backwards_is_the_exact_time_reversal(store, corner):
+    model = ExactModel(tiny_franchise("2+2", hk.DirichletMultinomial(0.5), store=store, corner=corner))
+    for schedule in ([TableGibbs()], [DishGibbs()], [SplitMerge()]):
+        forwards = model.matrix(lambda f, source, s=schedule: s[0].apply(f, source))
+        backwards = model.matrix(lambda f, source, s=schedule: apply_backwards(f, s, source))
+        flow = model.pi[:, None] * forwards
+        assert np.abs(flow - (model.pi[:, None] * backwards).T).max() <= 1e-12
+
+
+# ------------------------------------------------------------------ planted bugs
+
+
+class _AnyGamma(type):
+    def __instancecheck__(cls, instance):
+        return True
+
+
+class ScaleForRate(metaclass=_AnyGamma):
+    """A Gamma whose rate is handed to NumPy as the scale."""
+
+    def __init__(self, shape, rate):
+        self.shape, self.rate = shape, rate
+
+    def draw(self, generator):
+        return generator.gamma(self.shape, self.rate)
+
+
+def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
+    """Plant a bug into the production code."""
+    if bug == "Beta(a, n) for Beta(a + 1, n)":
+        right = concentration._log_beta
+        patch.setattr(concentration, "_log_beta", lambda a, b, generator: right(a - 1.0, b, generator))
+    elif bug == "scale for rate":
+        patch.setattr(concentration, "Gamma", ScaleForRate)
+    elif bug == "tokens for tables in m":
+        totals = Franchise.totals
+
+        def tokens(self):
+            customers, tables = totals(self)
+            customers = customers.copy()
+            customers[0] = self.topology.n_customers
+            return customers, tables
+
+        patch.setattr(Franchise, "totals", tokens)
+    elif bug == "q left out of split-merge":
+        allocate = SplitMerge._allocate
+
+        def without_q(self, *arguments):
+            sides, _, log_data = allocate(self, *arguments)
+            return sides, 0.0, log_data
+
+        patch.setattr(SplitMerge, "_allocate", without_q)
+    elif bug == "a table scored as the product of its words":
+
+        def product(self, values, many):
+            return sum(np.asarray(self.log_predictive(value, many)) for value in values)
+
+        patch.setattr(DirichletMultinomialReference, "log_block", product)
+    elif bug == "new-table mass without the existing dishes":
+
+        def opens(self, node, parent, dish, source):
+            tables = self.store.tables(node, dish)
+            if tables == 0 or parent < 0:
+                return tables == 0
+            theta, d = self.concentration[node], self.discount[node]
+            share = self.store.customers(node, dish) - d * tables
+            fresh = (theta + d * self.store.node_tables(node)) * self.prior_row(parent)[-1]
+            return source.bernoulli(fresh / (fresh + share))
+
+        patch.setattr(ReferenceWalk, "_opens", opens)
+    elif bug == "removal with weight s - d":
+        draw = HistogramReference._draw_size
+        d = CORNERS["discounts"].discount
+        patch.setattr(
+            HistogramReference,
+            "_draw_size",
+            lambda self, node, dish, discount, source: draw(self, node, dish, discount or d, source),
+        )
+    else:
+        raise ValueError(bug)

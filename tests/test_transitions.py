@@ -1,0 +1,147 @@
+"""The matrix checks pass a right kernel and fail each wrong one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hdpkit.errors import ParameterError
+from hdpkit.testing import enumeration as en
+from hdpkit.testing.transitions import (
+    detailed_balance_error,
+    is_irreducible,
+    lump_matrix,
+    row_error,
+    stationary_error,
+)
+
+SHAPE = en.Shape.from_lengths([2, 2])
+VALUES = [0, 1, 1, 1]
+TOLERANCE = 1e-12
+
+
+def without(key: en.Key, i: int) -> frozenset:
+    """The seating of all but customer i, as the sets of customers beneath each table."""
+    tables: dict[tuple[int, int], set[int]] = {}
+    for j, seats in enumerate(key):
+        for node, table in zip(SHAPE.path(SHAPE.home[j]), seats, strict=True):
+            tables.setdefault((node, table), set()).add(j)
+    rest = ((node, frozenset(beneath - {i})) for (node, _), beneath in tables.items())
+    return frozenset((node, beneath) for node, beneath in rest if beneath)
+
+
+def gibbs(posterior: dict[en.Key, float], i: int) -> np.ndarray:
+    """Seat customer i anew: to every state with the same rest, in proportion to its probability."""
+    states = list(posterior)
+    rest = [without(key, i) for key in states]
+    pi = np.array(list(posterior.values()))
+    P = np.array(
+        [[pi[t] if rest[s] == rest[t] else 0.0 for t in range(len(states))] for s in range(len(states))]
+    )
+    return P / P.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    log_marginal = en.dirichlet_multinomial_log_marginal(0.5, 2)
+    posterior = en.exact_posterior(SHAPE, VALUES, log_marginal, [1.5, 0.7, 0.4], [0.2, 0.0, 0.5])
+    return list(posterior), np.array(list(posterior.values())), [gibbs(posterior, i) for i in range(4)]
+
+
+def test_a_right_gibbs_sweep_passes(chain):
+    _, pi, steps = chain
+    sweep = np.linalg.multi_dot(steps)
+    assert row_error(sweep) <= TOLERANCE
+    assert stationary_error(sweep, pi) <= TOLERANCE
+    assert is_irreducible(sweep)
+    for step in steps:
+        assert detailed_balance_error(step, pi) <= TOLERANCE
+        assert not is_irreducible(step)  # one customer alone doesn't reach every seating
+    assert detailed_balance_error(sweep, pi) > 1e-4  # a sweep in order is not reversible, and needn't be
+
+
+def test_a_gibbs_step_towards_the_wrong_law_fails(chain):
+    states, pi, _ = chain
+    # the planted bug: a new table's mass leaves out a factor
+    wrong = {key: p * 0.9 ** en.n_tables(key, SHAPE) for key, p in zip(states, pi, strict=True)}
+    step = gibbs(wrong, 0)
+    assert row_error(step) <= TOLERANCE
+    assert stationary_error(step, pi) > 1e-4
+    assert detailed_balance_error(step, pi) > 1e-5
+
+
+def test_errors_of_a_matrix_by_hand():
+    pi = [0.5, 0.25, 0.25]
+    turn = np.roll(np.eye(3), 1, axis=1)
+    assert stationary_error(turn, [1 / 3] * 3) <= TOLERANCE
+    assert detailed_balance_error(turn, [1 / 3] * 3) == pytest.approx(1 / 3)  # invariant but not reversible
+    assert stationary_error(turn, pi) == pytest.approx(0.25)
+    assert row_error(turn) == 0
+    assert row_error([[0.5, 0.4], [0.0, 1.0]]) == pytest.approx(0.1)
+    assert row_error([[1.25, -0.25], [0.0, 1.0]]) == pytest.approx(0.25)
+
+
+def test_not_a_number_never_passes():
+    P = np.array([[math.nan, 1.0], [0.5, 0.5]])
+    assert (
+        row_error(P) == stationary_error(P, [0.5, 0.5]) == detailed_balance_error(P, [0.5, 0.5]) == math.inf
+    )
+    assert lump_matrix(P, ["a", "b"]).error == math.inf
+
+
+def test_irreducible():
+    assert is_irreducible(np.roll(np.eye(4), 1, axis=1))
+    assert is_irreducible([[1.0]])
+    assert not is_irreducible(np.eye(2))
+    assert not is_irreducible([[0.5, 0.5], [0.0, 1.0]])  # weakly connected: there is no way back
+    assert not is_irreducible([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.3, 0.3, 0.4]])
+
+
+def test_lumping_a_lumpable_chain():
+    P = np.array([[0.2, 0.3, 0.5], [0.1, 0.4, 0.5], [0.6, 0.2, 0.2]])
+    classes, matrix, pi, error = lump_matrix(P, ["a", "a", "b"])
+    assert classes == ["a", "b"]
+    assert matrix == pytest.approx(np.array([[0.5, 0.5], [0.8, 0.2]]))
+    assert pi is None
+    assert error <= TOLERANCE
+    assert lump_matrix(P, ["a", "a", "b"], pi=[0.7, 0.1, 0.2]).matrix == pytest.approx(matrix)
+
+
+def test_lumping_a_chain_that_is_not_lumpable():
+    P = np.array([[0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [0.6, 0.2, 0.2]])
+    lumped = lump_matrix(P, ["a", "a", "b"], pi=[0.6, 0.2, 0.2])
+    assert lumped.error == pytest.approx(0.2)
+    assert lumped.matrix == pytest.approx(np.array([[0.45, 0.55], [0.8, 0.2]]))
+    assert lumped.pi == pytest.approx([0.8, 0.2])
+    assert lump_matrix(P, ["a", "a", "b"]).matrix == pytest.approx(np.array([[0.4, 0.6], [0.8, 0.2]]))
+
+
+def test_lumping_to_histograms_keeps_the_posterior(chain):
+    states, pi, steps = chain
+    lumped = lump_matrix(
+        np.linalg.multi_dot(steps), [en.lump_to_histograms(key, SHAPE) for key in states], pi=pi
+    )
+    assert lumped.pi is not None
+    assert stationary_error(lumped.matrix, lumped.pi) <= TOLERANCE
+    assert row_error(lumped.matrix) <= TOLERANCE
+
+
+@pytest.mark.parametrize("P", [np.ones((2, 3)), np.ones(3), np.zeros((0, 0))])
+def test_what_is_not_a_matrix_is_refused(P):
+    with pytest.raises(ParameterError):
+        row_error(P)
+
+
+@pytest.mark.parametrize("pi", [[0.0, 0.0], [0.5, 0.4], [1.5, -0.5], [1.0], [math.nan, 1.0]])
+def test_what_is_not_a_law_is_refused(pi):
+    with pytest.raises(ParameterError):
+        stationary_error(np.eye(2), pi)
+
+
+def test_lump_matrix_refuses_what_it_cannot_answer():
+    with pytest.raises(ParameterError):
+        lump_matrix(np.eye(2), ["a"])
+    with pytest.raises(ParameterError, match="every class"):
+        lump_matrix(np.eye(2), ["a", "b"], pi=[1.0, 0.0])
