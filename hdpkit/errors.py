@@ -80,7 +80,7 @@ class StateError(HdpkitError, RuntimeError):
 
 
 class AuditError(StateError):
-    """The state contradicts itself: a defect of the package, of a move or of a component, never of the data."""
+    """The state contradicts itself: a defect of the package, a move or a component, never of the data."""
 
 
 class BusyError(StateError):

@@ -9,7 +9,11 @@ from hdpkit import DirichletMultinomial
 from hdpkit.moves import DishGibbs, SplitMerge, TableGibbs
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import example_measures, example_moves, serves, stores_and_kernels
-from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal, lump_to_histograms, normal_log_marginal
+from hdpkit.testing.enumeration import (
+    dirichlet_multinomial_log_marginal,
+    lump_to_histograms,
+    normal_log_marginal,
+)
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactModel,

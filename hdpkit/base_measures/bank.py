@@ -101,7 +101,9 @@ class PythonBank:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if need be."""
         if self.measure.supports("log_marginal"):
             return np.array([self.measure.log_marginal(self._of[slot]) for slot in slots], dtype=float)
-        return np.array([self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float)
+        return np.array(
+            [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
+        )
 
     def statistics(self, slot: int) -> Any:
         """Statistics of a slot."""
@@ -121,4 +123,3 @@ class PythonBank:
     def memory_bytes(self) -> int:
         """Bytes of statistics that are arrays; others are not counted."""
         return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
-

@@ -110,7 +110,10 @@ class DirichletMultinomialReference(BaseMeasure):
             )
         if np.ndim(self.eta) == 1 and len(self.eta) != n_terms:
             raise DeclarationError(
-                "eta", np.shape(self.eta), f"a number or a vector of length {n_terms}", "One value each a term."
+                "eta",
+                np.shape(self.eta),
+                f"a number or a vector of length {n_terms}",
+                "One value each a term.",
             )
         low, high = int(values.min()), int(values.max())
         if low < 0 or high >= n_terms:

@@ -108,4 +108,3 @@ class BaseMeasure(abc.ABC):
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a holder of the statistics of all dishes; a compiled measure returns its own."""
         return PythonBank(self, data.values)
-

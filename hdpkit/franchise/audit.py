@@ -42,7 +42,9 @@ def audit(franchise: Franchise) -> None:
         tables[n, k] += c
     live = franchise.slots.occupied_slots()
     of_customer = np.asarray(frozen["dish"])
-    _require(set(of_customer[of_customer >= 0]) <= set(live.tolist()), "dishes", of_customer, "occupied slots")
+    _require(
+        set(of_customer[of_customer >= 0]) <= set(live.tolist()), "dishes", of_customer, "occupied slots"
+    )
 
     # A restaurant's customers: its seated data and the tables of its children, dish by dish.
     expected: Counter[tuple[int, int]] = Counter()
@@ -57,7 +59,9 @@ def audit(franchise: Franchise) -> None:
     for n in range(t.n_nodes):
         dishes = sorted(k for m, k in customers if m == n) if t.n_nodes < 200 else None
         if dishes is not None:
-            _require(store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted")
+            _require(
+                store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted"
+            )
     for what, reported, recount in (
         ("customers", by_node_customers, customers),
         ("tables", by_node_tables, tables),
@@ -72,7 +76,9 @@ def audit(franchise: Franchise) -> None:
 
     # Latent dishes: the root serves the live dishes, each at one table.
     root = {k: c for (n, k), c in tables.items() if n == 0}
-    _require(root == dict.fromkeys(live.tolist(), 1), "tables of the root", root, f"one each of {live.tolist()}")
+    _require(
+        root == dict.fromkeys(live.tolist(), 1), "tables of the root", root, f"one each of {live.tolist()}"
+    )
     _statistics(franchise, of_customer, live)
     for component in franchise.components.values():
         component.audit(live)
@@ -83,12 +89,18 @@ def _labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
     seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
     parent_table = frozen["table_seat"]
     seated = np.flatnonzero(seat >= 0)
-    _require(np.array_equal(node[seat[seated]], t.home[seated]), "seats", seat, "in the customers' restaurants")
+    _require(
+        np.array_equal(node[seat[seated]], t.home[seated]), "seats", seat, "in the customers' restaurants"
+    )
     below = node > 0
-    _require(np.array_equal(parent_table >= 0, below), "seats of tables", parent_table, "one each below the root")
+    _require(
+        np.array_equal(parent_table >= 0, below), "seats of tables", parent_table, "one each below the root"
+    )
     above = parent_table[below]
     _require(np.array_equal(node[above], t.parent[node[below]]), "seats of tables", above, "in the parent")
-    _require(np.array_equal(dish[above], dish[below]), "dishes of tables", dish, "those of the parent's tables")
+    _require(
+        np.array_equal(dish[above], dish[below]), "dishes of tables", dish, "those of the parent's tables"
+    )
     n_seated = np.bincount(np.concatenate([seat[seated], above]), minlength=len(node))
     _require(np.all(n_seated >= 1), "table sizes", n_seated, "at least 1")
 

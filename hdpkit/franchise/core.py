@@ -44,9 +44,13 @@ class FranchiseCore:
     ) -> None:
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
         if not isinstance(restaurant, Restaurant):
-            raise ParameterError("restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...).")
+            raise ParameterError(
+                "restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...)."
+            )
         if not isinstance(data, GroupedData):
-            raise ParameterError("data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...).")
+            raise ParameterError(
+                "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
+            )
         if kernel not in KERNELS:
             raise ParameterError("kernel", kernel, f"one of {KERNELS}", "Leave it out for the fastest.")
         if len(data) >= 2**31 - 1:
@@ -56,7 +60,7 @@ class FranchiseCore:
         self.data = data
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
         self.topology: Topology = build_topology(self.declarations, data)
-        self.store_type: type = stores[store].thing if isinstance(store, str) else store
+        self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         if not isinstance(self.store_type, type) or not hasattr(self.store_type, "TABLE_IDS"):
             raise ParameterError(
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
@@ -93,7 +97,9 @@ class FranchiseCore:
         """Number of the declaration with this name, from the root's, 0."""
         names = [declaration.name for declaration in self.declarations]
         if name not in names:
-            raise ParameterError("name", name, f"one of {names}", "Names are those of the declared restaurants.")
+            raise ParameterError(
+                "name", name, f"one of {names}", "Names are those of the declared restaurants."
+            )
         return names.index(name)
 
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
@@ -115,7 +121,7 @@ class FranchiseCore:
         return self.store if self._seated_out is None else self._seated_out
 
     @property
-    def table_store_type(self) -> type:
+    def table_store_type(self) -> Any:
         """The type of store that verbs which need table numbers run on."""
         if self.store_type.TABLE_IDS:
             return self.store_type
@@ -162,7 +168,9 @@ class FranchiseCore:
     def turn(self) -> Iterator[None]:
         """Take the franchise for one thread; another thread gets a BusyError, never a wait."""
         if not self._turn.acquire(blocking=False):
-            raise BusyError("franchise", "in use", "used by one thread at a time", "Give each thread a copy().")
+            raise BusyError(
+                "franchise", "in use", "used by one thread at a time", "Give each thread a copy()."
+            )
         try:
             yield
         except FloatingPointError as error:
@@ -225,7 +233,9 @@ class FranchiseCore:
     def register(self, name: str, component: Component) -> None:
         """Tell a component of every dish that is born, dies or is relabelled from now on."""
         if name in self._components:
-            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self._components)}.")
+            raise ParameterError(
+                "name", name, "a name that is not taken", f"Taken: {sorted(self._components)}."
+            )
         self._components[name] = component
         self.slots.observe(component)
         component.reset(self.slots.occupied_slots())
@@ -256,7 +266,9 @@ class FranchiseCore:
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
         if self._seated_out is not None:
-            raise StateError("franchise", "seated out", "frozen outside a move", "Wait until the move is over.")
+            raise StateError(
+                "franchise", "seated out", "frozen outside a move", "Wait until the move is over."
+            )
         return {
             "seating": self.store.freeze(),
             "slots": self.slots.occupied_slots(),
@@ -297,7 +309,10 @@ class FranchiseCore:
             slots, theta, d = (np.asarray(frozen[name]) for name in ("slots", "concentration", "discount"))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
-                "state", f"{type(error).__name__}: {error}", "what Franchise.freeze returns", "Pass it unchanged."
+                "state",
+                f"{type(error).__name__}: {error}",
+                "what Franchise.freeze returns",
+                "Pass it unchanged.",
             ) from error
         limit = len(node) if "seat" in seating else int(slots.max(initial=-1)) + 1
         fits = (
@@ -323,7 +338,10 @@ class FranchiseCore:
             return lump(seating)
         if source is None:
             raise StateError(
-                "source", None, "given, to seat customers out of histograms", "Pass a choice source or an rng."
+                "source",
+                None,
+                "given, to seat customers out of histograms",
+                "Pass a choice source or an rng.",
             )
         t = self.topology
         return self._served("seat_out")[1](seating, t.home, t.parent, t.level, source)

@@ -44,7 +44,10 @@ class Hyperparameter:
         elif isinstance(declared, Prior):
             return cls(float(declared.mean), declared)
         raise ParameterError(
-            name, declared, "a finite number (fixed) or a prior (resampled)", "For instance 1.0 or hk.Gamma(1, 1)."
+            name,
+            declared,
+            "a finite number (fixed) or a prior (resampled)",
+            "For instance 1.0 or hk.Gamma(1, 1).",
         )
 
 
@@ -57,7 +60,10 @@ def _discount(declared: Any) -> Any:
     read = Hyperparameter.of("discount", declared)
     if read.prior is not None:
         raise ParameterError(
-            "discount", declared, "a number in [0, 1)", "Priors of discounts come with the update of discounts."
+            "discount",
+            declared,
+            "a number in [0, 1)",
+            "Priors of discounts come with the update of discounts.",
         )
     if not 0.0 <= read.start < 1.0:
         raise ParameterError("discount", declared, "in [0, 1)", "0 is the Dirichlet process.")
@@ -67,14 +73,19 @@ def _discount(declared: Any) -> Any:
 def _base(declared: Any) -> Any:
     if not isinstance(declared, (Restaurant, BaseMeasure)):
         raise ParameterError(
-            "base", declared, "a Restaurant or a base measure", "For instance hk.DirichletMultinomial(eta=0.1)."
+            "base",
+            declared,
+            "a Restaurant or a base measure",
+            "For instance hk.DirichletMultinomial(eta=0.1).",
         )
     return declared
 
 
 def _label(declared: Any) -> Any:
     if declared is not None and (not isinstance(declared, str) or not declared):
-        raise ParameterError("each", declared, "the name of a label of the data, or None", "Say each='document'.")
+        raise ParameterError(
+            "each", declared, "the name of a label of the data, or None", "Say each='document'."
+        )
     return declared
 
 
@@ -87,7 +98,7 @@ class Restaurant:
     base : Restaurant or BaseMeasure
         What its dishes are drawn from: the parent restaurant, or the base measure at the root.
     concentration : float, Gamma or Each
-        theta (alpha, gamma): a number is fixed, a prior is resampled and starts at its mean; theta > -discount.
+        theta (alpha, gamma): a number is fixed, a prior is resampled and starts at its mean. Above -discount.
     discount : float
         d in [0, 1); 0 is the Dirichlet process.
     each : str, optional
@@ -121,7 +132,10 @@ class Restaurant:
         low = 0.0 if theta.prior is not None else -discount.start
         if not theta.start > low:
             raise ParameterError(
-                "concentration", self.concentration, "above -discount (above 0 without one)", "Use a larger one."
+                "concentration",
+                self.concentration,
+                "above -discount (above 0 without one)",
+                "Use a larger one.",
             )
         names = [declaration.name for declaration in self.chain()]
         labels = [declaration.each for declaration in self.chain() if declaration.each is not None]
@@ -132,7 +146,9 @@ class Restaurant:
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, Hyperparameter]:
         """Concentration and discount as declared."""
-        return Hyperparameter.of("concentration", self.concentration), Hyperparameter.of("discount", self.discount)
+        return Hyperparameter.of("concentration", self.concentration), Hyperparameter.of(
+            "discount", self.discount
+        )
 
     def chain(self) -> list[Restaurant]:
         """Declarations from the root to this one."""

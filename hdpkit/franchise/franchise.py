@@ -100,7 +100,9 @@ class Franchise(FranchiseVerbs):
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
         n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:
-            raise DataError("data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters().")
+            raise DataError(
+                "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
+            )
         dishes = self.dishes
         seated = dishes >= 0
         cells = dishes[seated] * n_terms + np.asarray(self.data.values, dtype=np.int64)[seated]
@@ -118,7 +120,7 @@ class Franchise(FranchiseVerbs):
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
-        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), the new ones last."""
+        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
         nodes = self.topology.nodes(self.declaration_number(name))
         walk = self.walk()
         return np.array([walk.prior_row(node) for node in range(nodes.start, nodes.stop)])

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled import seating_out as compiled_seating_out
-from hdpkit._compiled import sweeps
+import hdpkit._compiled.seating_out as compiled_seating_out
+import hdpkit._compiled.sweeps as sweeps
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit._compiled.seating import Seating
 from hdpkit.errors import KernelError
@@ -62,7 +62,9 @@ TABLE = [
 ]
 
 
-def choose_kernel(verb: str, forced: str, store: type, bank: Any, depth: int) -> tuple[str, Callable[..., Any]]:
+def choose_kernel(
+    verb: str, forced: str, store: type, bank: Any, depth: int
+) -> tuple[str, Callable[..., Any]]:
     """Name and function that serve a verb.
 
     Raises

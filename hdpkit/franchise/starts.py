@@ -32,7 +32,9 @@ class Random:
     @n_dishes.validator
     def _check(self, attribute: Any, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ParameterError("n_dishes", value, "a whole number >= 1", "For instance hk.init.Random(100).")
+            raise ParameterError(
+                "n_dishes", value, "a whole number >= 1", "For instance hk.init.Random(100)."
+            )
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream) -> None:

@@ -36,7 +36,10 @@ class FranchiseVerbs(FranchiseCore):
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
         self._check_range(first, last, self.topology.n_customers)
-        if len(dishes) != self.topology.n_customers or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
+        if (
+            len(dishes) != self.topology.n_customers
+            or not np.isin(dishes[first:last], self.slots.occupied_slots()).all()
+        ):
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         self._run("enter_given", self.bank, dishes, first, last, source)
 
@@ -101,9 +104,7 @@ class FranchiseVerbs(FranchiseCore):
         """Add the values below these units to a reserved slot."""
         self._run("add_units", self.bank, units, which, slot, walk=False)
 
-    def move_units(
-        self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource
-    ) -> None:
+    def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
         """Give these customers of the root another dish (an occupied slot), with all below them."""
         self._need_tables()
         if not self.slots.is_occupied(dish):
@@ -133,7 +134,9 @@ class FranchiseVerbs(FranchiseCore):
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:
         if not 0 <= first <= last <= n:
-            raise ParameterError("first, last", (first, last), f"a range within 0 .. {n}", "last is excluded.")
+            raise ParameterError(
+                "first, last", (first, last), f"a range within 0 .. {n}", "last is excluded."
+            )
 
     def _need_tables(self) -> None:
         if not self.seating.TABLE_IDS:

@@ -126,8 +126,13 @@ class RestaurantView:
 
     def _check(self, customer: int, seated: bool) -> int:
         franchise = self.franchise
-        if not 0 <= customer < franchise.topology.n_customers or franchise.topology.home[customer] != self.node:
-            raise ParameterError("customer", customer, "a data customer of this restaurant", "See .customers.")
+        if (
+            not 0 <= customer < franchise.topology.n_customers
+            or franchise.topology.home[customer] != self.node
+        ):
+            raise ParameterError(
+                "customer", customer, "a data customer of this restaurant", "See .customers."
+            )
         dish = int(franchise.seating.dish_of(customer))
         if (dish >= 0) != seated:
             state = "seated" if seated else "unseated"

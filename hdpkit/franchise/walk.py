@@ -23,7 +23,12 @@ class ReferenceWalk:
     """
 
     def __init__(
-        self, store: SeatingStore, slots: DishSlots, topology: Topology, concentration: Floats, discount: Floats
+        self,
+        store: SeatingStore,
+        slots: DishSlots,
+        topology: Topology,
+        concentration: Floats,
+        discount: Floats,
     ) -> None:
         self.store = store
         self.slots = slots

@@ -20,8 +20,8 @@ Ints = npt.NDArray[np.int64]
 class Concentration(Move):
     """Draw every concentration that has a Gamma(a, b) prior, b a rate, by auxiliary variables.
 
-    One restaurant with n customers and T tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta from
-    a mixture of Gamma(a + T, b - log e) and Gamma(a + T - 1, b - log e) with odds (a + T - 1) : n (b - log e).
+    One restaurant with n customers and T tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta
+    from a mixture of Gamma(a + T, b - log e) and Gamma(a + T - 1, b - log e), odds (a + T - 1) : n (b - log e).
     Several that share theta (Teh et al. 2006, appendix): w_j ~ Beta(theta + 1, n_j),
     s_j ~ Bernoulli(n_j / (n_j + theta)), theta ~ Gamma(a + sum T_j - sum s_j, b - sum log w_j), empty
     restaurants left out. In the root, customers are the tables below it (and data seated there).
@@ -44,7 +44,10 @@ class Concentration(Move):
         for prior in priors:
             if prior is not None and not isinstance(prior, Gamma):
                 raise ScheduleError(
-                    "concentration", prior, "a Gamma prior", "Auxiliary variables need one: hk.Gamma(shape, rate)."
+                    "concentration",
+                    prior,
+                    "a Gamma prior",
+                    "Auxiliary variables need one: hk.Gamma(shape, rate).",
                 )
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -63,7 +66,9 @@ class Concentration(Move):
             theta = state.concentration(declaration.name)
             if declared.each:
                 fresh = [
-                    draw_concentration(declared.prior, own, discount.start, n[j : j + 1], t[j : j + 1], rng.generator)
+                    draw_concentration(
+                        declared.prior, own, discount.start, n[j : j + 1], t[j : j + 1], rng.generator
+                    )
                     for j, own in enumerate(theta)
                 ]
                 state.set_concentration(declaration.name, fresh)

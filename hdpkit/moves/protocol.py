@@ -77,7 +77,7 @@ class Move(abc.ABC):
         """How many steps one application is the product of; 1 where it can't be taken apart."""
         return 1
 
-    def check(self, state: Franchise) -> None:
+    def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise will do
         """Raise a ScheduleError if this franchise can't serve the move or leaves it nothing to do."""
 
     # ------------------------------------------------------------------ schedules

@@ -95,7 +95,13 @@ class SplitMerge(Move):
         return True
 
     def _allocate(
-        self, state: Franchise, rng: ChoiceSource, units: Any, pair: tuple[int, int], others: Ints, current: Any
+        self,
+        state: Franchise,
+        rng: ChoiceSource,
+        units: Any,
+        pair: tuple[int, int],
+        others: Ints,
+        current: Any,
     ) -> tuple[Sides, float, float]:
         """Sides of the units, log q of how they came about, and log DM(n_a) DM(n_b) / DM(n).
 
@@ -145,6 +151,4 @@ def _log_rising(discount: float, m: int) -> float:
     return math.lgamma(m - discount) - math.lgamma(1.0 - discount)
 
 
-moves.register(
-    "split-merge", SplitMerge, lambda: [SplitMerge(), SplitMerge(scans=0), SplitMerge(scans=1)]
-)
+moves.register("split-merge", SplitMerge, lambda: [SplitMerge(), SplitMerge(scans=0), SplitMerge(scans=1)])

@@ -1,8 +1,8 @@
 """Keyed streams: what makes a chain depend on its seed and on nothing else.
 
-A stream is named by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a counter-based
-generator, so it begins at the same word however many draws came before, and resuming a run needs the name
-alone. A serial sweep is one unit; a parallel one has a unit a document.
+A stream is named by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a
+counter-based generator, so it begins at the same word however many draws came before, and resuming a run
+needs the name alone. A serial sweep is one unit; a parallel one has a unit a document.
 """
 
 from __future__ import annotations

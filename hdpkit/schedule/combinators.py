@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
@@ -23,17 +24,22 @@ class Mixture(Move):
     """
 
     def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:
-        pairs = [tuple(pair) for pair in weighted]
+        pairs: list[Any] = [tuple(pair) for pair in weighted]
         if not pairs or any(len(pair) != 2 or not isinstance(pair[0], Move) for pair in pairs):
             raise ParameterError("weighted", weighted, "pairs of a move and a weight", "[(move, 1.0), ...]")
         for move, weight in pairs:
             if not (isinstance(weight, (int, float)) and math.isfinite(weight) and weight > 0):
-                raise ParameterError("weight", weight, "finite and above 0", "Leave moves without weight out.")
+                raise ParameterError(
+                    "weight", weight, "finite and above 0", "Leave moves without weight out."
+                )
             if isinstance(move, Scheduled) and not move.always:
                 raise ScheduleError(
-                    "weighted", move, "moves without a time table", "Put until, after or every on the mixture."
+                    "weighted",
+                    move,
+                    "moves without a time table",
+                    "Put until, after or every on the mixture.",
                 )
-        self.moves = tuple(move for move, _ in pairs)
+        self.moves: tuple[Move, ...] = tuple(move for move, _ in pairs)
         self.weights = tuple(float(weight) for _, weight in pairs)
         self.exact = all(move.exact for move in self.moves)
         self.continuous = any(move.continuous for move in self.moves)

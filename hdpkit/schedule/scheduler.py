@@ -32,7 +32,9 @@ class Scheduler:
     def __init__(self, moves: Iterable[Move]) -> None:
         self.moves: Sequence[Move] = tuple(moves)
         if not self.moves:
-            raise ScheduleError("moves", moves, "at least one move", "For instance [hdpkit.moves.TableGibbs()].")
+            raise ScheduleError(
+                "moves", moves, "at least one move", "For instance [hdpkit.moves.TableGibbs()]."
+            )
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
@@ -67,8 +69,8 @@ class Scheduler:
         sweeps : int
             How many to run now.
         rng : int, SeedSequence, Generator or None
-            None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh seed,
-            which ``trace.seed`` tells.
+            None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh
+            seed, which ``trace.seed`` tells.
         init : start
             "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from where
             the franchise stands, sweep counter included.
@@ -98,7 +100,8 @@ class Scheduler:
                     trace.append_moves(draw)
                     if draw.sweep % thin == 0:
                         trace.append(draw)
-                if any([listener(draw) is True for listener in listeners]):
+                answers = [listener(draw) for listener in listeners]
+                if any(answer is True for answer in answers):
                     break
         except KeyboardInterrupt:
             trace.interrupted = True
@@ -126,7 +129,9 @@ class Scheduler:
         for move in self.moves:
             move.check(franchise)
         if init is None and bool((franchise.dishes < 0).any()):
-            raise StateError("init", None, "a start, since customers are unseated", 'For instance "sequential".')
+            raise StateError(
+                "init", None, "a start, since customers are unseated", 'For instance "sequential".'
+            )
         with franchise.turn():  # another thread's run must not lose its streams
             if rng is not None or init is not None or franchise.streams is None:
                 franchise.streams = Streams(rng)

@@ -1,0 +1,26 @@
+"""The proof harness: what every move, store and base measure must pass.
+
+`check_move`, `check_base_measure` and `check_store` take what you wrote and raise an AssertionError that names
+the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
+"""
+
+from hdpkit.testing.cases import CORNERS, SHAPES, Corner, TinyShape, tiny_franchise
+from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, step_matrices
+from hdpkit.testing.measure_contract import check_base_measure
+from hdpkit.testing.move_contract import check_move
+from hdpkit.testing.pvalues import SampledTests
+
+__all__ = [
+    "CORNERS",
+    "SHAPES",
+    "Corner",
+    "ExactFailure",
+    "ExactModel",
+    "SampledTests",
+    "TinyShape",
+    "check_base_measure",
+    "check_exact",
+    "check_move",
+    "step_matrices",
+    "tiny_franchise",
+]

@@ -99,9 +99,7 @@ def tiny_franchise(
     theta, below = concentration or (corner.root, corner.below)
     restaurant = Restaurant(base=measure, concentration=theta, discount=corner.root_discount)
     for label in shape.labels:
-        restaurant = Restaurant(
-            base=restaurant, concentration=below, discount=corner.discount, each=label
-        )
+        restaurant = Restaurant(base=restaurant, concentration=below, discount=corner.discount, each=label)
     if values is None:
         values = _values_for(measure, shape.n_customers)
     franchise = Franchise(restaurant, Groups.from_labels(values, shape.labels), store=store, kernel=kernel)
@@ -112,4 +110,8 @@ def tiny_franchise(
 def _values_for(measure: BaseMeasure, n: int) -> Any:
     """Values that the measure gives as examples, or terms."""
     examples = measure.example_values()
-    return np.array(TERMS[:n]) if examples is None else np.asarray([examples[i % len(examples)] for i in range(n)])
+    return (
+        np.array(TERMS[:n])
+        if examples is None
+        else np.asarray([examples[i % len(examples)] for i in range(n)])
+    )

@@ -166,12 +166,17 @@ def check_exact(
     """
     whole = np.eye(len(model.states))
     for number, P in enumerate(matrices if matrices is not None else step_matrices(model, move)):
-        errors = {"rows sum to one": row_error(P), "the posterior is invariant": stationary_error(P, model.pi)}
+        errors = {
+            "rows sum to one": row_error(P),
+            "the posterior is invariant": stationary_error(P, model.pi),
+        }
         if reversible:
             errors["detailed balance"] = detailed_balance_error(P, model.pi)
         for theorem, error in errors.items():
             if not error <= TOLERANCE:
-                raise ExactFailure(f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}")
+                raise ExactFailure(
+                    f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}"
+                )
         whole = whole @ P
     return whole
 
@@ -189,8 +194,10 @@ def labelled_arrays(key: Any, shape: Shape) -> dict[str, npt.NDArray[np.int32]]:
     """Frozen labelled seating of an enumerated one; dish numbers in order of first appearance."""
     numbers: dict[tuple[int, int], int] = {}
     dishes: dict[int, int] = {}
-    node, dish, seat = [], [], []
-    of_customer = []
+    node: list[int] = []
+    dish: list[int] = []
+    seat: list[int] = []
+    of_customer: list[int] = []
     for customer, path in enumerate(key):
         dish_number = dishes.setdefault(path[-1], len(dishes))
         nodes = shape.path(shape.home[customer])

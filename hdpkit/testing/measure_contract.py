@@ -10,7 +10,6 @@ import numpy as np
 from scipy import integrate
 
 from hdpkit.base_measures import BaseMeasure, PythonBank
-from hdpkit.data import Groups
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels

@@ -94,7 +94,9 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
         # Stores that keep the same things have the same states: all kernels must have one law.
         for number, (P, Q) in enumerate(zip(matrices, law.setdefault(model.labelled, matrices), strict=True)):
             if not np.abs(P - Q).max() <= TOLERANCE:
-                raise ExactFailure(f"{move.name}, step {number}: {store}/{kernel} has another law than its twin")
+                raise ExactFailure(
+                    f"{move.name}, step {number}: {store}/{kernel} has another law than its twin"
+                )
         _check_production(move, model)
         report.append(
             f"{move.name} on {shape!r} ({corner}), {store}/{kernel}: {len(model.states)} states, exact"
