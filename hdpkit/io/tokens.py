@@ -101,6 +101,7 @@ _MARKUP = (
     re.compile(r"\[[A-Za-z0-9_-]{1,12}\]_"),  # marks of footnotes
     re.compile(r"\b(?:np|numpy|scipy|sp)(?:\.\w+)*\.(?=\w)"),  # the dotted path before a name
     re.compile(r"\\[A-Za-z]+"),
+    re.compile(r"\{'[^{}]*'\}"),  # a set that a decorator printed: its order changes with every process
 )
 
 

@@ -1,0 +1,672 @@
+"""State machines (hypothesis) that drive stores and franchises against a plain model.
+
+`StoreMachine` is for any store, one's own included; `FranchiseMachine` for a franchise over any store, kernel
+and measure. Both come as classes to subclass and as functions, `run_store_machine` and
+`run_franchise_machine`, with deterministic settings. A failure is reported as the shortest sequence of
+operations that hypothesis finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.errors import AuditError
+from hdpkit.franchise import Component, Franchise, Random, start
+from hdpkit.moves import SplitMerge
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
+from hdpkit.testing.combinations import example_moves, serves
+
+__all__ = [
+    "FRANCHISE_SHAPES",
+    "FranchiseMachine",
+    "StoreMachine",
+    "Watcher",
+    "deterministic",
+    "run_franchise_machine",
+    "run_store_machine",
+]
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def deterministic(examples: int, steps: int) -> settings:
+    """Settings under which a machine runs the same way everywhere, every time."""
+    return settings(
+        derandomize=True,
+        deadline=None,
+        database=None,
+        max_examples=examples,
+        stateful_step_count=steps,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two frozen states are equal, arrays and their types included."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return bool(a == b)
+
+
+# ---------------------------------------------------------------------------------------------- stores
+
+
+@attrs.define(eq=False)
+class _Table:
+    """A table of the model. Customers are data customers (their numbers) or tables of child restaurants."""
+
+    node: int
+    dish: int
+    customers: list[Any]
+    seat: _Table | None = None
+
+    def first(self) -> tuple[int, int]:
+        """Some data customer below it, and how many tables lie between the two."""
+        customer, depth = self.customers[0], 0
+        while isinstance(customer, _Table):
+            customer, depth = customer.customers[0], depth + 1
+        return customer, depth
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Drives a store of any class by the verbs of its protocol, and knows what it should know.
+
+    The model of a store with table numbers has tables with members. For one without, a table is a size: which
+    size the store drew is read off it (it must be one that was there), and the model follows.
+
+    Attributes
+    ----------
+    store_class : type
+        Set it in a subclass.
+    """
+
+    store_class: ClassVar[type]
+    parent: ClassVar[Sequence[int]] = (-1, 0, 0, 1, 1, 0)
+    home: ClassVar[Sequence[int]] = (3, 3, 3, 3, 4, 4, 4, 1, 2, 2, 2, 5, 0, 0)
+    n_dishes: ClassVar[int] = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store: Any = self.store_class(len(self.home), len(self.parent))
+        self.labelled = bool(self.store_class.TABLE_IDS)  # type: ignore[attr-defined]
+        self.labels = list(range(self.n_dishes))  # the store's numbers of the dishes
+        self.dish: list[int | None] = [None] * len(self.home)
+        self.tables: list[_Table] = []  # of a store with table numbers
+        self.sizes: dict[tuple[int, int], Counter[int]] = {}  # of one without
+
+    # ------------------------------------------------------------------ rules
+
+    @rule(
+        customer=st.integers(0, 13),
+        dish=st.integers(0, 3),
+        shares=st.lists(st.booleans(), min_size=3, max_size=3),
+        discount=st.sampled_from([0.0, 0.4, 0.95]),
+        seed=seeds,
+    )
+    def seat(self, customer: int, dish: int, shares: list[bool], discount: float, seed: int) -> None:
+        """Seat a customer from its restaurant up: share a table, or open one and go on in the parent."""
+        if self.dish[customer] is not None:
+            return
+        assert self.store.dish_of(customer) == -1
+        self._climb(customer, self.home[customer], dish, shares, discount, RandomStream((seed, 1)))
+        self.dish[customer] = dish
+
+    @rule(customer=st.integers(0, 13), seed=seeds)
+    def unseat(self, customer: int, seed: int) -> None:
+        """Take a customer out, and every table that closes on the way to the root."""
+        dish = self.dish[customer]
+        if dish is None:
+            return
+        self.dish[customer] = None
+        self._descend(customer, self.home[customer], dish, RandomStream((seed, 2)))
+        assert self.store.dish_of(customer) == -1
+
+    @precondition(lambda self: self.labelled and any(table.seat is not None for table in self.tables))
+    @rule(
+        which=st.integers(0, 1000),
+        dish=st.integers(0, 3),
+        shares=st.lists(st.booleans(), min_size=3, max_size=3),
+        seed=seeds,
+    )
+    def redish(self, which: int, dish: int, shares: list[bool], seed: int) -> None:
+        """Take a table out of its parent and give it another dish, with all that is below it."""
+        movable = [table for table in self.tables if table.seat is not None]
+        table = movable[which % len(movable)]
+        source, parent = RandomStream((seed, 3)), self.parent[table.node]
+        self._descend(table, parent, table.dish, source)
+        assert self.store.table_at(~self._number(table)) == -1
+        for below in self._below(table):
+            self.store.serve_dish(self._number(below), self.labels[dish])
+            below.dish = dish
+        self._climb(table, parent, dish, shares, 0.2, source)
+        for customer in self._data(table):
+            self.dish[customer] = dish
+
+    @rule(gaps=st.lists(st.integers(1, 3), min_size=4, max_size=4))
+    def relabel(self, gaps: list[int]) -> None:
+        """Rename the dishes, keeping their order."""
+        fresh = (np.cumsum(gaps) - 1).tolist()
+        mapping = np.full(max(self.labels) + 1, -1, dtype=np.int32)
+        mapping[self.labels] = fresh
+        self.store.relabel_dishes(mapping)
+        self.labels = fresh
+
+    @rule()
+    def freeze_and_thaw(self) -> None:
+        """A thawed copy is the same, and takes over."""
+        frozen = self.store.freeze()
+        twin = self.store_class(len(self.home), len(self.parent))
+        twin.thaw(frozen)
+        assert _same(twin.freeze(), frozen), "freeze, thaw, freeze changes the state"
+        self.store = twin
+
+    @rule(customers=st.lists(st.integers(0, 13), max_size=6, unique=True), seed=seeds)
+    def undo(self, customers: list[int], seed: int) -> None:
+        """Whatever was done after a freeze is undone by a thaw."""
+        frozen = self.store.freeze()
+        source = RandomStream((seed, 4))
+        for customer in customers:
+            if self.dish[customer] is None:
+                continue
+            node, code, closed = self.home[customer], customer, True
+            dish = self.labels[self.dish[customer] or 0]
+            while closed and node >= 0:
+                closed, code = self.store.remove(node, dish, code, source)
+                node = self.parent[node]
+        self.store.thaw(frozen)
+        assert _same(self.store.freeze(), frozen), "a thaw doesn't undo"
+
+    @rule()
+    def clear(self) -> None:
+        """Everybody leaves at once."""
+        self.store.clear()
+        self.dish, self.tables, self.sizes = [None] * len(self.home), [], {}
+
+    # ------------------------------------------------------------------ store and model, in step
+
+    def _climb(
+        self, who: Any, node: int, dish: int, shares: list[bool], discount: float, source: RandomStream
+    ) -> None:
+        label = self.labels[dish]
+        code = ~self._number(who) if isinstance(who, _Table) else who
+        for share in [*shares, False]:
+            if node < 0:
+                return
+            before = Counter(self.store.table_sizes(node, label).tolist())
+            if share and before:
+                self.store.join(node, label, code, discount, source)
+                self._joined(node, dish, who, before)
+                return
+            code = self.store.open(node, label, code)
+            assert code < 0, "a table is a negative customer of the parent"
+            self._opened(node, dish, who)
+            who = self.tables[-1] if self.labelled else -1
+            node = self.parent[node]
+
+    def _descend(self, who: Any, node: int, dish: int, source: RandomStream) -> None:
+        label, closed = self.labels[dish], True
+        code = ~self._number(who, unseated=True) if isinstance(who, _Table) else who
+        while closed and node >= 0:
+            before = Counter(self.store.table_sizes(node, label).tolist())
+            seat = self._seat_of(who) if self.labelled else None
+            closed, code = self.store.remove(node, label, code, source)
+            assert code < 0, "a table is a negative customer of the parent"
+            gone = self._removed(node, dish, who, before, seat)
+            assert closed == gone, f"remove says closed = {closed}"
+            who, node = seat, self.parent[node]
+
+    def _opened(self, node: int, dish: int, who: Any) -> None:
+        if self.labelled:
+            table = _Table(node, dish, [who])
+            self.tables.append(table)
+            if isinstance(who, _Table):
+                who.seat = table
+        else:
+            self.sizes.setdefault((node, dish), Counter())[1] += 1
+
+    def _joined(self, node: int, dish: int, who: Any, before: Counter[int]) -> None:
+        after = Counter(self.store.table_sizes(node, self.labels[dish]).tolist())
+        lost, gained = sorted((before - after).elements()), sorted((after - before).elements())
+        assert len(lost) == len(gained) == 1, f"join turned {before} into {after}"
+        assert gained[0] == lost[0] + 1, f"join turned {before} into {after}"
+        if self.labelled:
+            # The model learns from the store which table it was; its size must be the one that grew.
+            code = ~self._number(who) if isinstance(who, _Table) else who
+            number = self.store.table_at(code)
+            table = next(
+                t for t in self.tables if t.node == node and t.dish == dish and self._number(t) == number
+            )
+            assert len(table.customers) == lost[0]
+            table.customers.append(who)
+            if isinstance(who, _Table):
+                who.seat = table
+        else:
+            sizes = self.sizes[node, dish]
+            sizes[lost[0]] -= 1
+            sizes[gained[0]] += 1
+            self.sizes[node, dish] = +sizes
+
+    def _removed(self, node: int, dish: int, who: Any, before: Counter[int], seat: _Table | None) -> bool:
+        after = Counter(self.store.table_sizes(node, self.labels[dish]).tolist())
+        lost, gained = sorted((before - after).elements()), sorted((after - before).elements())
+        assert len(lost) == 1, f"remove turned {before} into {after}"
+        assert gained == ([lost[0] - 1] if lost[0] > 1 else []), f"remove turned {before} into {after}"
+        if seat is not None:
+            assert len(seat.customers) == lost[0], "remove took somebody else's seat"
+            seat.customers.remove(who)
+            if isinstance(who, _Table):
+                who.seat = None
+            if not seat.customers:
+                self.tables.remove(seat)
+        else:
+            sizes = self.sizes[node, dish]
+            sizes[lost[0]] -= 1
+            if gained:
+                sizes[gained[0]] += 1
+            self.sizes[node, dish] = +sizes
+        return lost[0] == 1
+
+    def _seat_of(self, who: Any) -> _Table:
+        if isinstance(who, _Table):
+            assert who.seat is not None
+            return who.seat
+        return next(table for table in self.tables if who in table.customers)
+
+    def _number(self, table: _Table, unseated: bool = False) -> int:
+        """The store's number of a table: climb from a data customer below it."""
+        customer, depth = table.first()
+        number = self.store.table_at(customer)
+        for _ in range(depth):
+            number = self.store.table_at(~number)
+        return int(number)
+
+    def _below(self, table: _Table) -> list[_Table]:
+        children = [below for below in table.customers if isinstance(below, _Table)]
+        return [table, *(deeper for child in children for deeper in self._below(child))]
+
+    def _data(self, table: _Table) -> list[int]:
+        return [who for t in self._below(table) for who in t.customers if not isinstance(who, _Table)]
+
+    # ------------------------------------------------------------------ invariants
+
+    @invariant()
+    def dishes_agree(self) -> None:
+        """Every data customer eats what the model says."""
+        expected = [-1 if dish is None else self.labels[dish] for dish in self.dish]
+        dishes = self.store.dishes()
+        assert dishes.dtype == np.int32
+        assert dishes.tolist() == expected
+        assert [self.store.dish_of(i) for i in range(len(self.home))] == expected
+
+    @invariant()
+    def counts_agree(self) -> None:
+        """Sizes, customers and tables of every restaurant and dish; a parent's customers are tables below."""
+        expected: dict[tuple[int, int], Counter[int]] = {}
+        if self.labelled:
+            for table in self.tables:
+                expected.setdefault((table.node, table.dish), Counter())[len(table.customers)] += 1
+        else:
+            expected = {pair: sizes for pair, sizes in self.sizes.items() if sizes}
+        below: Counter[tuple[int, int]] = Counter()
+        for i, dish in enumerate(self.dish):
+            if dish is not None:
+                below[self.home[i], dish] += 1
+        for (node, dish), sizes in expected.items():
+            if node > 0:
+                below[self.parent[node], dish] += sizes.total()
+        for node in range(len(self.parent)):
+            self._check_node(node, expected, below)
+
+    def _check_node(
+        self, node: int, expected: dict[tuple[int, int], Counter[int]], below: Counter[tuple[int, int]]
+    ) -> None:
+        store, served = self.store, sorted(dish for n, dish in expected if n == node)
+        assert store.node_dishes(node).tolist() == [self.labels[dish] for dish in served]
+        for dish, label in enumerate(self.labels):
+            sizes = store.table_sizes(node, label)
+            customers, tables = store.customers(node, label), store.tables(node, label)
+            assert sizes.dtype == np.int32
+            assert sizes.tolist() == sorted(sizes.tolist()), "sizes ascend"
+            assert Counter(sizes.tolist()) == expected.get((node, dish), Counter())
+            assert int(sizes.sum()) == customers == below[node, dish], "sizes, customers, those below"
+            assert len(sizes) == tables
+            assert (customers == tables == 0) or 1 <= tables <= customers
+        labels = self.labels
+        assert store.node_customers(node) == sum(store.customers(node, label) for label in labels)
+        assert store.node_tables(node) == sum(store.tables(node, label) for label in labels)
+
+    @invariant()
+    def tables_agree(self) -> None:
+        """A store with table numbers knows every table's restaurant, size and seat."""
+        if not self.labelled:
+            return
+        numbers = {id(table): self._number(table) for table in self.tables}
+        assert len(set(numbers.values())) == len(numbers), "two tables have one number"
+        for table in self.tables:
+            number = numbers[id(table)]
+            assert self.store.table_node(number) == table.node
+            assert self.store.table_size(number) == len(table.customers)
+            seat = -1 if table.seat is None else numbers[id(table.seat)]
+            assert self.store.table_at(~number) == seat
+            for who in table.customers:
+                assert self.store.table_at(~numbers[id(who)] if isinstance(who, _Table) else who) == number
+
+    @invariant()
+    def totals_agree(self) -> None:
+        """The optional `totals` says what the restaurants say; memory is a number that makes sense."""
+        assert self.store.memory_bytes() >= 0
+        if hasattr(self.store, "totals"):
+            customers, tables = self.store.totals()
+            nodes = range(len(self.parent))
+            assert customers.tolist() == [self.store.node_customers(node) for node in nodes]
+            assert tables.tolist() == [self.store.node_tables(node) for node in nodes]
+
+
+def run_store_machine(store_class: type, *, examples: int = 40, steps: int = 30) -> None:
+    """Run the state machine over a store class, the same way every time."""
+    machine = type(f"{store_class.__name__}Machine", (StoreMachine,), {"store_class": store_class})
+    run_state_machine_as_test(machine, settings=deterministic(examples, steps))
+
+
+# ---------------------------------------------------------------------------------------------- franchises
+
+
+class Watcher(Component):
+    """A component that must always know exactly the occupied slots, and is told inside the step.
+
+    With ``keeping`` it also holds the slot of every dish that dies.
+    """
+
+    def __init__(self, franchise: Franchise) -> None:
+        self.slots = franchise.slots
+        self.known: set[int] = set()
+        self.keeping = False
+
+    def _require(self, condition: bool, what: str, slot: Any) -> None:
+        if not condition:
+            raise AuditError(what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told.")
+
+    def born(self, slot: int) -> None:
+        """It must be new, and occupied by now."""
+        self._require(slot not in self.known and self.slots.is_occupied(slot), "born", slot)
+        self.known.add(slot)
+
+    def died(self, slot: int) -> None:
+        """It must be known, and no dish any more."""
+        self._require(slot in self.known and slot not in self.slots.occupied_slots(), "died", slot)
+        self.known.remove(slot)
+
+    def holds(self, slot: int) -> bool:
+        """As told."""
+        return self.keeping
+
+    def relabelled(self, mapping: Any) -> None:
+        """Every known slot must have a new number."""
+        self._require(all(mapping[slot] >= 0 for slot in self.known), "relabelled", mapping)
+        self.known = {int(mapping[slot]) for slot in self.known}
+
+    def reset(self, slots: Any) -> None:
+        """Exactly these."""
+        self.known = {int(slot) for slot in slots}
+
+    def audit(self, slots: Any) -> None:
+        """The occupied slots are those that are known."""
+        self._require(self.known == set(slots.tolist()), "slots", slots)
+
+    def freeze(self) -> dict[str, Any]:
+        """The known slots."""
+        return {"known": np.array(sorted(self.known), dtype=np.int32)}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """They must be those that `reset` told."""
+        self._require(self.known == set(frozen["known"].tolist()), "thawed", frozen)
+
+
+FRANCHISE_SHAPES: dict[str, TinyShape] = {
+    "one level": TinyShape({}, 7),
+    "two levels": TinyShape({"document": [0, 0, 0, 0, 1, 1, 1, 2, 2]}, 9),
+    "two levels, some at the root": TinyShape({"document": [0, 0, None, 0, 1, None, 1, 1]}, 8),
+    "three levels": TinyShape(
+        {"author": ["a"] * 6 + ["b"] * 3 + [None], "document": [0, 0, 0, 1, 1, None, 2, 2, None, None]}, 10
+    ),
+}
+
+
+class FranchiseMachine(RuleBasedStateMachine):
+    """Drives a franchise by its verbs, views, moves and frozen states; the audit follows every rule.
+
+    Attributes
+    ----------
+    store, kernel : str
+    measure : BaseMeasure
+        One that explains terms 0, 1, 2, or has `example_values`.
+    shapes : dict
+        Trees to start from.
+    """
+
+    store: ClassVar[str | type] = "histogram"
+    kernel: ClassVar[str] = "auto"
+    measure: ClassVar[BaseMeasure] = DirichletMultinomial(0.5, n_terms=3)
+    shapes: ClassVar[dict[str, TinyShape]] = FRANCHISE_SHAPES
+
+    franchise: Franchise
+    watcher: Watcher
+
+    @initialize(
+        shape=st.sampled_from(sorted(FRANCHISE_SHAPES)),
+        corner=st.sampled_from(sorted(CORNERS)),
+        values=st.lists(st.integers(0, 2), min_size=10, max_size=10),
+    )
+    def found(self, shape: str, corner: str, values: list[int]) -> None:
+        """A franchise where everybody eats one dish."""
+        tree = self.shapes[shape]
+        examples = self.measure.example_values()
+        chosen = values if examples is None else [examples[v % len(examples)] for v in values]
+        self._adopt(
+            tiny_franchise(
+                tree,
+                self.measure,
+                store=self.store,
+                kernel=self.kernel,
+                corner=corner,
+                values=np.asarray(chosen[: tree.n_customers]),
+            )
+        )
+
+    def _adopt(self, franchise: Franchise) -> None:
+        self.franchise = franchise
+        self.watcher = Watcher(franchise)
+        franchise.register("watcher", self.watcher)
+
+    @property
+    def n(self) -> int:
+        """Data customers."""
+        return int(self.franchise.topology.n_customers)
+
+    def _all_seated(self) -> bool:
+        return bool((self.franchise.dishes >= 0).all())
+
+    def _view(self, customer: int) -> Any:
+        t = self.franchise.topology
+        node = int(t.home[customer])
+        number = int(t.declaration[node])
+        key = t.keys[number][node - t.first[number]]
+        return self.franchise.restaurant(self.franchise.declarations[number].name, key)
+
+    # ------------------------------------------------------------------ rules
+
+    @rule(customer=st.integers(0, 9), seed=seeds)
+    def unseat(self, customer: int, seed: int) -> None:
+        """Take a customer out through the view of its restaurant."""
+        customer %= self.n
+        if self.franchise.dishes[customer] >= 0:
+            self._view(customer).unseat(customer, seed)
+            assert self.franchise.dishes[customer] == -1
+
+    @rule(customer=st.integers(0, 9), dish=st.one_of(st.none(), st.integers(0, 9)), seed=seeds)
+    def seat(self, customer: int, dish: int | None, seed: int) -> None:
+        """Seat a customer through the view of its restaurant, at a given dish or one that is drawn."""
+        customer %= self.n
+        if self.franchise.dishes[customer] < 0:
+            dish = None if dish is None else dish % (self.franchise.n_dishes + 1)
+            self._view(customer).seat(customer, dish, seed)
+            # Slots that other dishes left are filled first, so a new dish need not come last.
+            assert self.franchise.dishes[customer] >= 0
+
+    @rule(first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
+    def reseat(self, first: int, length: int, seed: int) -> None:
+        """Table Gibbs on a range, as far as its customers are seated."""
+        first %= self.n
+        last = min(first + length, self.n)
+        if (self.franchise.dishes[first:last] >= 0).all():
+            self.franchise.reseat(first, last, RandomStream((seed, 5)))
+
+    @rule(level=st.integers(1, 2), first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
+    def redish(self, level: int, first: int, length: int, seed: int) -> None:
+        """Dish Gibbs on a range of the tables of a level."""
+        if level >= self.franchise.topology.n_levels:
+            return
+        source = RandomStream((seed, 6))
+        with self.franchise.seated_out(source):
+            units = self.franchise.units(level)
+            self.franchise.audit()
+            if len(units):
+                first %= len(units)
+                self.franchise.redish(units, first, min(first + length, len(units)), source)
+            self.franchise.audit()
+
+    @rule(scans=st.sampled_from([None, 0, 1, 3]), seed=seeds)
+    def split_merge(self, scans: int | None, seed: int) -> None:
+        """One proposal; a rejected one restores the state exactly."""
+        before, n_dishes = self.franchise.freeze(), self.franchise.n_dishes
+        info = SplitMerge(scans).apply(self.franchise, RandomStream((seed, 7)))
+        if info.accepted == 0:
+            assert _same(self.franchise.freeze(), before), "a rejected proposal leaves a trace"
+        else:
+            assert abs(self.franchise.n_dishes - n_dishes) == 1
+
+    @rule(which=st.integers(0, 1000), seed=seeds)
+    def move(self, which: int, seed: int) -> None:
+        """Any registered move."""
+        if self._all_seated():
+            served = [move for move in example_moves() if serves(self.franchise, move)]
+            served[which % len(served)].apply(self.franchise, RandomStream((seed, 8)))
+
+    @rule()
+    def compact(self) -> None:
+        """Squeeze free slots out: dishes keep their numbers, slots become 0 .. K-1 but for held ones."""
+        before = self.franchise.dishes
+        self.franchise.compact()
+        assert np.array_equal(self.franchise.dishes, before)
+        taken = sorted([*self.franchise.slots.occupied_slots(), *self.franchise.slots.held_slots()])
+        assert taken == list(range(len(taken)))
+
+    @rule(keeping=st.booleans())
+    def hold(self, keeping: bool) -> None:
+        """From now on slots of dead dishes are held, or no longer."""
+        self.watcher.keeping = keeping
+        if not keeping:
+            for slot in self.franchise.slots.held_slots():
+                self.franchise.slots.release(slot)
+
+    @rule(seed=seeds)
+    def undo(self, seed: int) -> None:
+        """Whatever happens after a freeze is undone by a thaw."""
+        before = self.franchise.freeze()
+        self._disturb(self.franchise, seed)
+        self.franchise.thaw(before)
+        assert _same(self.franchise.freeze(), before), "thaw doesn't restore what was frozen"
+
+    @rule(seed=seeds)
+    def copy(self, seed: int) -> None:
+        """A copy is the same and independent; it takes over."""
+        before = self.franchise.freeze()
+        twin = self.franchise.copy()
+        self._disturb(self.franchise, seed)
+        self.franchise.audit()
+        assert _same({**twin.freeze(), "components": {}}, {**before, "components": {}}), "a copy depends"
+        self._adopt(twin)
+
+    def _disturb(self, franchise: Franchise, seed: int) -> None:
+        source = RandomStream((seed, 9))
+        SplitMerge().apply(franchise, source)
+        if self._all_seated():
+            franchise.reseat(0, self.n, source)
+        franchise.compact()
+
+    @rule(level=st.integers(0, 2), value=st.sampled_from([0.01, 0.7, 5.0, 200.0]))
+    def set_concentration(self, level: int, value: float) -> None:
+        """Another concentration for a declaration."""
+        declarations = self.franchise.declarations
+        self.franchise.set_concentration(declarations[level % len(declarations)].name, value)
+
+    @rule(seed=seeds)
+    def simulate(self, seed: int) -> None:
+        """A franchise drawn from the model is whole too."""
+        if self.franchise.measure.supports("simulate"):
+            self.franchise.simulate(seed).audit()
+
+    @rule(init=st.sampled_from(["sequential", "one", Random(3)]), seed=seeds)
+    def restart(self, init: Any, seed: int) -> None:
+        """Start anew."""
+        start(self.franchise, init, Streams(seed).source(STARTS))
+        assert self._all_seated()
+
+    # ------------------------------------------------------------------ invariants
+
+    @invariant()
+    def audit(self) -> None:
+        """Counts, tables, statistics and components agree with a recount."""
+        if hasattr(self, "franchise"):
+            self.franchise.audit()
+            assert self.watcher.known == set(self.franchise.slots.occupied_slots().tolist())
+
+    @invariant()
+    def faces_agree(self) -> None:
+        """What leaves the franchise is numbered 0 .. K-1 and sums to what it should."""
+        if not hasattr(self, "franchise"):
+            return
+        franchise = self.franchise
+        dishes = franchise.dishes
+        assert set(dishes[dishes >= 0].tolist()) == set(range(franchise.n_dishes))
+        weights, remainder = franchise.root_weights()
+        assert len(weights) == franchise.n_dishes
+        assert abs(weights.sum() + remainder - 1.0) < 1e-12
+        for declaration in franchise.declarations:
+            rows = franchise.group_weights(declaration.name)
+            assert np.all(rows >= 0.0)
+            assert np.abs(rows.sum(axis=1) - 1.0).max() < 1e-12
+        assert np.isfinite(franchise.log_joint())
+
+
+def run_franchise_machine(
+    store: str | type,
+    kernel: str = "auto",
+    measure: BaseMeasure | None = None,
+    *,
+    examples: int = 25,
+    steps: int = 25,
+) -> None:
+    """Run the state machine over franchises of depth one to three, the same way every time."""
+    own = {"store": store, "kernel": kernel, "measure": measure or FranchiseMachine.measure}
+    machine = type("OwnFranchiseMachine", (FranchiseMachine,), own)
+    run_state_machine_as_test(machine, settings=deterministic(examples, steps))

@@ -1,0 +1,418 @@
+"""The contract of a seating store."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hdpkit._compiled import seating_out as compiled_seating_out
+from hdpkit.franchise.scores import log_seating_of_restaurant
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.stores import ExplicitReference, HistogramReference, seating_out
+from hdpkit.testing.cases import SHAPES, TinyShape
+from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings
+from hdpkit.testing.exact import histograms_of, labelled_arrays, labelled_key
+from hdpkit.testing.machines import run_store_machine
+
+__all__ = ["StoreFailure", "check_store"]
+
+TOLERANCE = 1e-12
+PARENT, HOME = [-1, 0, 0, 1], [3, 3, 3, 3, 1, 1, 2, 2, 2, 0]  # the tree on which stores are compared
+
+
+class StoreFailure(AssertionError):
+    """A seating store breaks its contract."""
+
+
+def check_store(store_class: type, *, examples: int = 40, steps: int = 30) -> list[str]:
+    """Check a seating store of one's own, or raise.
+
+    Parameters
+    ----------
+    store_class : type
+        A class with the verbs of `hdpkit.stores.SeatingStore` (and `TableStore` where TABLE_IDS is set).
+    examples, steps : int
+        How long the state machine runs.
+
+    Returns
+    -------
+    list of str
+        What was checked, a line each.
+
+    Raises
+    ------
+    AssertionError
+        Naming what is wrong.
+    """
+    _require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
+    run_store_machine(store_class, examples=examples, steps=steps)
+    return [
+        "state machine: the store agrees with a plain model",
+        _check_empty(store_class),
+        _check_join(store_class),
+        _check_remove(store_class),
+        _check_laws(store_class),
+        _check_continuation(store_class),
+        _check_seating_out(store_class),
+        _check_capacity(store_class),
+    ]
+
+
+def _require(condition: Any, what: str) -> None:
+    if not condition:
+        raise StoreFailure(what)
+
+
+def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
+    """The law of what a function of a source returns: every branch of it."""
+    law: dict[Hashable, float] = defaultdict(float)
+    source = ScriptedSource()
+    while True:
+        outcome = apply(source)
+        law[outcome] += source.probability
+        if not source.advance():
+            return dict(law)
+
+
+def _compare(what: str, law: dict[Any, float], expected: dict[Any, float]) -> None:
+    error = max(abs(law.get(key, 0.0) - expected.get(key, 0.0)) for key in [*law, *expected])
+    _require(error <= TOLERANCE, f"{what}: the law is {law}, should be {expected}")
+
+
+# ---------------------------------------------------------------------------------------------- direct checks
+
+
+def _check_empty(store_class: type) -> str:
+    """A store of nobody, and one where a single customer came and left."""
+    store = store_class(3, 2)
+    for again in range(2):
+        _require(store.dishes().tolist() == [-1, -1, -1], f"an empty store seats {store.dishes()}")
+        _require(store.node_dishes(1).tolist() == [] and store.table_sizes(1, 0).tolist() == [], "not empty")
+        counts = [store.customers(1, 5), store.tables(1, 5), store.node_customers(0), store.node_tables(0)]
+        _require(counts == [0, 0, 0, 0], f"an empty store counts {counts}")
+        if again == 0:
+            store.open(0, 2, store.open(1, 2, 1))
+            _require(store.dishes().tolist() == [-1, 2, -1], "open doesn't seat the customer")
+            closed, table = store.remove(1, 2, 1, RandomStream((0, 0)))
+            _require(closed is True, f"remove says closed = {closed!r} for the last customer of a table")
+            store.remove(0, 2, table, RandomStream((0, 0)))
+    return "an empty store knows nobody, before and after a customer"
+
+
+SIZES = [1, 1, 3, 4]
+
+
+def _seated(store_class: type, sizes: Iterable[int] = SIZES) -> Any:
+    """One restaurant (node 1) with tables of these sizes, all of dish 1, and one customer waiting."""
+    sizes = list(sizes)
+    n = sum(sizes)
+    tables = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+    labelled = {
+        "seat": np.append(tables, np.int32(-1)).astype(np.int32),
+        "table_node": np.array([0] + [1] * len(sizes), dtype=np.int32),
+        "table_dish": np.ones(len(sizes) + 1, dtype=np.int32),
+        "table_seat": np.array([-1] + [0] * len(sizes), dtype=np.int32),
+    }
+    labelled["seat"][:n] += 1
+    store = store_class(n + 1, 2)
+    known = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    store.thaw(labelled if known else seating_out.lump(labelled))
+    return store
+
+
+def _check_join(store_class: type) -> str:
+    """Table of size s: weight s - d, each."""
+    for discount in (0.0, 0.3, 0.9):
+        total = sum(size - discount for size in SIZES)
+        expected: dict[Any, float] = defaultdict(float)
+        for place, size in enumerate(SIZES):
+            grown = tuple(sorted([*SIZES[:place], size + 1, *SIZES[place + 1 :]]))
+            expected[grown] += (size - discount) / total
+
+        def join(source: ScriptedSource, discount: float = discount) -> Hashable:
+            store = _seated(store_class)
+            store.join(1, 1, sum(SIZES), discount, source)
+            return tuple(store.table_sizes(1, 1).tolist())
+
+        _compare(f"join with discount {discount}", _law(join), expected)
+    # With equal sizes every table must have its turn: as many branches as a labelled store can tell apart.
+    if store_class.TABLE_IDS:  # type: ignore[attr-defined]
+
+        def neighbours(source: ScriptedSource) -> Hashable:
+            store = _seated(store_class, [2, 2, 2])
+            store.join(1, 1, 6, 0.5, source)
+            return tuple(store.table_at(i) == store.table_at(6) for i in range(6))
+
+        law = _law(neighbours)
+        _require(len(law) == 3, f"join reaches {len(law)} of three equal tables")
+        _compare("join among equal tables", law, dict.fromkeys(law, 1.0 / 3.0))
+    return "join: a table of size s with weight s - d"
+
+
+def _check_remove(store_class: type) -> str:
+    """By customer: a table of size s with probability s c_s / n; the discount has no part in it."""
+    known = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    n = sum(SIZES)
+    for customer in (0, 2, n - 1):
+        own = int(np.repeat(np.arange(len(SIZES)), SIZES)[customer])
+        expected: dict[Any, float] = defaultdict(float)
+        for place, size in enumerate(SIZES):
+            left = tuple(sorted(s for s in [*SIZES[:place], size - 1, *SIZES[place + 1 :]] if s))
+            expected[left, size == 1] += float(place == own) if known else size / n
+
+        def remove(source: ScriptedSource, customer: int = customer) -> Hashable:
+            store = _seated(store_class)
+            closed, _ = store.remove(1, 1, customer, source)
+            return tuple(store.table_sizes(1, 1).tolist()), closed
+
+        law = _law(remove)
+        _compare(f"removal of customer {customer}", law, {k: p for k, p in expected.items() if p > 0.0})
+    return "remove: by customer, " + ("from its own table" if known else "size s with probability s c_s / n")
+
+
+# ---------------------------------------------------------------------------------------------- laws
+
+
+def _random_seating(seed: int) -> dict[str, Any]:
+    """A labelled seating of the tree, some customers unseated, drawn by the readable store."""
+    store, source = ExplicitReference(len(HOME), len(PARENT)), RandomStream((seed, 11))
+    for i, home in enumerate(HOME):
+        if source.bernoulli(0.15):
+            continue
+        node, dish, code = home, source.index(2), i
+        while node >= 0:
+            if store.tables(node, dish) and source.bernoulli(0.5):
+                store.join(node, dish, code, 0.2, source)
+                break
+            code = store.open(node, dish, code)
+            node = PARENT[node]
+    return store.freeze()
+
+
+def _canonical(store: Any) -> Hashable:
+    """A state without names of tables: the data customers below each, or the histograms."""
+    frozen = store.freeze()
+    if "seat" not in frozen:
+        return tuple(tuple(frozen[name].tolist()) for name in sorted(frozen))
+    below: dict[int, set[int]] = defaultdict(set)
+    for i, table in enumerate(frozen["seat"].tolist()):
+        while table >= 0:
+            below[table].add(i)
+            table = int(frozen["table_seat"][table])
+    rows = zip(frozen["table_node"].tolist(), frozen["table_dish"].tolist(), strict=True)
+    return frozenset((node, dish, frozenset(below[t])) for t, (node, dish) in enumerate(rows))
+
+
+def _seat_up(store: Any, customer: int, dish: int, source: Any) -> None:
+    """Share if there is a table, by a coin of the source; otherwise open and go on in the parent."""
+    node, code = HOME[customer], customer
+    while node >= 0:
+        if store.tables(node, dish) and source.bernoulli(0.5):
+            store.join(node, dish, code, 0.3, source)
+            return
+        code = store.open(node, dish, code)
+        node = PARENT[node]
+
+
+def _take_out(store: Any, customer: int, source: Any) -> None:
+    dish, node, code, closed = store.dish_of(customer), HOME[customer], customer, True
+    while closed and node >= 0:
+        closed, code = store.remove(node, dish, code, source)
+        node = PARENT[node]
+
+
+def _check_laws(store_class: type) -> str:
+    """From any state every customer leaves and enters by the law of the readable store, exactly."""
+    labelled = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    readable: Any = ExplicitReference if labelled else HistogramReference
+    compared = 0
+    for seed in range(6):
+        seating = _random_seating(seed)
+        frozen = seating if labelled else seating_out.lump(seating)
+        dishes = readable(len(HOME), len(PARENT))
+        dishes.thaw(frozen)
+        for customer, dish in enumerate(dishes.dishes().tolist()):
+
+            def run(
+                source: ScriptedSource,
+                kind: Any,
+                customer: int = customer,
+                dish: int = dish,
+                frozen: Any = frozen,
+            ) -> Hashable:
+                store = kind(len(HOME), len(PARENT))
+                store.thaw(frozen)
+                if dish >= 0:
+                    _take_out(store, customer, source)
+                else:
+                    _seat_up(store, customer, 1, source)
+                return _canonical(store)
+
+            law = _law(lambda source, run=run: run(source, store_class))
+            expected = _law(lambda source, run=run: run(source, readable))
+            _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
+            compared += len(expected)
+    return f"laws: {compared} outcomes have the probabilities of {readable.__name__}"
+
+
+def _check_continuation(store_class: type) -> str:
+    """A thawed copy makes the same choices under the same stream afterwards."""
+    labelled = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    parent, home = PARENT, np.tile(HOME, 12)
+    store = store_class(len(home), len(parent))
+
+    def churn(store: Any, source: RandomStream, n: int) -> list[Any]:
+        log = []
+        for _ in range(n):
+            i = source.index(len(home))
+            node, code, closed = int(home[i]), i, True
+            dish = store.dish_of(i)
+            if dish >= 0:
+                while closed and node >= 0:
+                    closed, code = store.remove(node, dish, code, source)
+                    node = parent[node]
+            else:
+                dish = source.index(3)
+                while node >= 0:
+                    if store.tables(node, dish) and source.bernoulli(0.7):
+                        store.join(node, dish, code, 0.3, source)
+                        break
+                    code = store.open(node, dish, code)
+                    node = parent[node]
+            log.append((i, dish, node, store.table_sizes(int(home[i]), dish).tolist()))
+        return log
+
+    for seed in range(3):
+        churn(store, RandomStream((seed, 21)), 400)
+        frozen = store.freeze()
+        twin = store_class(len(home), len(parent))
+        twin.thaw(frozen)
+        logs = [churn(one, RandomStream((seed, 22)), 400) for one in (store, twin)]
+        _require(logs[0] == logs[1], "a thawed copy goes on otherwise than the original")
+        a, b = store.freeze(), twin.freeze()
+        _require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
+        for name, array in frozen.items():
+            _require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
+    # The optional score agrees with the formula.
+    if hasattr(store, "log_seating"):
+        theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
+        expected = 0.0
+        for node in range(len(parent)):
+            sizes = [store.table_sizes(node, k) for k in store.node_dishes(node)]
+            if sizes:
+                expected += log_seating_of_restaurant(
+                    np.concatenate(sizes), float(theta[node]), float(d[node])
+                )
+        score = store.log_seating(theta, d)
+        _require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
+    kind = "labelled seating" if labelled else "dishes and histograms"
+    return f"freeze and thaw: a copy made of the {kind} goes on exactly"
+
+
+# ---------------------------------------------------------------------------------------------- seating out
+
+
+def _shape_of(tiny: TinyShape) -> tuple[Shape, Any, Any, Any]:
+    """Nodes of a tiny tree, numbered as a franchise would: a declaration's restaurants together."""
+    parent, level, home = [-1], [0], [0] * tiny.n_customers
+    for labels in tiny.labels.values():
+        number: dict[Any, int] = {}
+        for i, label in enumerate(labels):
+            if label is None:
+                continue
+            if label not in number:
+                number[label] = len(parent)
+                parent.append(home[i])
+                level.append(level[home[i]] + 1)
+            home[i] = number[label]
+    arrays = [np.array(values, dtype=np.int32) for values in (home, parent, level)]
+    return Shape(parent=tuple(parent), home=tuple(home)), *arrays
+
+
+def _check_seating_out(store_class: type) -> str:
+    """Lumping and seating out again: uniform among the labelled seatings that fit, by both twins."""
+    states = 0
+    for name in ("2+2", "2+1 with one at the root", "three levels"):
+        shape, home, parent, level = _shape_of(SHAPES[name])
+        members: dict[Any, list[Any]] = defaultdict(list)
+        for key in seatings(shape):
+            members[lump_to_histograms(key, shape)].append(key)
+        for histograms, keys in members.items():
+            store = store_class(shape.n_customers, shape.n_nodes)
+            labelled = labelled_arrays(keys[0], shape)
+            if store_class.TABLE_IDS:  # type: ignore[attr-defined]
+                store.thaw(labelled)
+                _require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
+                frozen = seating_out.lump(store.freeze())
+            else:
+                store.thaw(seating_out.lump(labelled))
+                frozen = store.freeze()
+            _require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
+            for twin in (seating_out.seat_out, compiled_seating_out.seat_out):
+
+                def out(source: ScriptedSource, twin: Any = twin, frozen: Any = frozen) -> Hashable:
+                    seating = twin(frozen, home, parent, level, source)
+                    again = seating_out.lump(seating)
+                    _require(all(np.array_equal(again[k], frozen[k]) for k in again), "lump undoes seat_out")
+                    return labelled_key(seating, shape)
+
+                uniform = dict.fromkeys(keys, 1.0 / len(keys))
+                _compare(f"seating out by {twin.__module__} on {name!r}", _law(out), uniform)
+            states += 1
+    return f"seating out: uniform from each of {states} lumped states, by both twins"
+
+
+# ---------------------------------------------------------------------------------------------- capacity
+
+
+def _check_capacity(store_class: type) -> str:
+    """Hundreds of dishes at one restaurant, thousands of tables, many customers; twice, without a leak."""
+    n_dishes, n_tables, n_customers = 500, 2000, 6000
+    store, source = store_class(n_customers, 3), RandomStream((3, 3))
+    held = []
+    for _ in range(3):
+        empty = store.memory_bytes()
+        sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        expected = np.full(n_customers, -1)
+        order = source.permutation(n_dishes)
+        for i, dish in enumerate(order.tolist()):  # in no order, so that entries are inserted in between
+            store.open(1, dish, i)
+            sizes[1, dish][1] += 1
+            expected[i] = dish
+        for i in range(n_dishes, n_dishes + n_tables):
+            store.open(2, 7, i)
+            expected[i] = 7
+        sizes[2, 7][1] = n_tables
+        joined = n_dishes + n_tables + 300
+        for i in range(n_dishes + n_tables, joined):
+            store.join(2, 7, i, 0.5, source)
+            expected[i] = 7
+        for i in range(joined, n_customers):
+            dish = int(order[i % n_dishes])
+            store.join(1, dish, i, 0.0, source)
+            sizes[1, dish] = Counter({max(sizes[1, dish]) + 1: 1})
+            expected[i] = dish
+        _require(np.array_equal(store.dishes(), expected), "dishes after growth")
+        _require(store.node_dishes(1).tolist() == list(range(n_dishes)), "node_dishes ascend after growth")
+        for dish in range(n_dishes):
+            _require(Counter(store.table_sizes(1, dish).tolist()) == sizes[1, dish], f"sizes of dish {dish}")
+        big = store.table_sizes(2, 7)
+        _require(len(big) == n_tables and int(big.sum()) == n_tables + 300, "tables of one dish after growth")
+        _require(store.node_tables(2) == store.tables(2, 7) == n_tables, "tables after growth")
+        _require(store.node_customers(1) == n_customers - n_tables - 300, "customers after growth")
+        full = store.memory_bytes()
+        _require(isinstance(full, int), f"memory_bytes() = {full!r} is no int")
+        _require(full >= empty >= 0, f"memory_bytes falls from {empty} to {full} while customers come")
+        _require(full == 0 or full >= 2 * n_customers, f"memory_bytes() = {full} for {n_customers} customers")
+        held.append(full)
+        for i in source.permutation(n_customers).tolist():
+            store.remove(1 if i < n_dishes or i >= joined else 2, int(expected[i]), i, source)
+        _require(store.dishes().tolist() == [-1] * n_customers, "customers stay after their removal")
+        left = [store.node_customers(node) + store.node_tables(node) for node in range(3)]
+        _require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
+        _require(store.memory_bytes() >= 0, "memory_bytes is negative")
+    _require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")
+    return f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
