@@ -16,14 +16,14 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.moves import Concentration, DishGibbs, Move, MoveInfo, SplitMerge, TableGibbs, concentration
 from hdpkit.moves.registry import moves
-from hdpkit.stores import HistogramReference
+from hdpkit.stores import stores
 from hdpkit.testing.calibration import apply_backwards, calibration, quantities
-from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
+from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
-from hdpkit.testing.montecarlo import one_step, sweep_matrix
-from hdpkit.testing.pvalues import SampledTests
+from hdpkit.testing.montecarlo import exact_row, one_step, sweep_matrix
+from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 FAMILY = SampledTests()
 PRIOR = hk.Gamma(1.0, 0.5)
@@ -161,7 +161,7 @@ def test_a_continuous_move_that_is_registered_without_a_test_is_noticed():
 
 # ------------------------------------------------------------------ one step
 
-DRAWS = 10_000
+DRAWS = 5_000
 
 
 def model_of(
@@ -170,17 +170,27 @@ def model_of(
     return ExactModel(tiny_franchise("3+3", measure(0.5), store=store, corner=corner, kernel=kernel))
 
 
+def law_from_a_state(model: ExactModel, move: Move) -> dict[str, object]:
+    """A state and its exact row: the likeliest for an atomic move, the widest row for a sweep."""
+    if move.n_steps(model.franchise) == 1:
+        state = int(np.argmax(model.pi))
+        return {"state": state, "row": exact_row(model, move, state)}
+    matrix = sweep_matrix(model, move)
+    state = int(np.argmin((matrix**2).sum(axis=1)))
+    return {"state": state, "row": matrix[state]}
+
+
 @pytest.mark.parametrize("name", ONE_STEP)
 def test_one_step_of_a_whole_sweep(name):
     store, corner, move = ONE_STEP[name]
     model = model_of(store, corner)
-    matrix = sweep_matrix(model, move)
-    FAMILY.check(name, lambda more, seed: one_step(model, move, DRAWS * more, seed, matrix=matrix))
+    law = law_from_a_state(model, move)
+    FAMILY.check(name, lambda more, seed: one_step(model, move, DRAWS * more, seed, **law))
 
 
 # ------------------------------------------------------------------ calibration
 
-CHAINS, RANKED = 500, 9
+CHAINS, RANKED = 300, 9
 
 
 @pytest.mark.parametrize("name", CALIBRATION)
@@ -267,13 +277,80 @@ def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
             return source.bernoulli(fresh / (fresh + share))
 
         patch.setattr(ReferenceWalk, "_opens", opens)
-    elif bug == "removal with weight s - d":
-        draw = HistogramReference._draw_size
-        d = CORNERS["discounts"].discount
-        patch.setattr(
-            HistogramReference,
-            "_draw_size",
-            lambda self, node, dish, discount, source: draw(self, node, dish, discount or d, source),
-        )
     else:
         raise ValueError(bug)
+
+
+def smallest(p_values: dict[str, float]) -> float:
+    return min(p_values.values())
+
+
+@pytest.mark.parametrize(
+    ("bug", "depth", "each", "corner"),
+    [
+        ("Beta(a, n) for Beta(a + 1, n)", 2, False, "middle"),
+        ("Beta(a, n) for Beta(a + 1, n)", 2, True, "discounts"),
+        ("Beta(a, n) for Beta(a + 1, n)", 3, False, "discounts"),
+        ("scale for rate", 1, False, "middle"),
+        ("scale for rate", 2, False, "discounts"),
+        ("scale for rate", 3, True, "middle"),
+    ],
+)
+def test_geweke_catches_a_wrong_update_of_the_concentration(monkeypatch, bug, depth, each, corner):
+    franchise = franchise_of(depth, each=each, corner=corner)
+    plant(monkeypatch, bug)
+    assert smallest(geweke(franchise, [TableGibbs(), Concentration()], REPLICAS, ROUNDS, 1)) < LIMIT
+
+
+def test_geweke_catches_tokens_for_tables(monkeypatch):
+    plant(monkeypatch, "tokens for tables in m")
+    p_values = geweke(few_tables(), [TableGibbs(), Concentration()], REPLICAS, ROUNDS, 1)
+    assert p_values["concentration/root"] < LIMIT
+
+
+def test_geweke_of_the_default_schedule_catches_a_missing_q(monkeypatch):
+    plant(monkeypatch, "q left out of split-merge")
+    assert smallest(geweke(franchise_of(1), flat(1), REPLICAS, ROUNDS, 1)) < LIMIT
+
+
+@pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a + 1, n)", "scale for rate"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bug, depth):
+    plant(monkeypatch, bug)
+    assert smallest(calibration(franchise_of(depth), flat(depth), CHAINS, RANKED, 1, thin=2)) < LIMIT
+
+
+def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
+    report = check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
+    assert len(report) == 2 * len(stores)
+    plant(monkeypatch, "scale for rate")
+    with pytest.raises(SampledTestFailure, match="Concentration"):
+        check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
+
+
+@pytest.mark.parametrize(
+    ("bug", "move", "store", "corner", "options"),
+    [
+        ("q left out of split-merge", SplitMerge(), "histogram", "middle", {}),
+        ("q left out of split-merge", SplitMerge(scans=0), "explicit", "discounts", {}),
+        ("q left out of split-merge", SplitMerge(scans=1), "explicit", "middle", {}),
+        (
+            "a table scored as the product of its words",
+            DishGibbs(),
+            "explicit",
+            "middle",
+            {"measure": DirichletMultinomialReference},
+        ),
+        (
+            "new-table mass without the existing dishes",
+            TableGibbs(),
+            "histogram",
+            "middle",
+            {"kernel": "reference"},
+        ),
+    ],
+)
+def test_one_step_catches(monkeypatch, bug, move, store, corner, options):
+    model = model_of(store, corner, **options)
+    plant(monkeypatch, bug)
+    assert smallest(one_step(model, move, DRAWS, 1)) < LIMIT

@@ -11,10 +11,13 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.measure cimport MEASURE_VERSION, CompiledBank, measure_t
-from hdpkit._compiled.numerics cimport det_log, log_rising
+from hdpkit._compiled.numerics cimport det_exp, det_log, log_rising
 
 cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+    SHORT = 16           # customers of a block whose probability is a plain product
+
+cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
 cdef cppclass DirichletCounts:
@@ -22,6 +25,7 @@ cdef cppclass DirichletCounts:
     int64_t n_terms
     int64_t stride                  # slots that a row has room for
     double eta_sum
+    bint plain                      # whether short blocks may be plain products
     vector[double] eta              # of each term
     vector[int32_t] counts          # n_terms rows of stride
     vector[int64_t] totals          # of each slot
@@ -146,6 +150,44 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
     return 0
 
 
+cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                  int64_t n, double *out) noexcept nogil:
+    """DM(n_k + c)/DM(n_k) up to a common factor; short blocks without a logarithm."""
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i, j, repeats
+    cdef int32_t term
+    cdef const int32_t *row
+    cdef double top, total
+    if n_customers > SHORT or not b.plain:
+        dm_log_block(self, customers, n_customers, slots, n, out)
+        top = out[n]
+        for i in range(n):
+            if out[i] > top:
+                top = out[i]
+        for i in range(n + 1):
+            out[i] = det_exp(out[i] - top)
+        return 0
+    for i in range(n + 1):
+        out[i] = 1.0
+    for j in range(n_customers):
+        term = b.terms[customers[j]]
+        repeats = 0     # of this term earlier in the block
+        for i in range(j):
+            repeats += b.terms[customers[i]] == term
+        row = b.counts.data() + <int64_t>term * b.stride
+        total = b.eta[term] + repeats
+        for i in range(n):
+            out[i] *= row[slots[i]] + total
+        out[n] *= total
+    for i in range(n + 1):
+        total = b.eta_sum + (b.totals[slots[i]] if i < n else 0)
+        top = total
+        for j in range(1, n_customers):
+            top *= total + j
+        out[i] /= top
+    return 0
+
+
 cdef class DirichletMultinomialBank(CompiledBank):
     """Counts of terms by dish slot.
 
@@ -173,6 +215,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.b.eta.resize(e.shape[0])
         for v in range(e.shape[0]):
             self.b.eta[v] = e[v]
+        self.b.plain = bool(np.min(self.eta) >= PLAIN)
         self.symmetric = bool(np.all(self.eta == self.eta[0]))
         # A symmetric sum as one product: the same for every number of terms and every way of summing.
         self.b.eta_sum = e[0] * e.shape[0] if self.symmetric else float(np.sum(self.eta))
@@ -185,6 +228,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.add = dm_add
         self.c.remove = dm_remove
         self.c.predictive = dm_predictive
+        self.c.block = dm_block
         self.c.log_block = dm_log_block
         if self.symmetric:
             self.table.resize(TABULATED)

@@ -20,6 +20,9 @@ cdef extern from *:
         /* out[0..n-1]: predictive density of one customer's value under each slot, out[n] under a new dish,
            all up to one common positive factor */
         int (*predictive)(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out);
+        /* the same for a block of customers, chain rule included */
+        int (*block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                     int64_t n, double *out);
         /* out[0..n-1]: log p(values of the customers | slot), chain rule included; out[n] under a new dish */
         int (*log_block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                          int64_t n, double *out);
@@ -35,6 +38,8 @@ cdef extern from *:
         int (*remove)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
         int (*predictive)(void *self, int32_t customer, const int32_t *slots, int64_t n,
                           double *out) noexcept nogil
+        int (*block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                     int64_t n, double *out) noexcept nogil
         int (*log_block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                          int64_t n, double *out) noexcept nogil
     enum:

@@ -40,6 +40,17 @@ cdef class CompiledBank:
         self._check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         return np.log(out)
 
+    def block(self, customers, slots):
+        """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
+        cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
+        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        out = np.ones(s.shape[0] + 1)
+        cdef double[::1] o = out
+        if who.shape[0]:
+            self._check(self.c.block(self.c.self, &who[0], who.shape[0],
+                                     &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        return out
+
     def log_block(self, customers, slots):
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)

@@ -288,7 +288,7 @@ def unit_dishes(Walk walk, Units units):
 
 
 cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
-                    vector[double] *logs, choice_source *source) except -1 nogil:
+                    vector[double] *weights, choice_source *source) except -1 nogil:
     """Dish Gibbs for one table: out of its parent with all below it, P_r(k) DM(n_k+c)/DM(n_k), in again."""
     cdef const int32_t *block = units.customer.data() + units.offset[u]
     cdef int64_t size = units.offset[u + 1] - units.offset[u]
@@ -296,7 +296,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int32_t node = units.node[u]
     cdef int32_t dish = store.pool[~code].dish
     cdef int64_t n_live, i, chosen = -1
-    cdef double top
+    cdef double *w
     if measure.remove(measure.self, dish, block, size) < 0:
         with gil:
             fail("removal", block[0])
@@ -304,16 +304,12 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
         drop_dish(walk, measure, dish)
     walk.fill_row(node)
     n_live = walk.slots.live.size()
-    logs.resize(n_live + 1)
-    if measure.log_block(measure.self, block, size, walk.slots.live.data(), n_live, logs.data()) >= 0:
-        top = -1.0 / 0.0
+    weights.resize(n_live + 1)
+    w = weights.data()
+    if measure.block(measure.self, block, size, walk.slots.live.data(), n_live, w) >= 0:
         for i in range(n_live + 1):
-            logs.data()[i] += det_log(walk.row[i])
-            if logs.data()[i] > top:
-                top = logs.data()[i]
-        for i in range(n_live + 1):
-            logs.data()[i] = det_exp(logs.data()[i] - top)
-        chosen = source.choose(source.state, logs.data(), n_live + 1)
+            w[i] *= walk.row[i]
+        chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
         dish = new_dish(walk, measure)
     else:
@@ -332,11 +328,11 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
 def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
     cdef int64_t u
-    cdef vector[double] logs
+    cdef vector[double] weights
     cdef ExplicitStore store = walk.store
     with nogil:
         for u in range(first, last):
-            redish_one(walk, store, &bank.c, units, u, &logs, &source.c)
+            redish_one(walk, store, &bank.c, units, u, &weights, &source.c)
 
 
 def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, int8_t[::1] sides,

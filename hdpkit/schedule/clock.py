@@ -25,6 +25,10 @@ class Clock:
         self._last = 0.0
         self._log_likelihood: float | None = None
 
+    def begin(self) -> None:
+        """The start is over: time counts from here."""
+        self._began = time.perf_counter()
+
     def pulse(self, fraction: float, n_dishes: int) -> None:
         """Part of a sweep is done."""
         now = time.perf_counter()

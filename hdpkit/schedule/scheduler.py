@@ -150,6 +150,7 @@ class Scheduler:
                     start(franchise, init, streams.source(STARTS))
                 finally:
                     franchise.on_pulse = None
+        clock.begin()
         last = franchise.sweep + sweeps
         while franchise.sweep < last:
             draw, late = None, False

@@ -4,8 +4,8 @@ With n_j customers at T_j tables in the restaurants that share theta, those with
 
     p(theta | n, T) ~ Gamma(theta; a, b) prod_j [theta+d]_d^(T_j-1) / [theta+1]_1^(n_j-1).
 
-A step from an exact draw must end in an exact draw: no burn-in, independent draws, and the bound of Dvoretzky,
-Kiefer and Wolfowitz (1956; the constant of Massart 1990), which holds for every sample size.
+A step from an exact draw must end in an exact draw: no burn-in, independent draws, and a bound that holds for
+every sample size (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
 """
 
 from __future__ import annotations
@@ -79,6 +79,12 @@ class ConcentrationLaw:
         """Inverse of `cdf`."""
         return np.exp(np.asarray(self._quantile(np.asarray(probability, dtype=float))))
 
+    def distance(self, draws: Floats) -> float:
+        """Kolmogorov's distance between this law and the empirical one of draws."""
+        at, n = np.sort(self.cdf(draws)), len(draws)
+        above = np.arange(1, n + 1) / n
+        return float(max(np.max(above - at), np.max(at - above + 1.0 / n)))
+
 
 def one_step_distance(
     law: ConcentrationLaw, step: Callable[[float], float], n_draws: int, generator: np.random.Generator
@@ -94,12 +100,10 @@ def one_step_distance(
     generator : numpy.random.Generator
         Of the exact draws; the step has its own.
     """
-    ends = np.array([step(float(theta)) for theta in law.quantile(generator.random(n_draws))])
-    at = np.sort(law.cdf(ends))
-    above = np.arange(1, n_draws + 1) / n_draws
-    return float(max(np.max(above - at), np.max(at - above + 1.0 / n_draws)))
+    starts = law.quantile(generator.random(n_draws))
+    return law.distance(np.array([step(float(theta)) for theta in starts]))
 
 
 def dkw_bound(n_draws: int, error_rate: float) -> float:
-    """What the distance of ``n_draws`` independent draws from their own law exceeds with at most this rate."""
+    """What the distance of n independent draws from their own law exceeds with at most this probability."""
     return math.sqrt(math.log(2.0 / error_rate) / (2.0 * n_draws))

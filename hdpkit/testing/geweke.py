@@ -3,9 +3,9 @@
 The model draws hyperparameters, seating and data together; a move changes what is not data and leaves its
 law given the data alone. So after a draw from the model, any number of rounds (apply the moves, then draw the
 data anew given the seating) end in a draw from the model again, whatever the number of rounds and however
-slowly the chain mixes (Geweke 2004). Each replica starts from a fresh draw, which makes the final states independent
-and their comparison with further fresh draws an honest p-value; a single long chain would need a guess at its
-autocorrelation.
+slowly the chain mixes (Geweke 2004). Each replica starts from a fresh draw, which makes the final states
+independent and their comparison with further fresh draws an honest p-value; a single long chain would need a
+guess at its autocorrelation.
 
 This is the test for moves with continuous draws, which can't be enumerated, and for whole schedules.
 """

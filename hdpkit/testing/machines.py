@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import attrs
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -46,12 +46,17 @@ __all__ = [
 seeds = st.integers(0, 2**32 - 1)
 
 
-def deterministic(examples: int, steps: int) -> settings:
-    """Settings under which a machine runs the same way everywhere, every time."""
+def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
+    """Settings under which a machine runs the same way everywhere, every time.
+
+    Without ``shrink`` a failure is reported as it was found, at once.
+    """
     return settings(
         derandomize=True,
         deadline=None,
         database=None,
+        report_multiple_bugs=False,
+        phases=[phase for phase in Phase if shrink or phase not in (Phase.shrink, Phase.explain)],
         max_examples=examples,
         stateful_step_count=steps,
         suppress_health_check=list(HealthCheck),
@@ -115,39 +120,42 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------ rules
 
+    @precondition(lambda self: None in self.dish)
     @rule(
-        customer=st.integers(0, 13),
-        dish=st.integers(0, 3),
-        shares=st.lists(st.booleans(), min_size=3, max_size=3),
+        who=st.lists(
+            st.tuples(st.integers(0, 13), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=6
+        ),
         discount=st.sampled_from([0.0, 0.4, 0.95]),
         seed=seeds,
     )
-    def seat(self, customer: int, dish: int, shares: list[bool], discount: float, seed: int) -> None:
-        """Seat a customer from its restaurant up: share a table, or open one and go on in the parent."""
-        if self.dish[customer] is not None:
-            return
-        assert self.store.dish_of(customer) == -1
-        self._climb(customer, self.home[customer], dish, shares, discount, RandomStream((seed, 1)))
-        self.dish[customer] = dish
+    def seat(self, who: list[tuple[int, int, int]], discount: float, seed: int) -> None:
+        """Seat customers from their restaurants up: open so many tables, then share one if there is any."""
+        source = RandomStream((seed, 1))
+        for which, dish, opens in who:
+            waiting = [i for i, eats in enumerate(self.dish) if eats is None]
+            if waiting:
+                customer = waiting[which % len(waiting)]
+                assert self.store.dish_of(customer) == -1
+                self._climb(customer, self.home[customer], dish, opens, discount, source)
+                self.dish[customer] = dish
 
-    @rule(customer=st.integers(0, 13), seed=seeds)
-    def unseat(self, customer: int, seed: int) -> None:
-        """Take a customer out, and every table that closes on the way to the root."""
-        dish = self.dish[customer]
-        if dish is None:
-            return
-        self.dish[customer] = None
-        self._descend(customer, self.home[customer], dish, RandomStream((seed, 2)))
-        assert self.store.dish_of(customer) == -1
+    @precondition(lambda self: any(dish is not None for dish in self.dish))
+    @rule(who=st.lists(st.integers(0, 13), min_size=1, max_size=4), seed=seeds)
+    def unseat(self, who: list[int], seed: int) -> None:
+        """Take customers out, and every table that closes on the way to the root."""
+        source = RandomStream((seed, 2))
+        for which in who:
+            seated = [i for i, eats in enumerate(self.dish) if eats is not None]
+            if seated:
+                customer = seated[which % len(seated)]
+                dish, self.dish[customer] = self.dish[customer], None
+                assert dish is not None
+                self._descend(customer, self.home[customer], dish, source)
+                assert self.store.dish_of(customer) == -1
 
     @precondition(lambda self: self.labelled and any(table.seat is not None for table in self.tables))
-    @rule(
-        which=st.integers(0, 1000),
-        dish=st.integers(0, 3),
-        shares=st.lists(st.booleans(), min_size=3, max_size=3),
-        seed=seeds,
-    )
-    def redish(self, which: int, dish: int, shares: list[bool], seed: int) -> None:
+    @rule(which=st.integers(0, 1000), dish=st.integers(0, 3), opens=st.integers(0, 2), seed=seeds)
+    def redish(self, which: int, dish: int, opens: int, seed: int) -> None:
         """Take a table out of its parent and give it another dish, with all that is below it."""
         movable = [table for table in self.tables if table.seat is not None]
         table = movable[which % len(movable)]
@@ -157,7 +165,7 @@ class StoreMachine(RuleBasedStateMachine):
         for below in self._below(table):
             self.store.serve_dish(self._number(below), self.labels[dish])
             below.dish = dish
-        self._climb(table, parent, dish, shares, 0.2, source)
+        self._climb(table, parent, dish, opens, 0.2, source)
         for customer in self._data(table):
             self.dish[customer] = dish
 
@@ -195,24 +203,26 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.thaw(frozen)
         assert _same(self.store.freeze(), frozen), "a thaw doesn't undo"
 
-    @rule()
-    def clear(self) -> None:
+    @rule(really=st.integers(0, 3))
+    def clear(self, really: int) -> None:
         """Everybody leaves at once."""
+        if really < 3:  # not too often
+            return
         self.store.clear()
         self.dish, self.tables, self.sizes = [None] * len(self.home), [], {}
 
     # ------------------------------------------------------------------ store and model, in step
 
     def _climb(
-        self, who: Any, node: int, dish: int, shares: list[bool], discount: float, source: RandomStream
+        self, who: Any, node: int, dish: int, opens: int, discount: float, source: RandomStream
     ) -> None:
         label = self.labels[dish]
         code = ~self._number(who) if isinstance(who, _Table) else who
-        for share in [*shares, False]:
+        for opened in range(len(self.parent)):
             if node < 0:
                 return
             before = Counter(self.store.table_sizes(node, label).tolist())
-            if share and before:
+            if opened >= opens and before:
                 self.store.join(node, label, code, discount, source)
                 self._joined(node, dish, who, before)
                 return
@@ -224,10 +234,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _descend(self, who: Any, node: int, dish: int, source: RandomStream) -> None:
         label, closed = self.labels[dish], True
-        code = ~self._number(who, unseated=True) if isinstance(who, _Table) else who
+        code = ~self._number(who) if isinstance(who, _Table) else who
         while closed and node >= 0:
             before = Counter(self.store.table_sizes(node, label).tolist())
             seat = self._seat_of(who) if self.labelled else None
+            assert seat is None or (seat.node, seat.dish) == (node, dish)
             closed, code = self.store.remove(node, label, code, source)
             assert code < 0, "a table is a negative customer of the parent"
             gone = self._removed(node, dish, who, before, seat)
@@ -291,7 +302,7 @@ class StoreMachine(RuleBasedStateMachine):
             return who.seat
         return next(table for table in self.tables if who in table.customers)
 
-    def _number(self, table: _Table, unseated: bool = False) -> int:
+    def _number(self, table: _Table) -> int:
         """The store's number of a table: climb from a data customer below it."""
         customer, depth = table.first()
         number = self.store.table_at(customer)
@@ -381,10 +392,10 @@ class StoreMachine(RuleBasedStateMachine):
             assert tables.tolist() == [self.store.node_tables(node) for node in nodes]
 
 
-def run_store_machine(store_class: type, *, examples: int = 40, steps: int = 30) -> None:
+def run_store_machine(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> None:
     """Run the state machine over a store class, the same way every time."""
     machine = type(f"{store_class.__name__}Machine", (StoreMachine,), {"store_class": store_class})
-    run_state_machine_as_test(machine, settings=deterministic(examples, steps))
+    run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))
 
 
 # ---------------------------------------------------------------------------------------------- franchises
@@ -403,7 +414,9 @@ class Watcher(Component):
 
     def _require(self, condition: bool, what: str, slot: Any) -> None:
         if not condition:
-            raise AuditError(what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told.")
+            raise AuditError(
+                what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told."
+            )
 
     def born(self, slot: int) -> None:
         """It must be new, and occupied by now."""
@@ -663,10 +676,11 @@ def run_franchise_machine(
     kernel: str = "auto",
     measure: BaseMeasure | None = None,
     *,
-    examples: int = 25,
-    steps: int = 25,
+    examples: int = 50,
+    steps: int = 30,
+    shrink: bool = True,
 ) -> None:
     """Run the state machine over franchises of depth one to three, the same way every time."""
     own = {"store": store, "kernel": kernel, "measure": measure or FranchiseMachine.measure}
     machine = type("OwnFranchiseMachine", (FranchiseMachine,), own)
-    run_state_machine_as_test(machine, settings=deterministic(examples, steps))
+    run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
+from hdpkit._compiled.measure import CompiledBank
 from hdpkit.base_measures import BaseMeasure, PythonBank
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import tiny_franchise
@@ -148,6 +149,10 @@ def _check_bank(measure: BaseMeasure, data: Any) -> str:
         _close("the bank's predictives, up to a constant", a - a[-1], b - b[-1])
         c, d = (one.log_block([customer, 0], slots) for one in (bank, readable))
         _close("the bank's block probabilities", c, d)
+    if isinstance(bank, CompiledBank):
+        for block in ([4], [0, 1, 4] * 7):  # the short and the long way
+            weights, logs = bank.block(block, slots), bank.log_block(block, slots)
+            _close("block weights, up to a factor", np.log(weights / weights[-1]), logs - logs[-1])
     after = np.array([-1, 1, 0, 1, 1], dtype=np.int32)
     _close("the bank's marginals", bank.log_marginals(slots, after), readable.log_marginals(slots, after))
     return "the bank agrees with make, add, remove and log_predictive"

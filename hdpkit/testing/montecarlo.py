@@ -16,14 +16,14 @@ import numpy.typing as npt
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
-from hdpkit.random import Streams
+from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.enumeration import lump_to_histograms
-from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.transitions import lump_matrix
 
-__all__ = ["one_step", "one_step_counts", "sweep_matrix"]
+__all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix"]
 
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
 
@@ -48,7 +48,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     """Exact transition matrix of a whole application: the product of its steps, each of which is checked.
 
     Over a store without table numbers a move that needs them seats customers out once for the whole sweep,
-    not once a step. There the product is taken over labelled seatings, which are then lumped by the posterior.
+    not once a step. There the product is taken over labelled seatings, then lumped by the posterior.
     """
     if model.labelled or not move.needs_tables:
         return check_exact(model, move)
@@ -65,16 +65,31 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     return lumped.matrix[np.ix_(order, order)]
 
 
+def exact_row(
+    model: ExactModel, move: Move, state: int, max_paths: int = 2_000_000
+) -> npt.NDArray[np.float64]:
+    """Law of the state that one whole application leads to from this state: every branch enumerated."""
+    row, source, paths = np.zeros(len(model.states)), ScriptedSource(), 0
+    while True:
+        move.apply(model.enter(state), source)
+        row[model.read()] += source.probability
+        paths += 1
+        if paths > max_paths:
+            raise ExactFailure(f"more than {max_paths} branches: use the product of the steps' matrices")
+        if not source.advance():
+            return row
+
+
 def one_step(
     model: ExactModel,
     moves: Move | Sequence[Move],
     draws: int,
     seed: int,
     *,
-    matrix: npt.ArrayLike | None = None,
     state: int | None = None,
+    row: npt.ArrayLike | None = None,
 ) -> dict[str, float]:
-    """P-values of the hypotheses that a whole move leaves the posterior invariant, and has this matrix.
+    """P-values of the hypotheses that a move leaves the posterior invariant, and has this law.
 
     Parameters
     ----------
@@ -84,32 +99,27 @@ def one_step(
     draws : int
         Independent draws (as many again for the row).
     seed : int
-    matrix : array, shape (n_states, n_states), optional
-        Exact transition matrix of the same application; for a sweep the product of its steps' matrices.
-        A kernel that is invariant for the wrong reason, for one because it hardly moves, is seen by it alone.
-    state : int, optional
-        The state whose row is checked; by default the one whose row has the largest entropy.
+    state, row : int and array of shape (n_states,), optional
+        A state, and the exact law of where the same application leads from it: a row of `sweep_matrix`, or
+        `exact_row`. A kernel that is invariant for the wrong reason, for one because it hardly moves, is seen
+        by it alone.
 
     Returns
     -------
     dict of str to float
-        "invariance" and, with a matrix, "row".
+        "invariance" and, with a row, "row".
     """
     if draws < 1:
         raise ParameterError("draws", draws, "1 or more", "Some thousands are usual.")
+    if (state is None) != (row is None):
+        raise ParameterError("state", state, "given together with row", "The row is that of the state.")
     streams = Streams(seed)
-    n_states = len(model.states)
-    starts = streams.source(_STARTS).generator.choice(n_states, size=draws, p=model.pi / model.pi.sum())
-    counts = one_step_counts(model, moves, starts.astype(np.int64), streams, _FROM_POSTERIOR)
-    p_values = {"invariance": one_sample_p(counts, model.pi)}
-    if matrix is not None:
-        rows = np.asarray(matrix, dtype=np.float64)
-        if rows.shape != (n_states, n_states):
-            raise ParameterError("matrix", rows.shape, f"of shape {(n_states, n_states)}", "One row a state.")
-        if state is None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                state = int(np.argmax(-np.nansum(np.where(rows > 0, rows * np.log(rows), 0.0), axis=1)))
+    law = model.pi / model.pi.sum()
+    starts = streams.source(_STARTS).generator.choice(len(law), size=draws, p=law).astype(np.int64)
+    counts = one_step_counts(model, moves, starts, streams, _FROM_POSTERIOR)
+    p_values = {"invariance": one_sample_p(counts, law)}
+    if row is not None:
         from_one = np.full(draws, state, dtype=np.int64)
         counts = one_step_counts(model, moves, from_one, streams, _FROM_STATE)
-        p_values["row"] = one_sample_p(counts, np.maximum(rows[state], 0.0))
+        p_values["row"] = one_sample_p(counts, np.asarray(row, dtype=np.float64))
     return p_values

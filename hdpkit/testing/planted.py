@@ -9,6 +9,7 @@ exchanged in place, so that it is active wherever a function was imported, store
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
 from collections.abc import Iterator
@@ -74,16 +75,15 @@ class PlantedBug:
 @contextmanager
 def planted(bug: PlantedBug) -> Iterator[None]:
     """Plant a bug for the length of a block, in every function of the process that has the code."""
-    filename = str(bug.path)
-    healthy, mutated = (_codes(compile(text, filename, "exec", dont_inherit=True)) for text in bug.sources())
-    if list(healthy) != list(mutated):
-        raise _misplanted(bug, "other functions", "the same functions: mutate their bodies alone")
-    changed = [key for key in healthy if _content(healthy[key]) != _content(mutated[key])]
+    filename, texts = str(bug.path), bug.sources()
+    if _skeleton(texts[0]) != _skeleton(texts[1]):
+        raise _misplanted(bug, "more than that", "bodies of functions: no signature, nothing run at import")
+    healthy, mutated = (_codes(compile(text, filename, "exec", dont_inherit=True)) for text in texts)
+    # What is defined within a function comes with it; closures that live already are exchanged as well.
+    changed = [key for key in healthy if key in mutated and _content(healthy[key]) != _content(mutated[key])]
     swapped: list[tuple[FunctionType, CodeType]] = []
     try:
         for key in changed:
-            if not healthy[key].co_flags & CO_OPTIMIZED:
-                raise _misplanted(bug, f"in {key[0]}", "within functions: default values and constants stay")
             for function in _holders(bug, healthy[key]):
                 swapped.append((function, function.__code__))
                 function.__code__ = mutated[key]
@@ -93,6 +93,17 @@ def planted(bug: PlantedBug) -> Iterator[None]:
     finally:
         for function, code in reversed(swapped):
             function.__code__ = code
+
+
+class _Bodiless(ast.NodeTransformer):
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.body = []
+        return node
+
+
+def _skeleton(text: str) -> str:
+    """A module without the bodies of its functions, whatever lines it stands on."""
+    return ast.dump(_Bodiless().visit(ast.parse(text)))
 
 
 def _misplanted(bug: PlantedBug, value: str, allowed: str) -> ParameterError:
@@ -121,14 +132,15 @@ def _is_from(function: FunctionType, healthy: CodeType) -> bool:
 
 
 def _codes(module: CodeType) -> dict[tuple[str, int], CodeType]:
-    """Every code object of a module by qualified name, and a number where several share it."""
+    """Code of every function of a module by qualified name, and a number where several share it."""
     codes: dict[tuple[str, int], CodeType] = {}
 
     def visit(code: CodeType) -> None:
-        number = 0
-        while (code.co_qualname, number) in codes:
-            number += 1
-        codes[code.co_qualname, number] = code
+        if code.co_flags & CO_OPTIMIZED:  # not the module, nor the body of a class
+            number = 0
+            while (code.co_qualname, number) in codes:
+                number += 1
+            codes[code.co_qualname, number] = code
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 visit(constant)
@@ -138,18 +150,13 @@ def _codes(module: CodeType) -> dict[tuple[str, int], CodeType]:
 
 
 def _content(code: CodeType) -> Any:
-    """What a code object does, whatever lines it stands on. Class bodies are not asked for their methods."""
-    constants = []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inside = code.co_flags & CO_OPTIMIZED
-            constants.append(_content(constant) if inside else constant.co_qualname)
-        else:
-            constants.append((type(constant), repr(constant)))
-    return (
-        code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
-        code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags, code.co_exceptiontable,
-    )  # fmt: skip
+    """What a function's code does, whatever lines it stands on."""
+    constants = [
+        _content(constant) if isinstance(constant, CodeType) else (type(constant), repr(constant))
+        for constant in code.co_consts
+    ]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, code.co_exceptiontable, constants, names, code.co_flags
 
 
 _WALK = "hdpkit.franchise.walk"
@@ -168,7 +175,7 @@ BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ predictive rows and seats
     PlantedBug(
         "new table without the existing dishes",
-        "The mass of a new table is that of a new dish alone (2.76 expected tables for 3.349 in a popular sampler).",
+        "The mass of a new table is that of a new dish alone: 2.76 expected tables for 3.349 in one sampler.",
         _WALK,
         "            row *= theta + d * self.store.node_tables(r)\n",
         "            row[-1] *= theta + d * self.store.node_tables(r)\n            row[:-1] = 0.0\n",
@@ -187,7 +194,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "An existing dish loses d once, for d times its tables.",
         _WALK,
         "self.store.customers(r, dish) - d * self.store.tables(r, dish)",
-        "self.store.customers(r, dish) - d",
+        "self.store.customers(r, dish) - d * (self.store.tables(r, dish) > 0)",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -243,7 +250,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "Blunsom et al. 2009, algorithm 1 as printed: a table that opens is no customer of the parent.",
         _WALK,
         "                node = parent\n            else:",
-        "                node = parent if self.store.tables(max(parent, 0), dish) == 0 else -1\n            else:",
+        "                node = parent if not self.store.tables(max(parent, 0), dish) else -1\n"
+        "            else:",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -261,13 +269,15 @@ BUGS: tuple[PlantedBug, ...] = (
         "        if walk.unseat(i, node, dish, source):\n"
         "            _drop_dish(walk, bank, dish)\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)\n",
+        "            dish = _choose_dish(",
         "        closed, above = walk.store.remove(node, dish, i, source)\n"
         "        old, parent = dish, int(walk.topology.parent[node])\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)\n"
-        "            if closed and walk.unseat(above, parent, old, source) and dish != old:\n"
-        "                _drop_dish(walk, bank, old)\n",
+        "            logs = bank.log_predictive(i, walk.slots.occupied_slots())\n"
+        "            chosen = _choose_dish(walk, bank, node, logs, source)\n"
+        "            if closed and walk.unseat(above, parent, old, source) and chosen != old:\n"
+        "                _drop_dish(walk, bank, old)\n"
+        "            dish = (lambda *ignored: chosen)(",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -320,7 +330,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "        if walk.unseat(code, node, dish, source):\n"
         "            _drop_dish(walk, bank, dish)\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)\n",
+        "            dish = _choose_dish(walk, bank, node, bank.log_block(",
         "        was = [*walk.slots.occupied_slots(), -1]\n"
         "        logs = bank.log_block(block, was[:-1])\n"
         "        bank.remove(dish, block)\n"
@@ -328,7 +338,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "            _drop_dish(walk, bank, dish)\n"
         "            logs = logs[[k != dish for k in was]]\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, logs, source)\n",
+        "            dish = _choose_dish(walk, bank, node, (lambda *ignored: logs)(",
         "check_dish_gibbs",
     ),
     PlantedBug(
@@ -336,7 +346,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "Tables are visited by the size of their present dishes.",
         _SWEEPS,
         "    for u in range(first, last):\n        code, node, block = units.codes[u]",
-        "    for u in sorted(range(first, last), key=lambda u: store.customers(0, store.dish_of(units.blocks[u][0]))):\n"
+        "    def size(u: int) -> int:\n"
+        "        return store.customers(0, store.dish_of(units.blocks[u][0]))\n"
+        "    for u in sorted(range(first, last), key=size):\n"
         "        code, node, block = units.codes[u]",
         "check_dish_gibbs_sweep",
     ),
@@ -363,7 +375,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _EXPLICIT,
         "[self._tables[t].size - discount for t in tables]",
         "[self._tables[t].size for t in tables]",
-        "check_table_gibbs_of_three",
+        "check_table_gibbs_of_four",
     ),
     PlantedBug(
         "shifted sum over tables",
@@ -371,11 +383,11 @@ BUGS: tuple[PlantedBug, ...] = (
         _EXPLICIT,
         "which = source.choose([self._tables[t].size - discount for t in tables])",
         "which = source.choose([self._tables[t].size - discount for t in tables]) - 1",
-        "check_table_gibbs_of_three",
+        "check_table_gibbs_of_four",
     ),
     PlantedBug(
         "size not moved up",
-        "Blunsom et al. 2009, algorithm 1 as printed: sharing a table of size s adds to HD[s], and no size goes.",
+        "Blunsom et al. 2009, algorithm 1 as printed: sharing a table of size s adds one to HD[s].",
         _HISTOGRAM,
         "        self._change(node, dish, size, -1)\n        self._change(node, dish, size + 1, 1)\n",
         "        self._change(node, dish, size, 1)\n",
@@ -577,6 +589,14 @@ BUGS: tuple[PlantedBug, ...] = (
         _SPLIT_MERGE,
         "            - _log_rising(discount, len(members))\n",
         "            - _log_rising(discount, len(units.gather(members)))\n",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "pair drawn with replacement",
+        "The two units may be the same.",
+        _SPLIT_MERGE,
+        "b += b >= a",
+        "b = rng.index(len(units))",
         "check_split_merge",
     ),
     PlantedBug(

@@ -27,7 +27,7 @@ class StoreFailure(AssertionError):
     """A seating store breaks its contract."""
 
 
-def check_store(store_class: type, *, examples: int = 40, steps: int = 30) -> list[str]:
+def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> list[str]:
     """Check a seating store of one's own, or raise.
 
     Parameters
@@ -36,6 +36,8 @@ def check_store(store_class: type, *, examples: int = 40, steps: int = 30) -> li
         A class with the verbs of `hdpkit.stores.SeatingStore` (and `TableStore` where TABLE_IDS is set).
     examples, steps : int
         How long the state machine runs.
+    shrink : bool
+        Look for the shortest sequence of operations that fails; it can take minutes.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def check_store(store_class: type, *, examples: int = 40, steps: int = 30) -> li
         Naming what is wrong.
     """
     _require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
-    run_store_machine(store_class, examples=examples, steps=steps)
+    run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink)
     return [
         "state machine: the store agrees with a plain model",
         _check_empty(store_class),
@@ -224,6 +226,23 @@ def _take_out(store: Any, customer: int, source: Any) -> None:
         node = PARENT[node]
 
 
+def _one_step(
+    kind: Any, frozen: dict[str, Any], customer: int, dish: int
+) -> Callable[[ScriptedSource], Hashable]:
+    """A seated customer leaves, an unseated one enters to eat dish 1."""
+
+    def step(source: ScriptedSource) -> Hashable:
+        store = kind(len(HOME), len(PARENT))
+        store.thaw(frozen)
+        if dish >= 0:
+            _take_out(store, customer, source)
+        else:
+            _seat_up(store, customer, 1, source)
+        return _canonical(store)
+
+    return step
+
+
 def _check_laws(store_class: type) -> str:
     """From any state every customer leaves and enters by the law of the readable store, exactly."""
     labelled = store_class.TABLE_IDS  # type: ignore[attr-defined]
@@ -235,24 +254,9 @@ def _check_laws(store_class: type) -> str:
         dishes = readable(len(HOME), len(PARENT))
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
-
-            def run(
-                source: ScriptedSource,
-                kind: Any,
-                customer: int = customer,
-                dish: int = dish,
-                frozen: Any = frozen,
-            ) -> Hashable:
-                store = kind(len(HOME), len(PARENT))
-                store.thaw(frozen)
-                if dish >= 0:
-                    _take_out(store, customer, source)
-                else:
-                    _seat_up(store, customer, 1, source)
-                return _canonical(store)
-
-            law = _law(lambda source, run=run: run(source, store_class))
-            expected = _law(lambda source, run=run: run(source, readable))
+            law, expected = (
+                _law(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
+            )
             _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
             compared += len(expected)
     return f"laws: {compared} outcomes have the probabilities of {readable.__name__}"
@@ -295,7 +299,9 @@ def _check_continuation(store_class: type) -> str:
         a, b = store.freeze(), twin.freeze()
         _require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
         for name, array in frozen.items():
-            _require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
+            _require(
+                array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous"
+            )
     # The optional score agrees with the formula.
     if hasattr(store, "log_seating"):
         theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
@@ -328,8 +334,20 @@ def _shape_of(tiny: TinyShape) -> tuple[Shape, Any, Any, Any]:
                 parent.append(home[i])
                 level.append(level[home[i]] + 1)
             home[i] = number[label]
-    arrays = [np.array(values, dtype=np.int32) for values in (home, parent, level)]
-    return Shape(parent=tuple(parent), home=tuple(home)), *arrays
+    homes, parents, levels = (np.array(values, dtype=np.int32) for values in (home, parent, level))
+    return Shape(parent=tuple(parent), home=tuple(home)), homes, parents, levels
+
+
+def _seating_out_of(
+    twin: Any, frozen: dict[str, Any], tree: tuple[Any, Any, Any], shape: Shape
+) -> Callable[[ScriptedSource], Hashable]:
+    def out(source: ScriptedSource) -> Hashable:
+        seating = twin(frozen, *tree, source)
+        again = seating_out.lump(seating)
+        _require(all(np.array_equal(again[name], frozen[name]) for name in again), "lump undoes seat_out")
+        return labelled_key(seating, shape)
+
+    return out
 
 
 def _check_seating_out(store_class: type) -> str:
@@ -352,15 +370,9 @@ def _check_seating_out(store_class: type) -> str:
                 frozen = store.freeze()
             _require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
             for twin in (seating_out.seat_out, compiled_seating_out.seat_out):
-
-                def out(source: ScriptedSource, twin: Any = twin, frozen: Any = frozen) -> Hashable:
-                    seating = twin(frozen, home, parent, level, source)
-                    again = seating_out.lump(seating)
-                    _require(all(np.array_equal(again[k], frozen[k]) for k in again), "lump undoes seat_out")
-                    return labelled_key(seating, shape)
-
                 uniform = dict.fromkeys(keys, 1.0 / len(keys))
-                _compare(f"seating out by {twin.__module__} on {name!r}", _law(out), uniform)
+                law = _law(_seating_out_of(twin, frozen, (home, parent, level), shape))
+                _compare(f"seating out by {twin.__module__} on {name!r}", law, uniform)
             states += 1
     return f"seating out: uniform from each of {states} lumped states, by both twins"
 
@@ -415,4 +427,6 @@ def _check_capacity(store_class: type) -> str:
         _require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
         _require(store.memory_bytes() >= 0, "memory_bytes is negative")
     _require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")
-    return f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
+    return (
+        f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
+    )

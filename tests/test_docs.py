@@ -1,0 +1,74 @@
+"""README, docs and examples run as printed."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(
+        re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_code_in_the_pages_runs(block, capsys):
+    exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(example, capsys):
+    from hdpkit.base_measures import base_measures
+    from hdpkit.moves.registry import moves
+
+    before = [(registry, dict(registry)) for registry in (base_measures, moves)]
+    for registry, entries in before:
+        for name in entries:
+            if "(example)" in name:
+                registry.remove(name)
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+    finally:
+        for registry, entries in before:
+            for name in list(registry):
+                if "(example)" in name:
+                    registry.remove(name)
+            for name, entry in entries.items():
+                if "(example)" in name:
+                    registry.register(name, entry.thing, entry.examples)
+    assert capsys.readouterr().out
+
+
+def test_links_in_the_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_benchmarks_run(tmp_path):
+    corpus = tmp_path / "corpus.ldac"
+    corpus.write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n" * 10, encoding="utf-8")
+    for script in sorted((ROOT / "benchmarks").glob("*.py")):
+        done = subprocess.run(
+            [sys.executable, str(script), str(corpus), "--dishes", "4", "--sweeps", "2"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "tokens/s" in done.stdout
+
+
+def test_the_readme_names_its_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("demo", "test"):
+        assert re.search(rf"<!-- {name} command -->\n```\n[^\n]+\n```", text)

@@ -1,0 +1,115 @@
+"""State machines over franchises: every store, kernel and measure that combine, depths one to three."""
+
+import numpy as np
+import pytest
+
+from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.errors import AuditError
+from hdpkit.franchise import Component
+from hdpkit.random import RandomStream
+from hdpkit.stores import HistogramReference
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.machines import FRANCHISE_SHAPES, Watcher, run_franchise_machine
+
+MEASURES = {
+    "compiled": DirichletMultinomial(0.5, n_terms=3),
+    "Python": DirichletMultinomialReference([0.3, 1.1, 0.6], n_terms=3),
+}
+CASES = [
+    (store, kernel, name)
+    for name, measure in MEASURES.items()
+    for store, kernel in stores_and_kernels(measure)
+]
+
+
+@pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids="-".join)
+def test_franchise_machine(store, kernel, measure):
+    run_franchise_machine(store, kernel, MEASURES[measure], examples=60, steps=30)
+
+
+def test_every_store_and_every_depth_has_its_turn():
+    assert {store for store, _, _ in CASES} >= {"explicit", "histogram"}
+    assert {shape.depth for shape in FRANCHISE_SHAPES.values()} == {1, 2, 3}
+
+
+class KeepsATable(HistogramReference):
+    """A removal that closes a table forgets to say so."""
+
+    def remove(self, node, dish, customer, source):
+        closed, code = super().remove(node, dish, customer, source)
+        return closed and node != 1, code
+
+
+def test_machine_catches_a_table_that_stays_in_the_parent():
+    with pytest.raises(AuditError):
+        run_franchise_machine(KeepsATable, "reference", shrink=False)
+
+
+def test_machine_catches_a_rejected_proposal_that_leaves_a_trace(monkeypatch):
+    from hdpkit.moves.split_merge import SplitMerge
+
+    original = SplitMerge._propose
+
+    def propose(self, state, rng, units, a, b):
+        accepted = original(self, state, rng, units, a, b)
+        if not accepted and state.n_dishes > 1:
+            state.move_units(units, np.array([a]), int(state.unit_dishes(units)[b]), rng)
+        return accepted
+
+    monkeypatch.setattr(SplitMerge, "_propose", propose)
+    with pytest.raises(AssertionError):
+        run_franchise_machine("explicit", shrink=False)
+
+
+def franchise_of_nine():
+    return tiny_franchise(FRANCHISE_SHAPES["two levels"], MEASURES["compiled"], values=[0, 1, 2] * 3)
+
+
+def test_component_is_told_inside_the_step():
+    franchise = franchise_of_nine()
+    franchise.set_concentration("root", 50.0)  # many dishes are born and die
+    watcher, told = Watcher(franchise), []
+
+    class Log(Component):
+        def born(self, slot):
+            told.append(("born", slot))
+
+        def died(self, slot):
+            told.append(("died", slot))
+
+    franchise.register("watcher", watcher)
+    franchise.register("log", Log())
+    franchise.reseat(0, 9, RandomStream((1, 1)))
+    assert {what for what, _ in told} == {"born", "died"}
+    assert watcher.known == set(franchise.slots.occupied_slots().tolist())
+    franchise.audit()
+
+
+def test_a_held_slot_is_not_reused_until_released():
+    franchise = franchise_of_nine()
+    watcher = Watcher(franchise)
+    franchise.register("watcher", watcher)
+    view = franchise.restaurant("document", 0)
+    view.unseat(0, 1)
+    view.seat(0, 1, 1)  # a new dish, in slot 1
+    watcher.keeping = True
+    view.unseat(0, 1)
+    assert franchise.slots.held_slots() == [1]
+    view.seat(0, 1, 1)
+    assert franchise.slots.occupied_slots().tolist() == [0, 2]
+    franchise.audit()
+    franchise.slots.release(1)
+    watcher.keeping = False
+    franchise.compact()
+    assert watcher.known == {0, 1}
+    franchise.audit()
+
+
+def test_audit_asks_components():
+    franchise = franchise_of_nine()
+    watcher = Watcher(franchise)
+    franchise.register("watcher", watcher)
+    watcher.known.add(7)
+    with pytest.raises(AuditError):
+        franchise.audit()

@@ -1,0 +1,104 @@
+"""The house: a layer imports only from rows above its own; nothing is dead; nothing imports the harness."""
+
+import ast
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
+ROWS = [
+    {"errors", "registry"},
+    {"priors", "data", "random"},
+    {"_compiled"},
+    {"base_measures", "stores"},
+    {"franchise"},
+    {"init"},
+    {"moves"},
+    {"record"},
+    {"schedule"},
+    {"io"},
+    {"cli"},
+    {"testing"},
+]
+ROW = {layer: number for number, row in enumerate(ROWS) for layer in row}
+MODULES = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".py", ".pyx", ".pxd")]
+CIMPORT = re.compile(r"^\s*(?:from (hdpkit[\w.]*) c?import|c?import (hdpkit[\w.]*))", re.MULTILINE)
+
+
+def name_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path):
+    """Modules of the package that a file imports, deferred imports included."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return {a or b for a, b in CIMPORT.findall(text)}
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "hdpkit"}
+
+
+def layer_of(name):
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def test_every_module_has_a_row():
+    assert {layer_of(name_of(path)) for path in MODULES} - {None} <= set(ROW)
+
+
+def test_layers_import_only_from_rows_above():
+    for path in MODULES:
+        own = layer_of(name_of(path))
+        if own is None:
+            continue
+        for name in imports(path):
+            layer = layer_of(name)
+            if layer in (None, "py") or layer not in ROW:
+                # The package itself: only the people's side and the harness may use the public face.
+                assert own in ("cli", "testing"), f"{path.relative_to(PACKAGE)} imports {name}"
+            else:
+                allowed = layer == own or ROW[layer] < ROW[own]
+                assert allowed, f"{path.relative_to(PACKAGE)} ({own}) imports {name}"
+
+
+def test_siblings_never_import_each_other():
+    for one, other in (("base_measures", "stores"), ("stores", "base_measures")):
+        for path in MODULES:
+            if layer_of(name_of(path)) == one:
+                assert not any(layer_of(name) == other for name in imports(path)), path
+
+
+def test_compiled_code_knows_no_python_class_of_the_package():
+    for path in MODULES:
+        if layer_of(name_of(path)) == "_compiled":
+            assert {layer_of(name) for name in imports(path)} <= {"_compiled", "random", "errors"}, path
+
+
+def test_moves_know_no_concrete_store_or_measure():
+    for path in MODULES:
+        if layer_of(name_of(path)) == "moves":
+            assert {layer_of(name) for name in imports(path)} <= {
+                "errors", "franchise", "moves", "priors", "random", "registry"
+            }, path  # fmt: skip
+
+
+def test_no_file_is_dead():
+    used = set().union(*(imports(path) for path in MODULES))
+    used |= set().union(*(imports(path) for path in Path(__file__).parent.glob("*.py")))
+    for path in MODULES:
+        name = name_of(path)
+        if path.suffix == ".py" and path.name != "__init__.py":
+            assert name in used or name == "hdpkit.cli.main", f"{name} is imported by nobody"
+
+
+def test_files_can_be_read_in_one_sitting():
+    for path in MODULES:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= 500, f"{path.relative_to(PACKAGE)}: {lines} lines; it wants to be two"

@@ -1,0 +1,522 @@
+"""The tests tested: every planted bug makes the check that it names fail.
+
+The checks are deterministic except those of concentrations, whose error rate stands beside them.
+"""
+
+import collections
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import AuditError, HdpkitError, ParameterError
+from hdpkit.franchise import start
+from hdpkit.franchise.simulate import draw_seating
+from hdpkit.moves import MoveInfo
+from hdpkit.moves.concentration import draw_concentration
+from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.stores import HistogramReference
+from hdpkit.stores.seating_out import lump, seat_out
+from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
+from hdpkit.testing.concentration_law import ConcentrationLaw, dkw_bound, one_step_distance
+from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal, log_likelihood, log_prior
+from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.planted import BUGS, PlantedBug, planted
+
+TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
+FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left
+
+
+def tiny(shape, store=TABLES, corner="discounts", measure=None, **options):
+    measure = measure or hk.DirichletMultinomialReference(0.5, n_terms=3)
+    return tiny_franchise(shape, measure, store=store, kernel="reference", corner=corner, **options)
+
+
+def witnessed(shape, store=TABLES, corner="discounts", measure=None, eta=0.5, values=None):
+    return ExactModel(
+        tiny(shape, store, corner, measure, values=values), dirichlet_multinomial_log_marginal(eta, 3)
+    )
+
+
+def enumerate_steps(model, move, *, reversible=False):
+    """The exact-kernel test of every step, every branch of it audited."""
+
+    def step(number):
+        def apply(franchise, source):
+            move.apply(franchise, source, (number, number + 1))
+            franchise.audit()
+
+        return apply
+
+    matrices = (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
+    return check_exact(model, move, matrices=matrices, reversible=reversible)
+
+
+# ---------------------------------------------------------------------- seating moves, enumerated
+
+
+def check_table_gibbs():
+    for shape, corner in (
+        ("2+2", "discounts"),
+        ("2+1 with one at the root", "middle"),
+        ("three levels", "discounts"),
+    ):
+        enumerate_steps(witnessed(shape, corner=corner), moves.TableGibbs())
+
+
+def check_table_gibbs_of_four():
+    enumerate_steps(witnessed(FOUR), moves.TableGibbs())
+
+
+def check_table_gibbs_on_histograms():
+    enumerate_steps(witnessed(FOUR, HISTOGRAMS), moves.TableGibbs())
+
+
+def check_concentrations_below_zero():
+    for below in (0.0, -0.2):
+        corner = Corner(-0.1, below, 0.3, 0.6)
+        enumerate_steps(witnessed("2+1 with one at the root", corner=corner), moves.TableGibbs())
+
+
+def check_asymmetric_prior():
+    eta = [0.3, 1.1, 0.6]
+    measure = hk.DirichletMultinomialReference(eta, n_terms=3)
+    enumerate_steps(witnessed("2+1 with one at the root", measure=measure, eta=eta), moves.TableGibbs())
+
+
+def check_dish_gibbs():
+    for shape in ("2+2", "three levels"):
+        # A table of two equal words, and another of them that eats elsewhere.
+        enumerate_steps(witnessed(shape, values=[0, 0, 0, 1]), moves.DishGibbs())
+
+
+def check_dish_gibbs_sweep():
+    # A whole application: the order of its steps is part of it.
+    model = witnessed("2+2")
+    whole = model.matrix(lambda franchise, source: moves.DishGibbs().apply(franchise, source))
+    check_exact(model, moves.DishGibbs(), matrices=[whole])
+    assert np.abs(whole - enumerate_steps(model, moves.DishGibbs())).max() <= 1e-12
+
+
+def check_split_merge():
+    for shape in ("flat 4", "2+2"):
+        enumerate_steps(witnessed(shape), moves.SplitMerge(), reversible=True)
+
+
+def check_split_merge_by_scans():
+    for scans in (0, 1):
+        enumerate_steps(witnessed("flat 4"), moves.SplitMerge(scans=scans), reversible=True)
+
+
+def check_allocation():
+    """Sequential allocation is what it is said to be: (|A| - d0) DM(n_A + c) / DM(n_A), step by step."""
+    franchise = tiny("flat 5")
+    log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
+    values, discount = list(franchise.data.values), CORNERS["discounts"].root_discount
+    with franchise.seated_out(ScriptedSource()):
+        units = franchise.units(1, with_customers=True)
+        for rest in itertools.product((0, 1), repeat=3):
+            members = [[0], [1]]
+            expected = 0.0
+            for unit, side in zip((2, 3, 4), rest, strict=True):
+                logs = []
+                for these in members:
+                    inside = [values[i] for i in these]
+                    grown = log_marginal([*inside, values[unit]]) - log_marginal(inside)
+                    logs.append(np.log(len(these) - discount) + grown)
+                expected += logs[side] - np.logaddexp(*logs)
+                members[side].append(unit)
+            sides = np.array([0, 1, -1, -1, -1], dtype=np.int8)
+            with franchise.reserved(2) as slots:
+                for slot, unit in zip(slots, (0, 1), strict=True):
+                    franchise.add_units(units, np.array([unit]), slot)
+                log_q = franchise.scan_units(
+                    units, np.arange(2, 5), sides, np.array([1, 1]), slots,
+                    np.array([0, 1, *rest], dtype=np.int8), ScriptedSource(),
+                )  # fmt: skip
+            assert abs(log_q - expected) <= 1e-12
+
+
+# ---------------------------------------------------------------------- stores
+
+
+def check_draw_of_sizes():
+    """Sharing a table of histograms: size s with weight (s - d) times the number of such tables."""
+    law = collections.Counter()
+    source = ScriptedSource()
+    while True:
+        store = HistogramReference(6, 1)
+        bins = {"bin_node": [0, 0], "bin_dish": [0, 0], "bin_size": [1, 3], "bin_count": [2, 1]}
+        frozen = {name: np.array(column, dtype=np.int32) for name, column in bins.items()}
+        store.thaw({"dish": np.array([0, 0, 0, 0, 0, -1], dtype=np.int32), **frozen})
+        store.join(0, 0, 5, 0.6, source)
+        law[tuple(store.table_sizes(0, 0).tolist())] += source.probability
+        if not source.advance():
+            break
+    assert law == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
+
+
+def check_seating_out():
+    """Seating out is uniform over the labelled seatings that fit."""
+    for shape in ("3+2", "three levels"):
+        model = witnessed(shape)
+        t = model.franchise.topology
+        fitting = collections.defaultdict(set)
+        arrays = {}
+        for key in model.states:
+            lumped = lump(labelled_arrays(key, model.shape))
+            bins = tuple(tuple(lumped[name].tolist()) for name in sorted(lumped))
+            fitting[bins].add(key)
+            arrays[bins] = lumped
+        for bins, lumped in arrays.items():
+            law = collections.Counter()
+            source = ScriptedSource()
+            while True:
+                seated = seat_out(lumped, t.home, t.parent, t.level, source)
+                law[labelled_key(seated, model.shape)] += source.probability
+                if not source.advance():
+                    break
+            # Dishes are numbered by appearance: one seating has one numbering.
+            assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
+
+
+# ---------------------------------------------------------------------- base measures
+
+
+class Grid:
+    """In place of a generator: uniform numbers (i + 1/2) / n, in order."""
+
+    def __init__(self, n):
+        self.numbers = ((np.arange(n) + 0.5) / n).tolist()
+
+    def random(self):
+        return self.numbers.pop(0)
+
+
+def check_simulated_terms():
+    measure = hk.DirichletMultinomialReference([0.5, 1.0, 0.5], n_terms=3)
+    statistics = measure.make()
+    for value in (0, 1, 1):
+        measure.add(statistics, value)
+    grid = Grid(1000)
+    drawn = np.bincount([measure.simulate(statistics, grid) for _ in range(1000)], minlength=3)
+    assert drawn.tolist() == [300, 600, 100]
+
+
+class FourMethods(hk.BaseMeasure):
+    """A measure with what a measure must have and no more: blocks come from the chain rule."""
+
+    def make(self):
+        return np.zeros(3)
+
+    def add(self, statistics, value):
+        statistics[value] += 1
+
+    def remove(self, statistics, value):
+        statistics[value] -= 1
+
+    def log_predictive(self, value, many):
+        return np.log([(counts[value] + 0.5) / (counts.sum() + 1.5) for counts in many])
+
+
+def check_chain_rule():
+    enumerate_steps(witnessed("2+2", measure=FourMethods()), moves.DishGibbs())
+
+
+# ---------------------------------------------------------------------- scores and draws of the prior
+
+
+def check_scores():
+    log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
+    for corner in ("middle", "discounts"):
+        model = witnessed("2+2", corner=corner)
+        theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+        for number, key in enumerate(model.states):
+            franchise = model.enter(number)
+            assert abs(franchise.log_seating() - log_prior(key, model.shape, theta, d)) <= 1e-12
+            assert abs(franchise.log_likelihood() - log_likelihood(key, model.values, log_marginal)) <= 1e-12
+
+
+def check_prior_draws():
+    model = witnessed("2+1 with one at the root")
+    theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+    prior = np.exp([log_prior(key, model.shape, theta, d) for key in model.states])
+    assert abs(prior.sum() - 1.0) <= 1e-12
+    assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12
+
+
+# ---------------------------------------------------------------------- concentrations
+
+# One step from independent exact draws, by the bound of Dvoretzky, Kiefer and Wolfowitz: each of the seven
+# distances exceeds BOUND = 0.029 on healthy code with probability below 1e-7 over seeds; in all, below 1e-6.
+# A bug whose true distance is above 0.045 is caught with probability over 0.99 (Hoeffding at the place of the
+# largest difference). Measured with 40,000 draws (20,000 for the last two), the larger where a check has
+# two: 0.17 Beta(a, n), 0.88 scale for rate, 0.11 odds with the prior's rate, 0.09 other side's indicator,
+# 0.22 empty restaurants, 0.67 log w of the first alone, 0.21 half of each augmentation, 0.47 y of the first
+# table, 0.16 tokens for the root's customers, 0.31 tables for tokens.
+N_DRAWS = 10_000
+BOUND = dkw_bound(N_DRAWS, 1e-7)
+
+
+def one_step(prior, discount, customers, tables, seed):
+    generator = Streams(seed).source(1).generator
+    n, t = np.array(customers), np.array(tables)
+    law = ConcentrationLaw(prior, discount, customers, tables)
+    return one_step_distance(
+        law,
+        lambda theta: draw_concentration(prior, theta, discount, n, t, generator),
+        N_DRAWS,
+        np.random.default_rng(seed),
+    )
+
+
+def check_concentration_of_one():
+    assert one_step(hk.Gamma(1.0, 2.0), 0.0, [4], [2], 1) <= BOUND
+    assert one_step(hk.Gamma(1.0, 0.1), 0.0, [20], [3], 2) <= BOUND
+
+
+def check_concentration_of_several():
+    assert one_step(hk.Gamma(2.0, 0.5), 0.0, [3, 6, 0, 0, 5], [2, 4, 0, 0, 2], 3) <= BOUND
+
+
+def check_concentration_with_discount():
+    assert one_step(hk.Gamma(1.5, 0.5), 0.6, [1, 2, 0, 3, 2], [1, 2, 0, 2, 1], 4) <= BOUND
+    assert one_step(hk.Gamma(1.0, 1.0), 0.3, [6], [4], 5) <= BOUND
+
+
+def check_concentration_of_a_franchise():
+    """The move gives each draw its own counts: from a fixed seating, root and documents together."""
+    priors = (hk.Gamma(1.0, 0.5), hk.Gamma(2.0, 0.5))
+    franchise = tiny("4+3", corner="middle", concentration=priors)
+    seat = [0, 0, 0, 1, 2, 2, 2]  # documents of 4 customers at 2 tables and 3 at 1; one dish
+    columns = {"seat": seat, "table_node": [1, 1, 2, 0], "table_dish": [0] * 4, "table_seat": [3, 3, 3, -1]}
+    seating = {name: np.array(column, dtype=np.int32) for name, column in columns.items()}
+    franchise.thaw({**franchise.freeze(), "seating": seating, "slots": np.zeros(1, dtype=np.int32)})
+    franchise.audit()
+    assert max(of_a_franchise(franchise, priors)) <= BOUND
+
+
+def of_a_franchise(franchise, priors):
+    laws = {
+        "root": ConcentrationLaw(priors[0], 0.0, [3], [1]),
+        "document": ConcentrationLaw(priors[1], 0.0, [4, 3], [2, 1]),
+    }
+    generator, source = np.random.default_rng(6), Streams(6).source(1)
+    starts = {name: law.quantile(generator.random(N_DRAWS)) for name, law in laws.items()}
+    ends = {name: np.empty(N_DRAWS) for name in laws}
+    for i in range(N_DRAWS):
+        for name in laws:
+            franchise.set_concentration(name, starts[name][i])
+        moves.Concentration().apply(franchise, source)
+        for name in laws:
+            ends[name][i] = franchise.concentration(name)
+    return [law.distance(ends[name]) for name, law in laws.items()]
+
+
+# ---------------------------------------------------------------------- components and frozen states
+
+
+class Census(hk.Component):
+    """Which slots live, as far as it was told, and which are kept after their death."""
+
+    def __init__(self, kept=()):
+        self.slots = set()
+        self.kept = set(kept)
+
+    def born(self, slot):
+        if slot in self.slots:
+            raise AuditError("slot", slot, "free before a birth", "")
+        self.slots.add(slot)
+
+    def died(self, slot):
+        if slot not in self.slots:
+            raise AuditError("slot", slot, "alive before a death", "")
+        self.slots.remove(slot)
+
+    def holds(self, slot):
+        return slot in self.kept
+
+    def relabelled(self, mapping):
+        self.slots = {int(mapping[slot]) for slot in self.slots}
+
+    def reset(self, slots):
+        self.slots = set(slots.tolist())
+
+    def audit(self, slots):
+        if self.slots != set(slots.tolist()):
+            raise AuditError("slots", self.slots, f"{slots}", "")
+
+
+def check_components():
+    franchise = tiny("3+2", corner="many dishes, few tables")
+    franchise.register("census", Census())
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()])
+    schedule.run(franchise, 5, rng=1, init=np.arange(5), audit_every=1)
+    early = franchise.freeze()
+    schedule.run(franchise, 15, rng=2, init="one", audit_every=1)
+    franchise.thaw(early)
+    franchise.audit()
+
+
+def check_held_slots():
+    source = Streams(0).source(STARTS)
+    franchise = tiny("flat 4")
+    start(franchise, [0, 1, 2, 2], source)
+    franchise.register("census", Census(kept=[1]))
+    root = franchise.restaurant("root")
+    root.unseat(1, source)  # its dish dies, and slot 1 is held
+    root.seat(1, 0, source)
+    assert franchise.slots.held_slots() == [1]
+    twin = franchise.copy()
+    assert twin.slots.held_slots() == [1]
+    assert twin.open_dish() == franchise.open_dish() == 3
+
+
+def check_resumed_runs():
+    """run(6) = run(3), freeze, thaw elsewhere, run(3), bit for bit; and a frozen state stays as it was."""
+    priors = (hk.Gamma(1.0, 1.0), hk.Gamma(2.0, 0.2))
+    schedule = hk.Scheduler(
+        [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+    )
+    one_document = TinyShape({"document": [0] * 12}, 12)
+    for store in (TABLES, HISTOGRAMS):
+        franchise, twin = (
+            tiny(one_document, store, concentration=priors, values=np.arange(12) % 3) for _ in range(2)
+        )
+        schedule.run(franchise, 3, rng=1)
+        half = franchise.freeze()
+        schedule.run(franchise, 3, init=None)
+        twin.thaw(half)
+        schedule.run(twin, 3, rng=1, init=None)
+        assert twin.log_joint() == franchise.log_joint()
+        a, b = franchise.freeze(), twin.freeze()
+        assert a["sweep"] == b["sweep"] == 6
+        assert np.array_equal(a["concentration"], b["concentration"])
+        assert all(np.array_equal(a["seating"][name], b["seating"][name]) for name in a["seating"])
+
+
+# ---------------------------------------------------------------------- streams and schedules
+
+
+class Words(hk.moves.Move):
+    """Draws words and writes them down; in some sweeps Ctrl-C comes after that."""
+
+    def __init__(self, interrupted=()):
+        self.words = []
+        self.sweeps = []
+        self.interrupted = list(interrupted)
+
+    def apply(self, state, rng, steps=None):
+        self.words += rng.generator.integers(0, 2**62, size=4).tolist()
+        self.sweeps.append(state.sweep + 1)
+        if state.sweep + 1 in self.interrupted:
+            self.interrupted.remove(state.sweep + 1)
+            raise KeyboardInterrupt
+        return MoveInfo(1, 1)
+
+
+def check_streams():
+    """No word is used twice: not by two moves, not in two sweeps, not after Ctrl-C."""
+    franchise = tiny("flat 4")
+    first, second = Words(interrupted=[2, 3]), Words(interrupted=[2])
+    schedule = hk.Scheduler([first, second])
+    schedule.run(franchise, 4, rng=1)
+    while franchise.sweep < 4:
+        schedule.run(franchise, 4 - franchise.sweep, init=None)
+    words = first.words + second.words
+    assert first.sweeps == [1, 2, 2, 2, 3, 3, 4]
+    assert len(set(words)) == len(words)
+
+
+def check_time_tables():
+    tables = {
+        (3, 6): lambda move: move.every(3),
+        (1, 2): lambda move: move.until(2),
+        (6, 7): lambda move: move.after(5),
+        (4, 6): lambda move: move.every(2).after(3).until(6),
+        (2, 2, 2): lambda move: move.repeat(3).after(1).until(2),
+    }
+    for sweeps, when in tables.items():
+        move = Words()
+        hk.Scheduler([when(move)]).run(tiny("flat 4"), 7, rng=1)
+        assert tuple(move.sweeps) == sweeps
+
+
+def check_combinators():
+    model = witnessed(TinyShape({"document": [0, 0, 1]}, 3))
+
+    def matrix(move):
+        return model.matrix(lambda franchise, source: move.apply(franchise, source))
+
+    dish, split = moves.DishGibbs(), moves.SplitMerge()
+    of_dish, of_split = matrix(dish), matrix(split)
+    mixture = matrix(hk.Mixture([(dish, 1.0), (split, 3.0)]))
+    assert np.abs(mixture - (of_dish + 3.0 * of_split) / 4.0).max() <= 1e-12
+    assert np.abs(matrix(dish.repeat(2)) - of_dish @ of_dish).max() <= 1e-12
+
+
+# ---------------------------------------------------------------------- the tests
+
+CHECKS = {
+    name: check
+    for name, check in list(globals().items())
+    if name.startswith("check_") and name != "check_exact"
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_check_passes_on_healthy_code(name):
+    CHECKS[name]()
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_planted_bug_is_caught(bug):
+    with planted(bug), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the check must fail, not a filter of warnings
+        with pytest.raises((AssertionError, HdpkitError)):
+            CHECKS[bug.caught_by]()
+
+
+def test_there_are_bugs_enough_and_each_has_its_place():
+    assert len(BUGS) >= 30
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+    for bug in BUGS:
+        healthy, mutated = bug.sources()
+        assert healthy.count(bug.old) == 1
+        assert mutated != healthy
+    assert {bug.caught_by for bug in BUGS} == set(CHECKS)  # a check that catches nothing is no check
+
+
+def test_healthy_code_comes_back_also_after_an_exception():
+    bug = next(bug for bug in BUGS if bug.name == "scale for rate")
+    draw = hk.Gamma.draw
+    code = draw.__code__
+
+    def fail():
+        assert hk.Gamma.draw is draw
+        assert draw.__code__ is not code
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"), planted(bug):
+        fail()
+    assert draw.__code__ is code
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("text that is nowhere", "other text"),
+        ("value", "other"),  # many times
+        ("_SMALLEST = float(np.finfo(np.float64).tiny)", "_SMALLEST = 1.0"),  # no function runs it again
+        ("def _positive(parameter: str, value: object)", "def _positive(parameter: str, value: object = 1)"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused(old, new):
+    with (
+        pytest.raises(ParameterError),
+        planted(PlantedBug("nonsense", "nothing", "hdpkit.priors", old, new, "check_scores")),
+    ):
+        pass

@@ -1,0 +1,204 @@
+"""Every registered store keeps its contract, and the contract catches stores that don't."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit.random import RandomStream
+from hdpkit.stores import ExplicitReference, HistogramReference, seating_out, stores
+from hdpkit.testing.cases import SHAPES, tiny_franchise
+from hdpkit.testing.store_contract import check_store
+
+
+@pytest.mark.parametrize("name", list(stores))
+def test_registered_store_keeps_its_contract(name):
+    report = check_store(stores[name].thing)
+    assert len(report) == 8
+
+
+# ------------------------------------------------------------------------- stores that are wrong
+
+
+class SharesByCount(HistogramReference):
+    """Blunsom's algorithm 1 as printed: one more table of the larger size, the smaller one stays."""
+
+    def join(self, node, dish, customer, discount, source):
+        size = self._draw_size(node, dish, discount, source)
+        self._change(node, dish, size + 1, 1)
+        self._label(customer, dish)
+        self._count(node, dish, customers=1)
+
+
+class JoinsWithoutDiscount(HistogramReference):
+    def join(self, node, dish, customer, discount, source):
+        super().join(node, dish, customer, 0.0, source)
+
+
+class RemovesWithDiscount(HistogramReference):
+    def remove(self, node, dish, customer, source):
+        self._draw_size, draw = lambda n, k, d, s: draw(n, k, 0.5, s), self._draw_size
+        try:
+            return super().remove(node, dish, customer, source)
+        finally:
+            del self._draw_size
+
+
+class RemovesByTable(HistogramReference):
+    def _draw_size(self, node, dish, discount, source):
+        sizes = sorted(self._histograms[node, dish].items())
+        weights = [count if discount == 0.0 else (size - discount) * count for size, count in sizes]
+        return sizes[source.choose(weights)][0]
+
+
+class RemovesAnotherOne(ExplicitReference):
+    """Takes whoever sits at a table drawn by size."""
+
+    def remove(self, node, dish, customer, source):
+        tables = self._serving[node, dish]
+        table = tables[source.choose([self._tables[t].size for t in tables])]
+        self._sit(customer, table)
+        return super().remove(node, dish, customer, source)
+
+
+class JoinsTheNewest(ExplicitReference):
+    def join(self, node, dish, customer, discount, source):
+        tables = self._serving[node, dish]
+        largest = max(tables, key=lambda t: self._tables[t].size)
+        self._tables[largest].size += 1
+        self._sit(customer, largest)
+        self._count(node, dish, customers=1)
+
+
+class ForgetsClosedTables(HistogramReference):
+    def remove(self, node, dish, customer, source):
+        closed, code = super().remove(node, dish, customer, source)
+        if closed:
+            self._n_tables[node][dish] += 1
+        return closed, code
+
+
+class CountsATableBeforeItIsRemoved(ExplicitReference):
+    def node_tables(self, node):
+        return len([t for t in self._tables.values() if t.node == node])
+
+
+class ServesWithoutCounting(ExplicitReference):
+    def serve_dish(self, table, dish):
+        record = self._tables[table]
+        self._serving[record.node, record.dish].remove(table)
+        record.dish = dish
+        self._serving.setdefault((record.node, dish), []).append(table)
+
+
+class RelabelsCountsOnly(HistogramReference):
+    def relabel_dishes(self, mapping):
+        dishes = self._dish
+        super().relabel_dishes(mapping)
+        self._dish = dishes
+
+
+class ThawsInAnotherOrder(ExplicitReference):
+    def thaw(self, frozen):
+        super().thaw(frozen)
+        for tables in self._serving.values():
+            tables.reverse()
+
+
+class ThawsSizesOnly(HistogramReference):
+    def thaw(self, frozen):
+        super().thaw(frozen)
+        self._dish = [-1] * self.n_customers
+
+
+class NeverReopensTheThird(ExplicitReference):
+    """Only two of the tables of a dish can be shared."""
+
+    def join(self, node, dish, customer, discount, source):
+        every = self._serving[node, dish]
+        self._serving[node, dish] = every[:2]
+        try:
+            super().join(node, dish, customer, discount, source)
+        finally:
+            self._serving[node, dish] = every
+
+
+class Leaks(HistogramReference):
+    held = 0
+
+    def open(self, node, dish, customer):
+        self.held += 100
+        return super().open(node, dish, customer)
+
+    def memory_bytes(self):
+        return self.held
+
+
+class WeighsNothing(HistogramReference):
+    def memory_bytes(self):
+        return 10 - self._customers[1].total()
+
+
+WRONG = [
+    SharesByCount,
+    JoinsWithoutDiscount,
+    RemovesWithDiscount,
+    RemovesByTable,
+    RemovesAnotherOne,
+    JoinsTheNewest,
+    ForgetsClosedTables,
+    CountsATableBeforeItIsRemoved,
+    ServesWithoutCounting,
+    RelabelsCountsOnly,
+    ThawsInAnotherOrder,
+    ThawsSizesOnly,
+    NeverReopensTheThird,
+    Leaks,
+    WeighsNothing,
+]
+
+
+@pytest.mark.parametrize("store", WRONG, ids=lambda store: store.__name__)
+def test_wrong_store_is_caught(store):
+    if store is CountsATableBeforeItIsRemoved:  # the error may also be the store's own
+        store.remove = ExplicitReference.remove
+    with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
+        check_store(store, examples=30, steps=25, shrink=False)
+
+
+# ------------------------------------------------------------------------- stores in a franchise
+
+
+def test_a_store_of_ones_own_is_named_by_its_class():
+    class Logging(HistogramReference):
+        joined = 0
+
+        def join(self, *arguments):
+            type(self).joined += 1
+            super().join(*arguments)
+
+    corpus = hk.Corpus.from_documents([[0, 0, 1, 0, 0], [1, 2, 1]], n_terms=3)
+    restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document")
+    franchise = hk.Franchise(restaurant, corpus, store=Logging)
+    hk.Scheduler([hk.moves.TableGibbs(), hk.moves.SplitMerge()]).run(franchise, sweeps=5, rng=0)
+    franchise.audit()
+    assert Logging.joined > 0
+
+
+@pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
+def test_lumping_keeps_dishes_and_sizes(shape):
+    franchise = tiny_franchise(shape, hk.DirichletMultinomial(0.5, n_terms=3), store="explicit")
+    source = RandomStream((4, 4))
+    for _ in range(30):
+        franchise.reseat(0, SHAPES[shape].n_customers, source)
+        lumped = seating_out.lump(franchise.store.freeze())
+        assert np.array_equal(lumped["dish"], franchise.store.dishes())
+        bins = Counter()
+        for node, dish, size, count in zip(
+            *(lumped[f"bin_{name}"].tolist() for name in ("node", "dish", "size", "count")), strict=True
+        ):
+            bins[node, dish] += size * count
+            assert franchise.store.table_sizes(node, dish).tolist().count(size) == count
+        nodes = range(franchise.topology.n_nodes)
+        assert bins.total() == sum(franchise.store.node_customers(node) for node in nodes)

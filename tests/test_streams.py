@@ -1,0 +1,407 @@
+"""Randomness to rely on: keyed streams, choice sources, and chains that depend on the seed alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit.errors import ParameterError, StateError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
+from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams, as_source
+from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.pvalues import one_sample_p
+
+DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [], [3, 3, 0, 2, 2], [1]]
+STORES = [*stores_and_kernels(hk.DirichletMultinomial(0.5, n_terms=3))]
+
+
+def franchise_of(store: str = "histogram", kernel: str = "auto", discount: float = 0.2) -> Franchise:
+    corpus = hk.Corpus.from_documents(DOCUMENTS, n_terms=4)
+    root = hk.Restaurant(
+        base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(2.0, 1.0), discount=discount
+    )
+    return Franchise(
+        hk.Restaurant(base=root, concentration=hk.Each(hk.Gamma(2.0, 1.0)), each="document"),
+        corpus,
+        store=store,
+        kernel=kernel,
+    )
+
+
+def schedule() -> hk.Scheduler:
+    return hk.Scheduler([TableGibbs(), DishGibbs(), SplitMerge().repeat(2), Concentration()])
+
+
+def same(a: object, b: object) -> bool:
+    """Bit for bit, through dictionaries and arrays."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b)
+    return type(a) is type(b) and a == b
+
+
+def columns(trace: hk.Trace, first: int = 0) -> dict[str, np.ndarray]:
+    return {key: trace[key][first:] for key in trace}
+
+
+# ------------------------------------------------------------------ chains
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES)
+def test_one_seed_gives_one_chain_bit_for_bit(store, kernel):
+    a, b = franchise_of(store, kernel), franchise_of(store, kernel)
+    trace_a, trace_b = schedule().run(a, 6, rng=7), schedule().run(b, 6, rng=7)
+    assert same(a.freeze(), b.freeze())
+    assert same(columns(trace_a), columns(trace_b))
+    trace_again = schedule().run(a, 6, rng=7)  # neither what the franchise nor what its streams did before
+    assert same(columns(trace_a), columns(trace_again))
+    assert same(a.freeze(), b.freeze())
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES)
+def test_other_seeds_give_other_chains(store, kernel):
+    traces = [schedule().run(franchise_of(store, kernel), 3, rng=seed) for seed in range(4)]
+    for a, b in itertools.combinations(traces, 2):
+        assert not np.array_equal(a["concentration/root"], b["concentration/root"])
+        assert not np.array_equal(a["log_joint"], b["log_joint"])
+
+
+def test_the_seed_of_a_trace_gives_the_same_chain():
+    for seed in (None, np.random.default_rng(3), np.random.SeedSequence(5), np.int64(9)):
+        trace = schedule().run(franchise_of(), 3, rng=seed)
+        again = schedule().run(franchise_of(), 3, rng=trace.seed)
+        assert same(columns(trace), columns(again))
+    fresh = [schedule().run(franchise_of(), 1).seed for _ in range(2)]
+    assert fresh[0] != fresh[1]
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES)
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_run_in_two_parts_is_the_run(store, kernel, k):
+    n = 6
+    whole, parts = franchise_of(store, kernel), franchise_of(store, kernel)
+    trace = schedule().run(whole, n, rng=11)
+    schedule().run(parts, k, rng=11)
+    rest = schedule().run(parts, n - k, rng=None, init=None)
+    assert same(whole.freeze(), parts.freeze())
+    assert same(columns(trace, k), columns(rest))
+    assert parts.sweep == n
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES)
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_thawed_run_goes_on_as_the_run(store, kernel, k):
+    n = 6
+    whole, first, second = (franchise_of(store, kernel) for _ in range(3))
+    trace = schedule().run(whole, n, rng=13)
+    schedule().run(first, k, rng=13)
+    second.thaw(first.freeze())
+    second.streams = Streams(13)
+    rest = schedule().run(second, n - k, rng=None, init=None)
+    assert same(whole.freeze(), second.freeze())
+    assert same(columns(trace, k), columns(rest))
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES)
+def test_a_copy_goes_on_as_the_original(store, kernel):
+    original = franchise_of(store, kernel)
+    schedule().run(original, 3, rng=17)
+    copy = original.copy()
+    schedule().run(original, 3, rng=None, init=None)
+    schedule().run(copy, 3, rng=None, init=None)
+    assert same(original.freeze(), copy.freeze())
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+def test_a_chain_does_not_depend_on_who_watches(store):
+    plain = franchise_of(store)
+    trace = schedule().run(plain, 6, rng=19)
+
+    ticks, draws = [], []
+    watchers = {
+        "progress": {"progress": ticks.append},
+        "callbacks": {"callbacks": [draws.append, lambda draw: draw.franchise.dish_parameters()]},
+        "audit_every": {"audit_every": 1},
+        "thin": {"thin": 3},
+        "record": {"record": {"weights": lambda franchise: franchise.root_weights()[1]}},
+        "pieces": {},
+    }
+    for name, arguments in watchers.items():
+        watched = franchise_of(store)
+        if name == "pieces":
+            for draw in schedule().sample(watched, 6, rng=19):
+                watched.log_joint()
+                assert draw.sweep == watched.sweep
+        else:
+            own = schedule().run(watched, 6, rng=19, **arguments)
+            step = arguments.get("thin", 1)
+            assert all(np.array_equal(own[key], trace[key][step - 1 :: step]) for key in trace), name
+        assert same(plain.freeze(), watched.freeze()), name
+    assert ticks
+    assert len(draws) == 6
+
+
+def test_a_schedule_with_a_further_move_leaves_the_others_their_streams():
+    """A move's stream is named by its place and the sweep: what an idle move does can't shift it."""
+    idle = SplitMerge().after(100)
+    a, b = franchise_of(), franchise_of()
+    hk.Scheduler([TableGibbs(), Concentration()]).run(a, 4, rng=23)
+    hk.Scheduler([TableGibbs(), Concentration(), idle]).run(b, 4, rng=23)
+    assert same(a.freeze(), b.freeze())
+
+
+# ------------------------------------------------------------------ Philox and the streams
+
+KEYS = [
+    ((0, 0), (0, 0, 0)),
+    ((1, 2), (3, 4, 5)),
+    ((2**64 - 1, 2**64 - 1), (2**64 - 1, 2**64 - 1, 2**64 - 1)),
+    ((0x243F6A8885A308D3, 0x13198A2E03707344), (0, 1 << 63, 7 | 1 << 32)),
+]
+
+
+@pytest.mark.parametrize(("key", "words"), KEYS)
+def test_philox_is_numpys_word_for_word(key, words):
+    ours = RandomStream(key, words).bit_generator
+    numpys = np.random.Philox(
+        key=np.array(key, dtype=np.uint64), counter=np.array([0, *words], dtype=np.uint64)
+    )
+    assert np.array_equal(ours.random_raw(1003), numpys.random_raw(1003))
+
+
+@pytest.mark.parametrize(("key", "words"), KEYS)
+def test_a_generator_on_our_philox_draws_what_numpys_does(key, words):
+    ours = RandomStream(key, words).generator
+    counter = np.array([0, *words], dtype=np.uint64)
+    numpys = np.random.Generator(np.random.Philox(key=np.array(key, dtype=np.uint64), counter=counter))
+    for draw in (
+        lambda g: g.random(5),
+        lambda g: g.integers(0, 1000, size=7, dtype=np.int32),  # leaves half a word behind
+        lambda g: g.standard_gamma(0.3, size=5),
+        lambda g: g.standard_normal(5),
+        lambda g: g.random(3, dtype=np.float32),
+        lambda g: g.beta(0.5, 2.0, size=4),
+    ):
+        assert np.array_equal(draw(ours), draw(numpys))
+
+
+def test_a_rekeyed_stream_starts_anew_whatever_was_used():
+    fresh = RandomStream((5, 6), (7, 8, 9)).generator.random(10)
+    for used in range(6):
+        stream = RandomStream((1, 1))
+        stream.generator.integers(0, 10, size=used, dtype=np.int32)
+        stream.rekey(5, 6, 7, 8, 9)
+        assert np.array_equal(stream.generator.random(10), fresh)
+
+
+def test_every_part_of_a_name_names_another_stream():
+    names = [
+        (seed, chain, place, sweep, unit, attempt)
+        for seed in (0, 1, 2**127)
+        for chain in (0, 1)
+        for place in (STARTS, 1, 2)
+        for sweep in (0, 1)
+        for unit in (0, 1)
+        for attempt in (0, 1)
+    ]
+    words = {
+        tuple(Streams(seed, chain).source(place, sweep, unit, attempt).bit_generator.random_raw(2))
+        for seed, chain, place, sweep, unit, attempt in names
+    }
+    assert len(words) == len(names)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, "1", True, [1]])
+def test_a_bad_seed_is_refused(seed):
+    with pytest.raises(ParameterError):
+        Streams(seed)
+
+
+def test_a_source_is_passed_through_and_a_seed_is_made_one():
+    source = RandomStream((1, 2))
+    assert as_source(source) is source
+    a, b = (as_source(4).bit_generator.random_raw(3) for _ in range(2))
+    assert np.array_equal(a, b)
+
+
+# ------------------------------------------------------------------ choices
+
+
+def _stream_with(first: float, above: bool) -> tuple[int, float]:
+    """A key whose first double is beyond a bound, and the double."""
+    stream = RandomStream()
+    for key in range(200_000):
+        stream.rekey(key, 0, 0, 0, 0)
+        u = (int(stream.bit_generator.random_raw()) >> 11) / 2**53
+        if (u > first) == above:
+            return key, u
+    raise AssertionError("no such stream")
+
+
+def test_choose_ends_on_the_last_positive_weight():
+    key, u = _stream_with(1 - 1e-4, above=True)
+    low, _ = _stream_with(1e-4, above=False)
+    stream = RandomStream()
+    rng = np.random.default_rng(0)
+    for n in range(1, 40):
+        weights = np.zeros(n + 7)
+        weights[3 : 3 + n] = rng.random(n) + 1e-3
+        stream.rekey(key, 0, 0, 0, 0)
+        expected = int(np.searchsorted(np.cumsum(weights), u * np.cumsum(weights)[-1], side="right"))
+        assert stream.choose(weights) == expected < 3 + n
+        stream.rekey(low, 0, 0, 0, 0)
+        assert stream.choose(weights) == 3
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e300])
+def test_choose_never_returns_an_index_of_weight_zero(scale):
+    weights = np.array([0.0, 1.0, 0.0, 3.0, 2.0, 0.0, 0.0]) * scale
+    stream = RandomStream((3, 1))
+    counts = np.bincount([stream.choose(weights) for _ in range(6000)], minlength=7)
+    assert counts[weights == 0].sum() == 0
+    if scale > 1e-310:  # subnormal weights have no room for a threshold between them
+        assert one_sample_p(counts[[1, 3, 4]], np.array([1, 3, 2]) / 6) > 1e-4
+
+
+def test_choose_with_a_total_that_a_subnormal_threshold_reaches():
+    # u * 5e-324 rounds to 5e-324 where u > 1/2, and the running sum then never exceeds the threshold.
+    stream = RandomStream((3, 2))
+    assert {stream.choose([0.0, 5e-324, 0.0, 0.0]) for _ in range(200)} == {1}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 64])
+def test_index_is_uniform(n):
+    stream = RandomStream((2, n))
+    counts = np.bincount([stream.index(n) for _ in range(400 * n)], minlength=n)
+    assert len(counts) == n
+    assert one_sample_p(counts, np.full(n, 1 / n)) > 1e-4
+
+
+def test_index_is_uniform_over_a_range_that_does_not_divide_the_words():
+    # With a modulus alone the first third would have probability 1/2 instead of 1/3 ...
+    n = 3 * 2**61
+    stream = RandomStream((2, 0))
+    counts = np.bincount([stream.index(n) // 2**61 for _ in range(6000)], minlength=3)
+    assert one_sample_p(counts, np.full(3, 1 / 3)) > 1e-4
+    # ... and without the rejection every third value would be twice as likely as its neighbours.
+    residues = np.bincount([stream.index(n) % 3 for _ in range(6000)], minlength=3)
+    assert one_sample_p(residues, np.full(3, 1 / 3)) > 1e-4
+
+
+def test_permutations_are_uniform():
+    stream = RandomStream((4, 4))
+    number = {p: i for i, p in enumerate(itertools.permutations(range(4)))}
+    counts = np.bincount([number[tuple(stream.permutation(4).tolist())] for _ in range(4800)], minlength=24)
+    assert one_sample_p(counts, np.full(24, 1 / 24)) > 1e-4
+    for n in (0, 1, 2, 50):
+        drawn = stream.permutation(n)
+        assert drawn.dtype == np.int64
+        assert sorted(drawn.tolist()) == list(range(n))
+
+
+def test_bernoulli_and_choose_log():
+    stream = RandomStream((6, 6))
+    counts = np.bincount([stream.bernoulli(0.3) for _ in range(4000)], minlength=2)
+    assert one_sample_p(counts, [0.7, 0.3]) > 1e-4
+    assert not any(stream.bernoulli(0.0) for _ in range(1000))
+    assert all(stream.bernoulli(p) for p in (1.0, 1.5, math.inf) for _ in range(1000))
+    logs = np.log([1.0, 3.0, 2.0]) - 5000.0
+    counts = np.bincount([stream.choose_log([-math.inf, *logs]) for _ in range(4000)], minlength=4)
+    assert one_sample_p(counts, [0, 1 / 6, 1 / 2, 1 / 3]) > 1e-4
+
+
+BAD_WEIGHTS = [
+    [],
+    [0.0],
+    [0.0, 0.0, -0.0],
+    [1.0, math.nan],
+    [math.nan],
+    [1.0, -1e-300],
+    [-1.0, 2.0],
+    [1.0, math.inf],
+    [1e308, 1e308],
+]
+
+
+@pytest.mark.parametrize("weights", BAD_WEIGHTS)
+@pytest.mark.parametrize("source", [RandomStream, ScriptedSource])
+def test_bad_weights_are_refused(source, weights):
+    with pytest.raises(ParameterError, match="weights"):
+        source().choose(weights)
+
+
+@pytest.mark.parametrize("source", [RandomStream, ScriptedSource])
+def test_other_bad_arguments_are_refused(source):
+    for logs in ([], [-math.inf], [math.nan, 0.0], [math.inf, 0.0]):
+        with pytest.raises(ParameterError):
+            source().choose_log(logs)
+    for p in (-0.1, math.nan):
+        with pytest.raises(ParameterError):
+            source().bernoulli(p)
+    for n in (0, -3):
+        with pytest.raises(ParameterError):
+            source().index(n)
+
+
+# ------------------------------------------------------------------ scripts
+
+
+def paths_of(program) -> dict[tuple, float]:
+    """Result and probability of every path of a program."""
+    source, paths = ScriptedSource(), {}
+    while True:
+        result = program(source)
+        assert source.path not in paths
+        paths[source.path] = (result, source.probability)
+        if not source.advance():
+            return paths
+
+
+def test_scripts_walk_through_every_path_once():
+    def program(source):
+        a = source.choose([1.0, 0.0, 2.0, 1.0, 0.0])
+        if a == 2:
+            return (a, source.bernoulli(0.25), tuple(source.permutation(3)))
+        return (a, source.index(3), source.choose_log([0.0, -math.inf, math.log(3.0)]))
+
+    paths = paths_of(program)
+    assert len(paths) == 2 * 6 + 2 * 3 * 2
+    law: dict[tuple, float] = {}
+    for result, probability in paths.values():
+        law[result] = law.get(result, 0.0) + probability
+    assert len(law) == len(paths)
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-14)
+    assert law[2, True, (0, 1, 2)] == pytest.approx(0.5 * 0.25 / 6, abs=1e-15)
+    assert law[0, 1, 2] == pytest.approx(0.25 / 3 * 0.75, abs=1e-15)
+    assert list(paths) == sorted(paths)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5])
+def test_every_permutation_has_the_same_probability(n):
+    paths = paths_of(lambda source: tuple(source.permutation(n).tolist()))
+    drawn = [result for result, _ in paths.values()]
+    assert sorted(drawn) == list(itertools.permutations(range(n)))
+    assert all(p == pytest.approx(1 / math.factorial(n), rel=1e-14) for _, p in paths.values())
+
+
+def test_certain_branches_are_no_branches():
+    paths = paths_of(lambda source: (source.bernoulli(1.0), source.bernoulli(0.0), source.index(1)))
+    assert [result for result, _ in paths.values()] == [(True, False, 0)]
+
+
+def test_a_path_can_be_taken_again_and_a_wrong_one_is_refused():
+    source = ScriptedSource([2, 1])
+    assert (source.choose([1, 1, 2]), source.index(4)) == (2, 1)
+    assert source.path == (2, 1)
+    assert source.probability == 0.125
+    for script, weights in (([3], [1, 1, 2]), ([-1], [1, 1, 2]), ([1], [1, 0, 2])):
+        with pytest.raises(StateError):
+            ScriptedSource(script).choose(weights)
+    with pytest.raises(StateError, match="Geweke"):
+        _ = ScriptedSource().generator
