@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids="-".join)
+@pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids=["-".join(case) for case in CASES])
 def test_franchise_machine(store, kernel, measure):
     run_franchise_machine(store, kernel, MEASURES[measure], examples=60, steps=30)
 

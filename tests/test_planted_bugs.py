@@ -20,11 +20,12 @@ from hdpkit.moves.concentration import draw_concentration
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
 from hdpkit.stores.seating_out import lump, seat_out
+from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.concentration_law import ConcentrationLaw, dkw_bound, one_step_distance
 from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal, log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
-from hdpkit.testing.planted import BUGS, PlantedBug, planted
+from hdpkit.testing.planted import PlantedBug, planted
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
 FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left

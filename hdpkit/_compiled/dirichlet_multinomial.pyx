@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.measure cimport MEASURE_VERSION, CompiledBank, measure_t
-from hdpkit._compiled.numerics cimport det_exp, det_log, log_rising
+from hdpkit.numerics cimport det_exp, det_log, log_rising
 
 cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table

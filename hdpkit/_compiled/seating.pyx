@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.numerics cimport log_rising, log_rising_by
+from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
 cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)

@@ -11,7 +11,7 @@ from libcpp.vector cimport vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t
-from hdpkit._compiled.numerics cimport det_exp, det_log
+from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -336,9 +336,11 @@ def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t las
 
 
 def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, int8_t[::1] sides,
-               int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, forced, ChoiceSource source):
+               int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, forced, ChoiceSource source,
+               double log_q=0.0):
     """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
 
+    The log probability is added to ``log_q``, so that a scan in pieces gives the same bits as one in a piece.
     ``sides[u]`` is 0 or 1, or -1 where the unit is in neither yet (sequential allocation); ``sizes`` the
     units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights (size - d0) DM(n + c)/DM(n).
     """
@@ -347,7 +349,7 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
     cdef int32_t slots[2]
     cdef double logs[3]
     cdef double weights[2]
-    cdef double log_q = 0.0, top = 0.0, d = walk.discount[0]
+    cdef double top = 0.0, d = walk.discount[0]
     cdef int64_t side
     cdef bint is_forced = forced is not None
     cdef const int8_t[::1] target

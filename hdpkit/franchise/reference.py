@@ -236,13 +236,13 @@ def scan_units(
     slot_b: int,
     forced: npt.NDArray[np.int8] | None,
     source: ChoiceSource,
+    log_q: float = 0.0,
 ) -> float:
-    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+    """A restricted Gibbs scan of units over two dishes; returns log_q plus that of what was taken.
 
     Sequential allocation where ``sides`` is -1 (Dahl 2003), a Gibbs scan where it is 0 or 1 (Jain & Neal
     2004). Weights (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
     """
-    log_q = 0.0
     slots = [slot_a, slot_b]
     for u in order:
         block = units.customers(u)
@@ -250,6 +250,8 @@ def scan_units(
             bank.remove(slots[sides[u]], block)
             sizes[sides[u]] -= 1
         logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]
+        if not np.max(logs) > -np.inf:  # NaN too
+            raise FloatingPointError(f"log weights {logs} can't be drawn from")
         logs -= np.logaddexp(logs[0], logs[1])
         side = int(forced[u]) if forced is not None else _draw(source, logs)
         log_q += float(logs[side])

@@ -79,6 +79,7 @@ class FranchiseVerbs(FranchiseCore):
         slots: tuple[int, ...],
         forced: npt.NDArray[np.int8] | None,
         source: ChoiceSource,
+        log_q: float = 0.0,
     ) -> float:
         """Restricted Gibbs scan of customers of the root over two reserved slots.
 
@@ -92,13 +93,15 @@ class FranchiseVerbs(FranchiseCore):
             statistics of the slots.
         forced : int8 array or None
             Sides to take instead of drawing.
+        log_q : float
+            Carried on from the pieces of the scan before this one.
 
         Returns
         -------
         float
-            Log probability of the sides taken, each given those before it.
+            ``log_q`` plus the log probability of the sides taken, each given those before it.
         """
-        return self._run("scan_units", self.bank, units, order, sides, sizes, *slots, forced, source)
+        return self._run("scan_units", self.bank, units, order, sides, sizes, *slots, forced, source, log_q)
 
     def add_units(self, units: Any, which: npt.NDArray[np.int64], slot: int) -> None:
         """Add the values below these units to a reserved slot."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hdpkit.errors import StateError
+from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
 
 __all__ = ["accepts"]
@@ -24,4 +25,4 @@ def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
         )
     if log_ratio == -math.inf:
         return False
-    return log_ratio >= 0.0 or rng.bernoulli(math.exp(log_ratio))
+    return log_ratio >= 0.0 or rng.bernoulli(exp(log_ratio))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import attrs
@@ -14,6 +13,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves.metropolis import accepts
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.numerics import lgamma, log
 from hdpkit.random import ChoiceSource
 
 __all__ = ["SplitMerge"]
@@ -79,7 +79,7 @@ class SplitMerge(Move):
         theta, discount = state._concentration[0], state._discount[0]
         n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
         log_split = (
-            math.log(theta + discount * n_before)
+            log(theta + discount * n_before)
             + _log_rising(discount, len(members) - len(on_b))
             + _log_rising(discount, len(on_b))
             - _log_rising(discount, len(members))
@@ -137,18 +137,19 @@ def _scan(
     slots: tuple[int, ...],
     forced: Sides | None,
 ) -> float:
-    parts = []
+    log_q = 0.0
 
     def piece(first: int, last: int) -> None:
-        parts.append(state.scan_units(units, order[first:last], sides, sizes, slots, forced, rng))
+        nonlocal log_q
+        log_q = state.scan_units(units, order[first:last], sides, sizes, slots, forced, rng, log_q)
 
     state.in_chunks(0, len(order), piece)
-    return math.fsum(parts)
+    return log_q
 
 
 def _log_rising(discount: float, m: int) -> float:
     """log of [1 - d]_1^(m - 1)."""
-    return math.lgamma(m - discount) - math.lgamma(1.0 - discount)
+    return lgamma(m - discount) - lgamma(1.0 - discount)
 
 
 moves.register("split-merge", SplitMerge, lambda: [SplitMerge(), SplitMerge(scans=0), SplitMerge(scans=1)])

@@ -263,9 +263,9 @@ class StoreMachine(RuleBasedStateMachine):
             # The model learns from the store which table it was; its size must be the one that grew.
             code = ~self._number(who) if isinstance(who, _Table) else who
             number = self.store.table_at(code)
-            table = next(
-                t for t in self.tables if t.node == node and t.dish == dish and self._number(t) == number
-            )
+            here = [t for t in self.tables if (t.node, t.dish) == (node, dish) and self._number(t) == number]
+            assert len(here) == 1, f"join put the customer at table {number}, which isn't one of the dish's"
+            (table,) = here
             assert len(table.customers) == lost[0]
             table.customers.append(who)
             if isinstance(who, _Table):

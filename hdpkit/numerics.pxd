@@ -57,19 +57,6 @@ cdef inline double det_lgamma(double x) noexcept nogil:
     )
 
 
-cdef inline double log_rising(double a, int64_t n) noexcept nogil:
-    """log of a (a+1) ... (a+n-1) for a > 0; 0 for n <= 0."""
-    cdef double product = 1.0
-    cdef int64_t j
-    if n <= 0:
-        return 0.0
-    if n > 16 or a > 1e15:
-        return det_lgamma(a + n) - det_lgamma(a)
-    for j in range(n):
-        product *= a + j
-    return det_log(product)
-
-
 cdef inline double log_rising_by(double a, double step, int64_t n) noexcept nogil:
     """log of a (a+step) ... (a+(n-1)step) for a > 0, step >= 0; 0 for n <= 0."""
     cdef double product = 1.0, total = 0.0
@@ -84,3 +71,9 @@ cdef inline double log_rising_by(double a, double step, int64_t n) noexcept nogi
             total += det_log(product)
             product = 1.0
     return total + det_log(product)
+
+
+cdef inline double log_rising(double a, int64_t n) noexcept nogil:
+    """log of a (a+1) ... (a+n-1) for a > 0; 0 for n <= 0."""
+    # A short one as a product: the difference of two large log-gammas would lose digits.
+    return det_lgamma(a + n) - det_lgamma(a) if n > 256 else log_rising_by(a, 1.0, n)

@@ -1,0 +1,383 @@
+"""Mistakes in larger moves, updates, scores, streams and schedules."""
+
+from __future__ import annotations
+
+from hdpkit.testing.planted import PlantedBug
+
+__all__ = ["BUGS"]
+
+_SWEEPS = "hdpkit.franchise.reference"
+_CORE = "hdpkit.franchise.core"
+_EXPLICIT = "hdpkit.stores.explicit"
+_SPLIT_MERGE = "hdpkit.moves.split_merge"
+_CONCENTRATION = "hdpkit.moves.concentration"
+_TIME_TABLE = "hdpkit.moves.scheduled"
+_SCHEDULER = "hdpkit.schedule.scheduler"
+
+BUGS: tuple[PlantedBug, ...] = (
+    # ------------------------------------------------------------------ split-merge
+    PlantedBug(
+        "q left out",
+        "The acceptance ratio lacks the probability of the proposal.",
+        _SPLIT_MERGE,
+        "            - log_q\n",
+        "",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "q of the launch state",
+        "q is the probability of the launch state, not of the final scan.",
+        _SPLIT_MERGE,
+        "log_q = _scan(state, rng, units, order, sides, sizes, slots, current)",
+        "log_q = -log(2.0) * len(order)\n"
+        "            _scan(state, rng, units, order, sides, sizes, slots, current)",
+        "check_split_merge_by_scans",
+    ),
+    PlantedBug(
+        "q of an intermediate scan",
+        "q is the probability of the scan before the final one.",
+        _SPLIT_MERGE,
+        "_scan(state, rng, units, order, sides, sizes, slots, None)\n"
+        "            log_q = _scan(state, rng, units, order, sides, sizes, slots, current)",
+        "stale = _scan(state, rng, units, order, sides, sizes, slots, None)\n"
+        "            log_q = _scan(state, rng, units, order, sides, sizes, slots, current)\n"
+        "            log_q = stale if self.scans else log_q",
+        "check_split_merge_by_scans",
+    ),
+    PlantedBug(
+        "merge launched from the present split",
+        "The launch state of a merge is where it must lead back to, not a fresh one.",
+        _SPLIT_MERGE,
+        "sides[others] = [rng.bernoulli(0.5) for _ in others]",
+        "sides[others] = [rng.bernoulli(0.5) if current is None else current[i] for i in others]",
+        "check_split_merge_by_scans",
+    ),
+    PlantedBug(
+        "merge without a fresh permutation",
+        "q of a merge is computed in data order, that of a split in a random one.",
+        _SPLIT_MERGE,
+        "order = others[rng.permutation(len(others))]",
+        "order = others[rng.permutation(len(others))] if current is None else others",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "K after the split",
+        "The root's factor theta_0 + d_0 K takes the dishes after the split.",
+        _SPLIT_MERGE,
+        "n_before = state.n_dishes - (0 if split else 1)",
+        "n_before = state.n_dishes + (1 if split else 0)",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "gamma left out of split-merge",
+        "The ratio of a split lacks theta_0 + d_0 K.",
+        _SPLIT_MERGE,
+        "log(theta + discount * n_before)",
+        "0.0",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "merge ratio not inverted",
+        "A merge is accepted with the ratio of the split.",
+        _SPLIT_MERGE,
+        "log_split if split else -log_split",
+        "log_split",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "words for units in split-merge",
+        "The factorials take the words below the root's customers, not the customers.",
+        _SPLIT_MERGE,
+        "            - _log_rising(discount, len(members))\n",
+        "            - _log_rising(discount, len(units.gather(members)))\n",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "pair drawn with replacement",
+        "The two units may be the same.",
+        _SPLIT_MERGE,
+        "b += b >= a",
+        "b = rng.index(len(units))",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "pair drawn by dish",
+        "The first of the pair is uniform within a uniform dish, not over the units.",
+        _SPLIT_MERGE,
+        "a = rng.index(len(units))",
+        "dishes = state.unit_dishes(units)\n"
+        "            a = rng.choose([1.0 / np.count_nonzero(dishes == k) for k in dishes])",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "split's words by their predictives",
+        "DM(n_b) of the new dish is the product of its words' predictives.",
+        _SPLIT_MERGE,
+        "float(alone - on_a)",
+        "float(sum(state.bank.log_predictive(i, ())[-1] for i in block) - on_a)",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "emptied dish kept by a merge",
+        "The dish that a merge empties stays, owned by nobody.",
+        _SWEEPS,
+        "        if closed:\n            _drop_dish(walk, bank, old)\n",
+        "",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "allocation without sizes in q",
+        "Units are allotted with their sizes, q is computed without them.",
+        _SWEEPS,
+        "        log_q += float(logs[side])\n",
+        "        bare = bank.log_block(block, slots)[:2]\n"
+        "        log_q += float(bare[side] - np.logaddexp(bare[0], bare[1]))\n",
+        "check_split_merge",
+    ),
+    PlantedBug(
+        "allocation without sizes",
+        "Sequential allocation lacks the factor |A| - d_0 (exact all the same, but not what is said).",
+        _SWEEPS,
+        "logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]",
+        "logs = bank.log_block(block, slots)[:2]",
+        "check_allocation",
+    ),
+    PlantedBug(
+        "Barker below, Metropolis above",
+        "A ratio below one is accepted with r / (1 + r), one above for certain.",
+        "hdpkit.moves.metropolis",
+        "rng.bernoulli(exp(log_ratio))",
+        "rng.bernoulli(exp(log_ratio) / (1.0 + exp(log_ratio)))",
+        "check_split_merge",
+    ),
+    # ------------------------------------------------------------------ scores and prior draws
+    PlantedBug(
+        "log of a zero discount",
+        "[theta+d]_d^(T-1) is taken as d^(T-1) times a ratio of theta/d.",
+        "hdpkit.franchise.scores",
+        "sum(log(theta + i * d) for i in range(1, len(sizes)))",
+        "sum(np.log(np.float64(d)) + np.log(theta / np.float64(d) + i) for i in range(1, len(sizes)))",
+        "check_scores",
+    ),
+    PlantedBug(
+        "joint without the root",
+        "The log joint leaves the root's seating out.",
+        "hdpkit.franchise.scores",
+        "for node in range(len(concentration)):",
+        "for node in range(1, len(concentration)):",
+        "check_scores",
+    ),
+    PlantedBug(
+        "rising factorial from theta",
+        "[theta]_1^c for [theta+1]_1^(c-1) in the log joint.",
+        "hdpkit.franchise.scores",
+        "- lgamma(theta + 1.0) if",
+        "- lgamma(theta) if",
+        "check_scores",
+    ),
+    PlantedBug(
+        "prior drawn from the root",
+        "A customer's dish is simulated from the root's weights, not from its restaurant's.",
+        "hdpkit.franchise.simulate",
+        "source.choose(walk.prior_row(node))",
+        "source.choose(walk.prior_row(0))",
+        "check_prior_draws",
+    ),
+    # ------------------------------------------------------------------ concentrations
+    PlantedBug(
+        "Beta(a, n) for Beta(a+1, n)",
+        "The auxiliary variable of theta lacks the 1.",
+        _CONCENTRATION,
+        "log_w = _log_beta(theta + 1.0, n, generator)",
+        "log_w = _log_beta(theta, n, generator)",
+        "check_concentration_of_one",
+    ),
+    PlantedBug(
+        "scale for rate",
+        "The second parameter of NumPy's gamma is a scale.",
+        "hdpkit.priors",
+        "generator.gamma(self.shape, 1.0 / self.rate, size)",
+        "generator.gamma(self.shape, self.rate, size)",
+        "check_concentration_of_one",
+    ),
+    PlantedBug(
+        "odds with the prior's rate",
+        "Escobar and West's odds take b for b - log e.",
+        _CONCENTRATION,
+        "odds = (shape - 1.0) / (n[0] * rate)",
+        "odds = (shape - 1.0) / (n[0] * prior.rate)",
+        "check_concentration_of_one",
+    ),
+    PlantedBug(
+        "indicator of the other side",
+        "s_j ~ Bernoulli(theta / (n_j + theta)) for n_j / (n_j + theta).",
+        _CONCENTRATION,
+        "* (n + theta) < n)",
+        "* (n + theta) < theta)",
+        "check_concentration_of_several",
+    ),
+    PlantedBug(
+        "empty restaurants not skipped",
+        "Restaurants without customers have their s_j = 1 subtracted too.",
+        _CONCENTRATION,
+        "* (n + theta) < n)",
+        "* (n + theta) < n) - (len(customers) - len(n))",
+        "check_concentration_of_several",
+    ),
+    PlantedBug(
+        "log w of the first restaurant alone",
+        "The rate takes one auxiliary variable for all.",
+        _CONCENTRATION,
+        "rate = prior.rate - log_w.sum()",
+        "rate = prior.rate - log_w[0]",
+        "check_concentration_of_several",
+    ),
+    PlantedBug(
+        "half of each augmentation",
+        "Beta(theta+1, n) of one scheme with the y of the other, which has n - 1.",
+        _CONCENTRATION,
+        "_log_beta(theta + 1.0, n[n > 1] - 1, generator)",
+        "_log_beta(theta + 1.0, n, generator)",
+        "check_concentration_with_discount",
+    ),
+    PlantedBug(
+        "y of the first table",
+        "The y_i count from i = 0: one too many for every restaurant.",
+        _CONCENTRATION,
+        "np.arange(1, tables)",
+        "np.arange(tables)",
+        "check_concentration_with_discount",
+    ),
+    PlantedBug(
+        "tokens for the root's customers",
+        "gamma is drawn given the number of tokens, not of the tables below the root.",
+        _CONCENTRATION,
+        "n, t = customers[nodes], tables[nodes]",
+        "n, t = (customers[nodes] if number else customers[1:].sum(keepdims=True)), tables[nodes]",
+        "check_concentration_of_a_franchise",
+    ),
+    PlantedBug(
+        "tables for tokens below the root",
+        "alpha is drawn given the tables of a restaurant, not its customers.",
+        _CONCENTRATION,
+        "n, t = customers[nodes], tables[nodes]",
+        "n, t = (tables if number else customers)[nodes], tables[nodes]",
+        "check_concentration_of_a_franchise",
+    ),
+    # ------------------------------------------------------------------ components and frozen states
+    PlantedBug(
+        "dish id reused in silence",
+        "A dish dies without telling the components, and its number is given out again.",
+        _SWEEPS,
+        "    walk.slots.close(dish)\n    bank.died(dish)\n",
+        "    live = [k for k in walk.slots.occupied_slots() if k != dish]\n"
+        "    walk.slots.reset(live, walk.slots.held_slots())\n"
+        "    bank.died(dish)\n",
+        "check_components",
+    ),
+    PlantedBug(
+        "components not reset",
+        "A state is thawed behind the back of the components.",
+        _CORE,
+        "            component.reset(slots)\n",
+        "            pass\n",
+        "check_components",
+    ),
+    PlantedBug(
+        "held slots forgotten",
+        "A frozen state leaves out the slots that a component keeps empty.",
+        _CORE,
+        "np.array(self.slots.held_slots(), dtype=np.int32)",
+        "np.array([], dtype=np.int32)",
+        "check_held_slots",
+    ),
+    PlantedBug(
+        "order of tables forgotten",
+        "A frozen seating sorts the tables of a dish anew.",
+        _EXPLICIT,
+        "for t in self._serving[pair]]",
+        "for t in self._serving[pair][::-1]]",
+        "check_resumed_runs",
+    ),
+    PlantedBug(
+        "frozen state that lives on",
+        "A frozen state shares the array of concentrations with the franchise.",
+        _CORE,
+        '"concentration": self._concentration.copy(),',
+        '"concentration": self._concentration,',
+        "check_resumed_runs",
+    ),
+    PlantedBug(
+        "sweep counter forgotten",
+        "A thawed franchise counts its sweeps from zero, and uses their streams again.",
+        _CORE,
+        'self.sweep = int(frozen["sweep"])',
+        "self.sweep = 0",
+        "check_resumed_runs",
+    ),
+    # ------------------------------------------------------------------ streams and schedules
+    PlantedBug(
+        "streams not keyed by sweep",
+        "Every sweep draws the same words.",
+        _SCHEDULER,
+        "streams.source(place + 1, sweep, attempt",
+        "streams.source(place + 1, attempt",
+        "check_streams",
+    ),
+    PlantedBug(
+        "interrupted attempt not counted",
+        "After Ctrl-C the words of the sweep's streams are used twice.",
+        _SCHEDULER,
+        "franchise.attempt += 1",
+        "franchise.attempt += 0",
+        "check_streams",
+    ),
+    PlantedBug(
+        "attempts that run into places",
+        "The second attempt of one move has the words of the next move's first.",
+        "hdpkit.random.streams",
+        "place | (attempt << 32)",
+        "place + attempt",
+        "check_streams",
+    ),
+    PlantedBug(
+        "every(n) off by one",
+        "A move that runs every n sweeps runs in 1, n + 1, ...",
+        _TIME_TABLE,
+        "sweep % self.period == 0",
+        "(sweep - 1) % self.period == 0",
+        "check_time_tables",
+    ),
+    PlantedBug(
+        "until(n) off by one",
+        "A move that runs until sweep n ends at n - 1.",
+        _TIME_TABLE,
+        "sweep <= self.last",
+        "sweep < self.last",
+        "check_time_tables",
+    ),
+    PlantedBug(
+        "after(n) off by one",
+        "A move that runs after sweep n begins at n.",
+        "hdpkit.moves.protocol",
+        "first=sweep + 1",
+        "first=sweep",
+        "check_time_tables",
+    ),
+    PlantedBug(
+        "repeat(n) off by one",
+        "A repeated move runs n - 1 times.",
+        _TIME_TABLE,
+        "else self.times):",
+        "else self.times - 1):",
+        "check_combinators",
+    ),
+    PlantedBug(
+        "mixture without weights",
+        "The moves of a mixture are drawn uniformly.",
+        "hdpkit.schedule.combinators",
+        "rng.choose(self.weights)",
+        "rng.index(len(self.weights))",
+        "check_combinators",
+    ),
+)

@@ -1,0 +1,761 @@
+"""Franchises and declarations: what the design says of names, shapes, numbers and errors."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.stores import seating_out, stores
+from hdpkit.testing.cases import CORNERS, tiny_franchise
+from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.exact import labelled_arrays
+
+MEASURE = DirichletMultinomial(0.5, n_terms=3)
+STORES_AND_KERNELS = list(stores_and_kernels(MEASURE))
+
+
+def corpus(**more):
+    return hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3, **more)
+
+
+def two_levels(eta=0.5, **more):
+    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(2.0, 4.0))
+    return hk.Restaurant(root, concentration=0.7, each="document", **more)
+
+
+def started(restaurant, data, init="sequential", **more):
+    franchise = hk.Franchise(restaurant, data, **more)
+    start(franchise, init, Streams(1).source(STARTS))
+    franchise.audit()
+    return franchise
+
+
+def stirred(franchise, sweeps=3):
+    source = RandomStream((9, 9))
+    for _ in range(sweeps):
+        moves.TableGibbs().apply(franchise, source)
+    return franchise
+
+
+def typed(error):
+    """All four facts are there."""
+    assert isinstance(error, errors.HdpkitError)
+    assert isinstance(error.parameter, str)
+    assert error.parameter
+    assert isinstance(error.allowed, str)
+    assert error.allowed
+    assert isinstance(error.remedy, str)
+    assert error.parameter in str(error)
+    return True
+
+
+# ------------------------------------------------------------------------- declarations
+
+
+def test_names_default_to_the_label_or_root():
+    lower = two_levels()
+    assert [declaration.name for declaration in lower.chain()] == ["root", "document"]
+    assert two_levels(name="doc").name == "doc"
+    assert lower.measure.eta == 0.5
+
+
+def test_a_prior_starts_at_its_mean_and_a_number_stays():
+    franchise = hk.Franchise(two_levels(), corpus())
+    assert franchise.concentration("root") == 0.5
+    assert franchise.concentration("document") == 0.7
+    assert franchise.discount("root") == 0.0
+    franchise.set_concentration("root", 9.0)
+    franchise.reset_hyperparameters()
+    assert franchise.concentration("root") == 0.5
+
+
+def test_each_gives_every_restaurant_its_own():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    lower = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(3.0, 1.0)), each="document")
+    franchise = started(lower, corpus())
+    assert franchise.concentration("document").tolist() == [3.0, 3.0, 3.0]
+    trace = hk.Scheduler([moves.Concentration()]).run(franchise, sweeps=4, rng=0, init=None)
+    assert trace["concentration/document"].shape == (4, 3)
+    assert len(set(trace["concentration/document"][-1])) == 3
+    assert trace["concentration/root"].shape == (4,)
+    theta = franchise.concentration("document")
+    assert franchise.restaurant("document", 1).concentration == theta[1]
+    theta[:] = 0.0  # a copy
+    assert franchise.concentration("document")[0] > 0.0
+    assert franchise.log_prior() == pytest.approx(
+        sum(hk.Gamma(3.0, 1.0).log_density(value) for value in franchise.concentration("document"))
+    )
+
+
+def test_tied_restaurants_have_one_concentration():
+    franchise = hk.Franchise(two_levels(), corpus())
+    with pytest.raises(errors.ParameterError) as caught:
+        franchise.set_concentration("document", [1.0, 2.0, 3.0])
+    assert typed(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"concentration": math.nan}, "concentration"),
+        ({"concentration": math.inf}, "concentration"),
+        ({"concentration": 0.0}, "concentration"),
+        ({"concentration": -0.3, "discount": 0.3}, "concentration"),
+        ({"concentration": "big"}, "concentration"),
+        ({"concentration": True}, "concentration"),
+        ({"discount": 1.0}, "discount"),
+        ({"discount": -0.1}, "discount"),
+        ({"discount": math.nan}, "discount"),
+        ({"each": ""}, "each"),
+        ({"each": 3}, "each"),
+        ({"name": "a/b"}, "name"),
+        ({"name": ""}, "name"),
+    ],
+)
+def test_bad_declarations(arguments, parameter):
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    with pytest.raises((errors.ParameterError, errors.DeclarationError)) as caught:
+        hk.Restaurant(root, **{"each": "document", **arguments})
+    assert typed(caught.value)
+    assert caught.value.parameter == parameter
+
+
+def test_declarations_that_do_not_fit_together():
+    measure = hk.DirichletMultinomial(0.5)
+    for build in (
+        lambda: hk.Restaurant("G0"),
+        lambda: hk.Restaurant(hk.DirichletMultinomial),
+        lambda: hk.Restaurant(measure, each="document"),
+        lambda: hk.Restaurant(two_levels(), each="document"),
+        lambda: hk.Restaurant(two_levels(), each="author", name="root"),
+    ):
+        with pytest.raises((errors.ParameterError, errors.DeclarationError)) as caught:
+            build()
+        assert typed(caught.value)
+
+
+def test_a_negative_concentration_above_minus_discount_is_legal():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=-0.2, discount=0.3)
+    franchise = stirred(
+        started(hk.Restaurant(root, concentration=-0.1, discount=0.5, each="document"), corpus())
+    )
+    franchise.audit()
+    assert math.isfinite(franchise.log_joint())
+
+
+# ------------------------------------------------------------------------- refusals of a franchise
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "parameter"),
+    [
+        ({"store": "table"}, errors.RegistryError, "store"),
+        ({"store": object}, errors.ParameterError, "store"),
+        ({"store": 3}, errors.ParameterError, "store"),
+        ({"kernel": "fast"}, errors.ParameterError, "kernel"),
+        ({"kernel": "generic", "store": "histogram-reference"}, errors.KernelError, "kernel"),
+        ({"kernel": "generic", "store": "explicit-reference"}, errors.KernelError, "kernel"),
+        ({"kernel": "fused", "store": "explicit-reference"}, errors.KernelError, "kernel"),
+    ],
+)
+def test_bad_options_are_refused_before_any_work(arguments, kind, parameter):
+    with pytest.raises(kind) as caught:
+        hk.Franchise(two_levels(), corpus(), **arguments)
+    assert typed(caught.value)
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("kernel", ["generic", "fused"])
+def test_compiled_kernels_refuse_a_python_measure(kernel):
+    restaurant = hk.Restaurant(hk.Restaurant(DirichletMultinomialReference(0.5)), each="document")
+    with pytest.raises(errors.KernelError) as caught:
+        hk.Franchise(restaurant, corpus(), kernel=kernel)
+    assert typed(caught.value)
+    assert hk.Franchise(restaurant, corpus()).kernel("reseat") == "reference"
+
+
+def test_kernel_says_which_ran():
+    assert hk.Franchise(two_levels(), corpus(), kernel="reference").kernel("reseat") == "reference"
+    assert hk.Franchise(two_levels(), corpus(), kernel="generic").kernel("redish") == "generic"
+    assert hk.Franchise(two_levels(), corpus(), store="explicit-reference").kernel("reseat") == "reference"
+    with pytest.raises(errors.ParameterError):
+        hk.Franchise(two_levels(), corpus()).kernel("fly")
+
+
+def test_bad_data_and_labels():
+    with pytest.raises(errors.DeclarationError) as caught:
+        hk.Franchise(hk.Restaurant(two_levels(), each="paragraph"), corpus())
+    assert typed(caught.value)
+    assert caught.value.value == "paragraph"
+    for arguments in ((corpus(), two_levels()), (two_levels(), [[0, 1]])):
+        with pytest.raises(errors.ParameterError):
+            hk.Franchise(*arguments)
+    with pytest.raises(errors.DeclarationError):
+        hk.Franchise(two_levels(eta=[0.1, 0.2]), corpus())
+
+
+def test_wrong_names_and_keys():
+    franchise = started(two_levels(), corpus())
+    for ask in (
+        lambda: franchise.concentration("page"),
+        lambda: franchise.group_weights("page"),
+        lambda: franchise.restaurant("document"),
+        lambda: franchise.restaurant("document", 17),
+        lambda: franchise.restaurant("document", [0]),
+        lambda: franchise.simulate(0, keep="data"),
+        lambda: franchise.simulate("seed"),
+        lambda: franchise.set_concentration("root", math.nan),
+        lambda: franchise.set_concentration("root", -1.0),
+    ):
+        with pytest.raises(errors.ParameterError) as caught:
+            ask()
+        assert typed(caught.value)
+
+
+# ------------------------------------------------------------------------- trees
+
+
+def test_an_inner_label_must_be_a_function_of_the_outer():
+    data = hk.Groups.from_labels([0, 1, 2, 0], {"author": ["a", "a", "b", "b"], "document": [0, 0, 1, 0]})
+    authors = hk.Restaurant(hk.Restaurant(MEASURE), each="author")
+    with pytest.raises(errors.DataError) as caught:
+        hk.Franchise(hk.Restaurant(authors, each="document"), data)
+    assert "document 0" in str(caught.value)
+    assert typed(caught.value)
+
+
+def test_a_missing_inner_label_seats_at_the_deepest_restaurant():
+    data = hk.Groups.from_labels(
+        [0, 1, 2, 0, 1],
+        {"author": ["a", "a", None, None, "b"], "document": [0, None, 1, None, 2]},
+    )
+    authors = hk.Restaurant(hk.Restaurant(MEASURE), each="author")
+    franchise = started(hk.Restaurant(authors, each="document"), data)
+    assert franchise.restaurant("document", 0).customers.tolist() == [0]
+    assert franchise.restaurant("author", "a").customers.tolist() == [1]
+    assert franchise.restaurant("document", 1).customers.tolist() == [2]
+    assert franchise.restaurant("root").customers.tolist() == [3]
+    # A document without an author hangs on the root.
+    t = franchise.topology
+    assert t.parent[franchise.restaurant("document", 1).node] == 0
+    assert t.parent[franchise.restaurant("document", 0).node] == franchise.restaurant("author", "a").node
+    stirred(franchise).audit()
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_every_depth(depth, store, kernel):
+    labels = {
+        "shelf": [0] * 5 + [1] * 4,
+        "book": [0] * 3 + [1] * 2 + [2] * 4,
+        "page": [0, 0, 1, 2, 2, 3, 3, 4, 5],
+    }
+    restaurant = hk.Restaurant(MEASURE, concentration=hk.Gamma(1.0, 1.0))
+    for label in list(labels)[: depth - 1]:
+        restaurant = hk.Restaurant(restaurant, concentration=hk.Gamma(1.0, 1.0), discount=0.2, each=label)
+    data = hk.Groups.from_labels([0, 0, 1, 1, 2, 0, 2, 1, 2], labels)
+    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel)
+    assert franchise.topology.n_levels == depth
+    used = [moves.TableGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1), moves.Concentration()]
+    used += [moves.DishGibbs()] if depth > 1 else []
+    trace = hk.Scheduler(used).run(franchise, sweeps=8, rng=3, audit_every=1)
+    tables = [trace[f"n_tables/{declaration.name}"] for declaration in franchise.declarations]
+    assert np.array_equal(trace["n_tables"], tables[0] if depth == 1 else sum(tables[1:]))
+    assert np.array_equal(tables[0], trace["n_dishes"])
+
+
+def test_two_single_restaurants_in_a_row():
+    middle = hk.Restaurant(hk.Restaurant(MEASURE), name="middle")
+    franchise = started(hk.Restaurant(middle, each="document"), corpus())
+    assert franchise.restaurant("middle").n_customers == franchise.tables_of("document")
+    assert franchise.keys("middle") == [None]
+    stirred(franchise).audit()
+
+
+def test_empty_documents_are_legal():
+    data = hk.Corpus.from_documents([[], [0, 1], [], [1]], n_terms=2, names=["a", "b", "c", "d"])
+    franchise = stirred(started(two_levels(), data))
+    keys = franchise.keys("document")
+    assert len(keys) == 4
+    view = franchise.restaurant("document", keys[0])
+    assert (view.n_customers, view.n_tables, view.customers.tolist()) == (0, 0, [])
+    assert view.table_sizes().tolist() == []
+    # An empty restaurant passes its parent's row through.
+    assert np.array_equal(franchise.group_weights("document")[0], franchise.group_weights("root")[0])
+    trace = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]).run(
+        franchise, sweeps=3, rng=0, audit_every=1
+    )
+    assert np.isfinite(trace["log_joint"]).all()
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
+@pytest.mark.parametrize("documents", [[[0]], [[0, 0, 0], [0]], [[0], []]])
+def test_one_term_and_one_token(documents, store, kernel):
+    data = hk.Corpus.from_documents(documents, n_terms=1)
+    franchise = hk.Franchise(two_levels(), data, store=store, kernel=kernel)
+    used = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+    trace = hk.Scheduler(used).run(franchise, sweeps=5, rng=0, audit_every=1)
+    assert np.allclose(trace["log_likelihood"], 0.0)
+    assert np.array_equal(franchise.dish_parameters(), np.ones((franchise.n_dishes, 1)))
+
+
+# ------------------------------------------------------------------------- what leaves a franchise
+
+
+@pytest.mark.parametrize("store", list(stores))
+def test_dishes_counts_and_parameters(store):
+    franchise = stirred(started(two_levels(), corpus(), store=store))
+    franchise.restaurant("document", 0).unseat(0, 1)
+    franchise.restaurant("document", 0).seat(0, franchise.n_dishes, 1)
+    dishes, k = franchise.dishes, franchise.n_dishes
+    assert dishes.dtype == np.int64
+    assert dishes.shape == (7,)
+    assert sorted(set(dishes.tolist())) == list(range(k))
+    expected = np.zeros((k, 3), dtype=np.int64)
+    np.add.at(expected, (dishes, franchise.data.values), 1)
+    counts = franchise.dish_counts
+    assert counts.dtype == np.int64
+    assert np.array_equal(counts, expected)
+    parameters = franchise.dish_parameters()
+    assert parameters.shape == (k, 3)
+    assert np.allclose(parameters, (expected + 0.5) / (expected.sum(axis=1, keepdims=True) + 1.5))
+    assert np.allclose(parameters.sum(axis=1), 1.0)
+
+
+def test_dish_counts_while_somebody_is_unseated():
+    franchise = started(two_levels(), corpus(), init="one")
+    franchise.restaurant("document", 1).unseat(3, 0)
+    assert franchise.dishes.tolist() == [0, 0, 0, -1, 0, 0, 0]
+    assert franchise.dish_counts.tolist() == [[2, 1, 3]]
+
+
+def test_weights_by_hand():
+    franchise = started(two_levels(), corpus(), init=[0, 0, 1, 1, 1, 0, 0], store="explicit")
+    root, theta = franchise.restaurant("root"), franchise.concentration("root")
+    weights, remainder = franchise.root_weights()
+    m = np.array([root.customers_of(k) for k in range(2)])
+    assert np.allclose(weights, m / (theta + m.sum()))
+    assert remainder == pytest.approx(theta / (theta + m.sum()))
+    rows = franchise.group_weights("document")
+    assert rows.shape == (3, 3)
+    for j, view in enumerate(franchise.restaurant("document", key) for key in franchise.keys("document")):
+        c = np.array([view.customers_of(k) for k in range(2)] + [0])
+        by_hand = (c + 0.7 * np.append(weights, remainder)) / (view.n_customers + 0.7)
+        assert np.allclose(rows[j], by_hand)
+        assert np.allclose(view.probabilities(), by_hand)
+        assert view.probability() == pytest.approx(by_hand[-1])
+        assert view.probability(1) == pytest.approx(by_hand[1])
+    assert np.allclose(rows.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
+def test_view_reads_seats_and_unseats(store, kernel):
+    franchise = started(two_levels(), corpus(), init="one", store=store, kernel=kernel)
+    view = franchise.restaurant("document", 0)
+    assert view.customers.tolist() == [0, 1, 2]
+    assert view.n_customers == 3
+    assert int(view.table_sizes().sum()) == 3
+    assert view.tables_of(0) == view.n_tables == len(view.table_sizes(0))
+    assert view.dishes.tolist() == [0]
+    assert (view.concentration, view.discount) == (0.7, 0.0)
+    assert "document" in repr(view)
+    assert franchise.restaurant("root").n_customers == franchise.n_tables
+
+    view.unseat(1, 5)
+    assert franchise.dishes[1] == -1
+    assert view.n_customers == 2
+    franchise.audit()
+    view.seat(1, 1, 5)  # the next number is a new dish
+    assert (franchise.dishes[1], franchise.n_dishes) == (1, 2)
+    assert view.dishes.tolist() == [0, 1]
+    assert view.table_sizes(1).tolist() == [1]
+    view.unseat(1, 5)
+    assert franchise.n_dishes == 1
+    view.seat(1, rng=5)  # drawn
+    assert franchise.dishes[1] >= 0
+    franchise.audit()
+
+
+def test_view_errors():
+    franchise = started(two_levels(), corpus(), init="one")
+    view = franchise.restaurant("document", 0)
+    view.unseat(0, 1)
+    for act, kind in (
+        (lambda: view.unseat(0, 1), errors.StateError),
+        (lambda: view.seat(1, 0, 1), errors.StateError),
+        (lambda: view.seat(1, None, 1), errors.StateError),
+        (lambda: view.seat(5, 0, 1), errors.ParameterError),
+        (lambda: view.unseat(-1, 1), errors.ParameterError),
+        (lambda: view.seat(0, 7, 1), errors.ParameterError),
+        (lambda: view.seat(0, -1, 1), errors.ParameterError),
+        (lambda: view.probability(9), errors.ParameterError),
+        (lambda: view.customers_of(-1), errors.ParameterError),
+    ):
+        before = franchise.freeze()
+        with pytest.raises(kind) as caught:
+            act()
+        assert typed(caught.value)
+        after = franchise.freeze()
+        assert np.array_equal(before["seating"]["dish"], after["seating"]["dish"])
+        franchise.audit()
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
+def test_verbs_refuse_customers_who_are_where_they_should_not_be(store, kernel):
+    franchise = started(two_levels(), corpus(), init="one", store=store, kernel=kernel)
+    source = RandomStream((1, 2))
+    for act in (
+        lambda: franchise.enter(0, 7, source),
+        lambda: franchise.enter_given(franchise.seating.dishes(), 3, 4, source),
+    ):
+        with pytest.raises(errors.StateError):
+            act()
+        franchise.audit()
+    for first, last in ((-1, 3), (3, 8), (5, 4)):
+        with pytest.raises(errors.ParameterError):
+            franchise.reseat(first, last, source)
+    franchise.restaurant("document", 1).unseat(4, 0)
+    with pytest.raises(errors.StateError) as caught:
+        franchise.reseat(0, 7, source)
+    assert caught.value.value == 4
+    franchise.audit()
+
+
+def test_verbs_that_need_tables_say_so():
+    franchise = started(two_levels(), corpus(), store="histogram")
+    with pytest.raises(errors.StateError) as caught:
+        franchise.units(1)
+    assert typed(caught.value)
+    with franchise.seated_out(RandomStream((1, 1))):
+        assert len(franchise.units(1)) == franchise.n_tables
+        with pytest.raises(errors.StateError):
+            franchise.freeze()
+
+
+# ------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize("eta", [0.5, [0.3, 1.1, 0.6]])
+@pytest.mark.parametrize("measure", [DirichletMultinomial, DirichletMultinomialReference])
+def test_log_likelihood_by_hand(eta, measure):
+    root = hk.Restaurant(measure(eta))
+    franchise = started(hk.Restaurant(root, each="document"), corpus(), init=[0, 0, 1, 1, 2, 0, 1])
+    vector = np.full(3, eta) if np.ndim(eta) == 0 else np.array(eta)
+    by_hand = 0.0
+    for n in franchise.dish_counts:
+        by_hand += gammaln(vector.sum()) - gammaln(vector.sum() + n.sum())
+        by_hand += np.sum(gammaln(vector + n) - gammaln(vector))
+    assert franchise.log_likelihood() == pytest.approx(by_hand, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["flat 5", "3+2", "three levels, inner customers"])
+@pytest.mark.parametrize("corner", sorted(CORNERS))
+def test_log_joint_is_the_same_on_all_stores(shape, corner):
+    first = stirred(tiny_franchise(shape, MEASURE, store="explicit", corner=corner))
+    frozen = first.freeze()
+    for name, entry in stores.items():
+        other = tiny_franchise(shape, MEASURE, store=name, corner=corner)
+        known = entry.thing.TABLE_IDS
+        seating = frozen["seating"] if known else seating_out.lump(frozen["seating"])
+        other.thaw({**frozen, "seating": seating})
+        other.audit()
+        assert other.log_seating() == pytest.approx(first.log_seating(), rel=1e-12)
+        assert other.log_joint() == pytest.approx(first.log_joint(), rel=1e-12)
+    assert first.log_joint() == first.log_seating() + first.log_likelihood() + first.log_prior()
+
+
+@pytest.mark.parametrize("shape", ["2+2", "three levels"])
+@pytest.mark.parametrize("corner", sorted(CORNERS))
+@pytest.mark.parametrize("store", list(stores))
+def test_log_seating_of_every_state(shape, corner, store):
+    franchise = tiny_franchise(shape, MEASURE, store=store, corner=corner)
+    t = franchise.topology
+    tree = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
+    theta, discount = franchise._concentration.tolist(), franchise._discount.tolist()
+    template, count, total = franchise.freeze(), 0, 0.0
+    for key in seatings(tree):
+        labelled = labelled_arrays(key, tree)
+        slots = np.unique(labelled["table_dish"])
+        seating = labelled if franchise.store.TABLE_IDS else seating_out.lump(labelled)
+        franchise.thaw({**template, "seating": seating, "slots": slots})
+        expected = log_prior(key, tree, theta, discount)
+        assert franchise.log_seating() == pytest.approx(expected, rel=1e-11, abs=1e-11)
+        total += math.exp(franchise.log_seating())
+        count += 1
+    assert count == {"2+2": 27, "three levels": 39}[shape]
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+# ------------------------------------------------------------------------- the whole
+
+
+def test_simulate():
+    franchise = stirred(started(two_levels(), corpus()))
+    before = franchise.freeze()
+    anew = franchise.simulate(3)
+    anew.audit()
+    assert anew.data.n_terms == 3
+    assert len(anew.data) == 7
+    assert anew.concentration("root") != franchise.concentration("root")
+    kept = franchise.simulate(3, keep="hyperparameters")
+    assert kept.concentration("root") == franchise.concentration("root")
+    data_only = franchise.simulate(3, keep="seating")
+    data_only.audit()
+    assert np.array_equal(data_only.dishes, franchise.dishes)
+    assert data_only.log_seating() == franchise.log_seating()
+    assert np.array_equal(franchise.simulate(4).data.values, franchise.simulate(4).data.values)
+    assert not all(
+        np.array_equal(franchise.simulate(s, keep="seating").data.values, data_only.data.values)
+        for s in range(5)
+    )
+    assert np.array_equal(before["seating"]["dish"], franchise.freeze()["seating"]["dish"])
+
+
+@pytest.mark.parametrize("store", list(stores))
+def test_copies_are_independent(store):
+    franchise = started(two_levels(), corpus(), store=store)
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    scheduler.run(franchise, sweeps=3, rng=5)
+    twin = franchise.copy()
+    dishes, theta = franchise.dishes, franchise.concentration("root")
+    scheduler.run(twin, sweeps=5, rng=None, init=None)
+    assert np.array_equal(franchise.dishes, dishes)
+    assert franchise.concentration("root") == theta
+    assert franchise.sweep == 3
+    # The original goes on as its copy did: both have the streams of their key, but not the same object.
+    assert twin.streams is not franchise.streams
+    trace = scheduler.run(franchise, sweeps=5, rng=None, init=None)
+    assert np.array_equal(franchise.dishes, twin.dishes)
+    assert trace["log_joint"][-1] == twin.log_joint()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_memory_bytes_grow_with_the_data(store):
+    small = started(two_levels(), corpus(), store=store)
+    documents = np.random.default_rng(0).integers(0, 50, size=(40, 60)).tolist()
+    large = started(two_levels(), hk.Corpus.from_documents(documents, n_terms=50), store=store)
+    assert 0 < small.memory_bytes() < large.memory_bytes()
+    assert large.memory_bytes() >= 4 * len(large.data)
+    assert large.memory_bytes() < 10_000_000
+
+
+def test_states_that_do_not_fit_are_refused():
+    franchise = started(two_levels(), corpus())
+    other = started(two_levels(), hk.Corpus.from_documents([[0, 1], [2]], n_terms=3))
+    good = franchise.freeze()
+    for state in (
+        other.freeze(),
+        {},
+        {**good, "seating": {}},
+        {**good, "slots": np.array([], dtype=np.int32)},
+        {**good, "concentration": np.ones(2)},
+    ):
+        with pytest.raises(errors.DataError) as caught:
+            franchise.thaw(state)
+        assert typed(caught.value)
+        franchise.audit()
+        assert np.array_equal(franchise.dishes, franchise.dishes)
+    histograms = started(two_levels(), corpus(), store="histogram").freeze()
+    with pytest.raises(errors.StateError):
+        started(two_levels(), corpus(), store="explicit").thaw(histograms)  # who sits where must be drawn
+
+
+# ------------------------------------------------------------------------- one thread at a time
+
+
+class InAnotherThread(moves.Move):
+    """Uses the franchise from another thread while it is in use."""
+
+    def __init__(self, use):
+        self.use = use
+        self.caught = []
+
+    def apply(self, state, rng, steps=None):
+        def run():
+            try:
+                self.use(state)
+            except BaseException as error:
+                self.caught.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        return moves.MoveInfo(1, 1)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f: f.audit(),
+        lambda f: f.reseat(0, 7, RandomStream((1, 1))),
+        lambda f: f.copy(),
+        lambda f: f.compact(),
+        lambda f: f.restaurant("document", 0).unseat(0, 1),
+        lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1),
+        lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1, init=None),
+    ],
+    ids=["audit", "reseat", "copy", "compact", "unseat", "run", "go on"],
+)
+def test_a_second_thread_is_busy(use):
+    franchise = started(two_levels(), corpus())
+    move = InAnotherThread(use)
+    trace = hk.Scheduler([moves.TableGibbs(), move]).run(franchise, sweeps=2, rng=0, audit_every=1)
+    assert [type(error) for error in move.caught] == [errors.BusyError, errors.BusyError]
+    assert typed(move.caught[0])
+    assert trace.seed == 0
+    franchise.audit()
+    again = started(two_levels(), corpus())
+    hk.Scheduler([moves.TableGibbs(), InAnotherThread(lambda f: None)]).run(again, sweeps=2, rng=0)
+    assert np.array_equal(again.dishes, franchise.dishes)
+
+
+def test_copies_run_in_threads():
+    franchise = started(two_levels(), corpus())
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
+    scheduler.run(franchise, sweeps=1, rng=0)
+    copies = [franchise.copy() for _ in range(4)]
+    threads = [
+        threading.Thread(target=scheduler.run, args=(one, 50), kwargs={"init": None}) for one in copies
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    scheduler.run(franchise, sweeps=50, init=None)
+    for one in copies:
+        one.audit()
+        assert np.array_equal(one.dishes, franchise.dishes)
+
+
+# ------------------------------------------------------------------------- measures that fail
+
+
+class Tripped(Exception):
+    pass
+
+
+class Fragile(DirichletMultinomialReference):
+    """Raises, or answers NaN, at the n-th call of a method."""
+
+    def trip(self, method, calls, nan=False):
+        object.__setattr__(self, "_trip", [method, calls, nan])
+
+    def _call(self, method):
+        trip = getattr(self, "_trip", None)
+        if trip is None or trip[0] != method:
+            return False
+        trip[1] -= 1
+        if trip[1] == 0:
+            if not trip[2]:
+                raise Tripped
+            return True
+        return False
+
+    def make(self):
+        self._call("make")
+        return super().make()
+
+    def add(self, statistics, value):
+        self._call("add")
+        super().add(statistics, value)
+
+    def remove(self, statistics, value):
+        self._call("remove")
+        super().remove(statistics, value)
+
+    def log_predictive(self, value, many):
+        nan = self._call("log_predictive")
+        logs = super().log_predictive(value, many)
+        return logs * np.nan if nan else logs
+
+    def log_block(self, values, many):
+        nan = self._call("log_block")
+        logs = super().log_block(values, many)
+        return logs * np.nan if nan else logs
+
+
+def outcome(act):
+    """The error that an act ends with, if any."""
+    try:
+        act()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize(
+    ("method", "nan"),
+    [
+        ("log_predictive", False),
+        ("log_predictive", True),
+        ("log_block", False),
+        ("log_block", True),
+        ("make", False),
+        ("add", False),
+        ("remove", False),
+    ],
+)
+def test_a_failing_measure_leaves_the_franchise_whole(store, method, nan):
+    root = hk.Restaurant(Fragile(0.5, n_terms=3), concentration=4.0)
+    lower = hk.Restaurant(root, concentration=2.0, each="document")
+    block_moves = method in ("log_predictive", "log_block")
+    used = [moves.TableGibbs()]
+    if block_moves:
+        used += [moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1)]
+    scheduler = hk.Scheduler(used)
+    failed = 0
+    for calls in range(1, 25):
+        franchise = started(lower, corpus(), store=store)
+        franchise.measure.trip(method, calls, nan)
+        caught = outcome(lambda f=franchise, n=calls: scheduler.run(f, sweeps=2, rng=n, init=None))
+        if caught is not None:
+            assert typed(caught) if nan else type(caught) is Tripped
+            assert not nan or isinstance(caught, errors.StateError)
+            failed += 1
+        franchise.measure.trip(None, 0)
+        franchise.audit()
+        assert (franchise.dishes >= 0).all()
+        scheduler.run(franchise, sweeps=1, rng=0, init=None, audit_every=1)
+    assert failed >= 3
+
+
+@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("init", ["sequential", "one", [0, 1, 2, 0, 1, 2, 0]])
+def test_a_start_that_fails_leaves_everybody_unseated(store, init):
+    lower = hk.Restaurant(hk.Restaurant(Fragile(0.5, n_terms=3)), each="document")
+    for calls in range(1, 7):
+        franchise = hk.Franchise(lower, corpus(), store=store)
+        franchise.measure.trip("add", calls)
+        with pytest.raises(Tripped):
+            start(franchise, init, Streams(0).source(STARTS))
+        franchise.audit()
+        assert (franchise.dishes == -1).all()
+        assert franchise.n_dishes == 0
+
+
+@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
+def test_weights_that_cannot_be_drawn_from(store, kernel):
+    franchise = started(two_levels(), corpus(), store=store, kernel=kernel)
+    theta = franchise._concentration.copy()
+    franchise._concentration[:] = np.nan  # a broken move
+    for verb in (
+        lambda: franchise.reseat(2, 7, RandomStream((1, 1))),
+        lambda: moves.DishGibbs().apply(franchise, RandomStream((1, 1))),
+    ):
+        with pytest.raises(errors.StateError) as caught:
+            verb()
+        assert typed(caught.value)
+        franchise._concentration[:] = theta
+        franchise.audit()
+        assert (franchise.dishes >= 0).all()
+        stirred(franchise).audit()
+        franchise._concentration[:] = np.nan

@@ -1,0 +1,45 @@
+"""Elementary functions of our own, against the library's."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, poch
+
+from hdpkit import numerics
+
+POSITIVE = np.concatenate([np.geomspace(1e-300, 1e300, 2001), np.linspace(0.5, 20, 1999)])
+
+
+def test_log():
+    ours = np.array([numerics.log(x) for x in POSITIVE])
+    assert np.all(np.abs(ours - np.log(POSITIVE)) <= 4e-16 * np.maximum(np.abs(np.log(POSITIVE)), 1e-300) + 3e-17)
+    assert numerics.log(0.0) == -math.inf
+    assert numerics.log(1.0) == 0.0
+    assert math.isnan(numerics.log(-1.0))
+
+
+def test_exp():
+    x = np.linspace(-700, 700, 4001)
+    ours = np.array([numerics.exp(y) for y in x])
+    assert np.all(np.abs(ours / np.exp(x) - 1.0) <= 5e-16)
+    assert numerics.exp(0.0) == 1.0
+    assert numerics.exp(-800.0) == 0.0
+    assert numerics.exp(800.0) == math.inf
+    assert math.isnan(numerics.exp(math.nan))
+
+
+def test_lgamma():
+    x = np.concatenate([np.geomspace(1e-100, 1e15, 2001), np.linspace(0.1, 30, 1001)])
+    ours = np.array([numerics.lgamma(y) for y in x])
+    # Near its zeros at 1 and 2 the error is absolute.
+    assert np.all(np.abs(ours - gammaln(x)) <= 1e-15 * np.abs(gammaln(x)) + 6e-15)
+
+
+@pytest.mark.parametrize("a", [1e-8, 0.3, 1.0, 17.5, 1e6])
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 40])
+def test_rising_factorials(a, n):
+    assert numerics.rising(a, 1.0, n) == pytest.approx(math.log(poch(a, n)), rel=1e-13, abs=1e-12)
+    for step in (0.0, 1e-9, 0.3):
+        expected = math.fsum(math.log(a + i * step) for i in range(n))
+        assert numerics.rising(a, step, n) == pytest.approx(expected, rel=1e-13, abs=1e-12)

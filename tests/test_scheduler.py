@@ -1,0 +1,658 @@
+"""The scheduler: time tables, starts, traces, callbacks, and Ctrl-C."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.base_measures import DirichletMultinomialReference
+
+
+def corpus():
+    return hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+
+
+def two_levels(concentration=0.7, measure=None):
+    root = hk.Restaurant(measure or hk.DirichletMultinomial(0.5), concentration=hk.Gamma(2.0, 4.0))
+    return hk.Restaurant(root, concentration=concentration, each="document")
+
+
+def franchise(**more):
+    return hk.Franchise(two_levels(), corpus(), **more)
+
+
+def large(n_documents=200, length=100, **more):
+    """Some 20,000 tokens."""
+    documents = np.random.default_rng(1).integers(0, 400, size=(n_documents, length)).tolist()
+    return hk.Franchise(two_levels(), hk.Corpus.from_documents(documents, n_terms=400), **more)
+
+
+class Noting(moves.Move):
+    """Notes the sweeps in which it ran, by the scheduler's own counter."""
+
+    updates = ()
+
+    def __init__(self, tag="noting"):
+        self.tag = tag
+        self.sweeps = []
+
+    @property
+    def name(self):
+        return self.tag
+
+    def apply(self, state, rng, steps=None):
+        self.sweeps.append(state.sweep + 1)
+        return moves.MoveInfo(1, 0)
+
+
+def ran(schedule, sweeps=12):
+    hk.Scheduler([schedule]).run(franchise(), sweeps=sweeps, rng=0)
+    inner = schedule
+    while isinstance(inner, moves.Scheduled):
+        inner = inner.move
+    return inner.sweeps
+
+
+# ------------------------------------------------------------------------- time tables
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        (lambda m: m, list(range(1, 13))),
+        (lambda m: m.until(5), [1, 2, 3, 4, 5]),
+        (lambda m: m.until(0), []),
+        (lambda m: m.after(9), [10, 11, 12]),
+        (lambda m: m.after(0), list(range(1, 13))),
+        (lambda m: m.every(4), [4, 8, 12]),
+        (lambda m: m.until(2).repeat(3), [1, 1, 1, 2, 2, 2]),
+        (lambda m: m.repeat(3).until(2), [1, 1, 1, 2, 2, 2]),
+        (lambda m: m.after(3).until(7), [4, 5, 6, 7]),
+        (lambda m: m.until(7).after(3), [4, 5, 6, 7]),
+        (lambda m: m.every(2).every(3), [6, 12]),
+        (lambda m: m.every(3).after(4).until(9).repeat(2), [6, 6, 9, 9]),
+        (lambda m: m.repeat(2).repeat(2).until(1), [1, 1, 1, 1]),
+    ],
+)
+def test_time_tables(schedule, expected):
+    assert ran(schedule(Noting())) == expected
+
+
+def test_whatever_is_scheduled_is_a_move():
+    scheduled = moves.SplitMerge().until(5).every(2)
+    assert isinstance(scheduled, moves.Move)
+    assert scheduled.name == "SplitMerge"
+    assert scheduled.needs_tables
+    assert scheduled.exact
+    assert moves.Concentration().after(2).continuous
+    assert moves.Concentration().after(2).updates == ("concentration",)
+    assert not scheduled.runs_in(3)
+    assert scheduled.runs_in(4)
+    assert not scheduled.runs_in(6)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda m: m.until(-1),
+        lambda m: m.until(2.5),
+        lambda m: m.until(True),
+        lambda m: m.after(-1),
+        lambda m: m.every(0),
+        lambda m: m.repeat(0),
+        lambda m: m.repeat("3"),
+    ],
+)
+def test_bad_time_tables(build):
+    with pytest.raises(errors.ParameterError) as caught:
+        build(moves.TableGibbs())
+    assert caught.value.remedy
+
+
+def test_sweeps_count_from_one_and_go_on():
+    noting, state = Noting(), franchise()
+    scheduler = hk.Scheduler([moves.TableGibbs(), noting.until(4)])
+    first = scheduler.run(state, sweeps=3, rng=0)
+    assert first["sweep"].tolist() == [1, 2, 3]
+    second = scheduler.run(state, sweeps=3, rng=None, init=None)
+    assert second["sweep"].tolist() == [4, 5, 6]
+    assert noting.sweeps == [1, 2, 3, 4]
+    third = scheduler.run(state, sweeps=1, rng=0)
+    assert third["sweep"].tolist() == [1]
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_running_in_parts_is_running_at_once(store):
+    scheduler = hk.Scheduler(
+        [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().until(4), moves.Concentration()]
+    )
+    at_once, in_parts = franchise(store=store), franchise(store=store)
+    whole = scheduler.run(at_once, sweeps=7, rng=11)
+    parts = [scheduler.run(in_parts, sweeps=3, rng=11)]
+    parts += [scheduler.run(in_parts, sweeps=n, init=None) for n in (1, 3)]
+    for key in whole:
+        assert np.array_equal(whole[key], np.concatenate([part[key] for part in parts])), key
+    assert np.array_equal(at_once.dishes, in_parts.dishes)
+    assert {part.seed for part in parts} == {11}
+
+
+def test_one_seed_one_chain_and_a_trace_tells_its_seed():
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()])
+    first = scheduler.run(franchise(), sweeps=10)
+    again = scheduler.run(franchise(), sweeps=10, rng=first.seed)
+    assert all(np.array_equal(first[key], again[key]) for key in first)
+    other = scheduler.run(franchise(), sweeps=10, rng=first.seed + 1)
+    assert not np.array_equal(first["log_joint"], other["log_joint"])
+    generators = [scheduler.run(franchise(), 5, np.random.default_rng(3)) for _ in range(2)]
+    assert np.array_equal(generators[0]["log_joint"], generators[1]["log_joint"])
+    fresh = [scheduler.run(franchise(), sweeps=1).seed for _ in range(2)]
+    assert fresh[0] != fresh[1]
+
+
+# ------------------------------------------------------------------------- mixtures
+
+
+def test_mixture_takes_its_parts_by_weight():
+    often, seldom = Noting("often"), Noting("seldom")
+    mixture = hk.Mixture([(often, 3), (seldom, 1.0)])
+    trace = hk.Scheduler([mixture.until(800)]).run(franchise(), sweeps=900, rng=2)
+    assert len(often.sweeps) + len(seldom.sweeps) == 800
+    # 600 +- 12.2: beyond 5.5 standard deviations with probability 4e-8
+    assert abs(len(often.sweeps) - 600) < 5.5 * np.sqrt(800 * 3 / 16)
+    assert set(trace.moves["move"]) == {"often|seldom"}
+    assert len(trace.moves) == 800
+
+
+def test_mixture_properties():
+    mixture = hk.Mixture([(moves.TableGibbs(), 1.0), (moves.SplitMerge().repeat(2), 1.0)])
+    assert mixture.needs_tables
+    assert mixture.exact
+    assert not mixture.continuous
+    assert hk.Mixture([(moves.Concentration(), 1.0), (moves.TableGibbs(), 1.0)]).updates == (
+        "concentration",
+        "seating",
+    )
+    hk.Scheduler([mixture]).run(franchise(), sweeps=10, rng=0, audit_every=1)
+
+
+@pytest.mark.parametrize(
+    ("weighted", "kind"),
+    [
+        ([], errors.ParameterError),
+        ([moves.TableGibbs()], (errors.ParameterError, TypeError)),
+        ([(moves.TableGibbs(), 0.0)], errors.ParameterError),
+        ([(moves.TableGibbs(), -1.0)], errors.ParameterError),
+        ([(moves.TableGibbs(), float("nan"))], errors.ParameterError),
+        ([(moves.TableGibbs, 1.0)], errors.ParameterError),
+        ([(moves.TableGibbs().until(3), 1.0)], errors.ScheduleError),
+    ],
+)
+def test_bad_mixtures(weighted, kind):
+    with pytest.raises(kind):
+        hk.Mixture(weighted)
+
+
+# ------------------------------------------------------------------------- refusals
+
+
+def test_nothing_to_do_is_refused_before_anything_moves():
+    flat = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus())
+    fixed = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), corpus()
+    )
+    beta = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Beta(1.0, 1.0))
+    cases = [
+        (flat, moves.DishGibbs()),
+        (flat, moves.Concentration()),
+        (fixed, moves.Concentration()),
+        (flat, moves.DishGibbs().until(3)),
+        (flat, hk.Mixture([(moves.TableGibbs(), 1.0), (moves.DishGibbs(), 1.0)])),
+        (hk.Franchise(beta, corpus()), moves.Concentration()),
+    ]
+    for state, move in cases:
+        for run in (hk.Scheduler([move]).run, hk.Scheduler([moves.TableGibbs(), move]).sample):
+            with pytest.raises(errors.ScheduleError) as caught:
+                run(state, sweeps=2, rng=0)
+            assert caught.value.remedy
+            assert (state.dishes == -1).all()
+            assert state.streams is None
+
+
+@pytest.mark.parametrize("bad", [[], [moves.TableGibbs], ["TableGibbs"]])
+def test_bad_schedulers(bad):
+    with pytest.raises(errors.ScheduleError):
+        hk.Scheduler(bad)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"sweeps": 0},
+        {"sweeps": 1.5},
+        {"sweeps": True},
+        {"sweeps": -3},
+        {"sweeps": 1, "thin": 0},
+        {"sweeps": 1, "audit_every": 0},
+        {"sweeps": 1, "rng": -1},
+        {"sweeps": 1, "rng": "seed"},
+        {"sweeps": 1, "init": "random"},
+        {"sweeps": 1, "init": [0, 1]},
+        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, -1]},
+        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, 0.5]},
+        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, np.nan]},
+        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, np.inf]},
+        {"sweeps": 1, "init": [[0], [1, 2]]},
+        {"sweeps": 1, "init": object()},
+    ],
+    ids=str,
+)
+def test_bad_arguments_of_a_run(arguments):
+    state = franchise()
+    with pytest.raises(errors.ParameterError) as caught:
+        hk.Scheduler([moves.TableGibbs()]).run(state, **arguments)
+    assert caught.value.allowed
+    assert (state.dishes == -1).all()
+
+
+def test_going_on_needs_a_start():
+    with pytest.raises(errors.StateError):
+        hk.Scheduler([moves.TableGibbs()]).run(franchise(), sweeps=1, init=None)
+    with pytest.raises(errors.ParameterError):
+        hk.Scheduler([moves.TableGibbs()]).run("franchise", sweeps=1)
+    with pytest.raises(errors.ParameterError):
+        hk.init.Random(0)
+
+
+# ------------------------------------------------------------------------- starts
+
+NOTHING = [Noting()]
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference", "histogram-reference"])
+@pytest.mark.parametrize("init", ["sequential", "one", "random", "array", "state", "franchise"])
+def test_starts_reset_everything(init, store):
+    model = franchise(store=store)
+    hk.Scheduler([moves.TableGibbs()]).run(model, sweeps=2, rng=4)
+    given = {
+        "random": hk.init.Random(3),
+        "array": np.array([5, 5, 9, 9, 9, 5, 0]),
+        "state": model.freeze(),
+        "franchise": model,
+    }.get(init, init)
+    state = franchise(store=store)
+    hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(state, sweeps=3, rng=0)
+    state.set_concentration("document", 123.0)
+    trace = hk.Scheduler(NOTHING).run(state, sweeps=1, rng=7, init=given)
+    state.audit()
+    assert (state.dishes >= 0).all()
+    assert state.sweep == 1
+    assert trace["concentration/root"].tolist() == [0.5]
+    assert trace["concentration/document"].tolist() == [0.7]
+    if init == "one":
+        assert state.dishes.tolist() == [0] * 7
+    elif init == "random":
+        assert state.n_dishes <= 3
+    elif init == "array":
+        assert state.dishes.tolist() == [1, 1, 2, 2, 2, 1, 0]
+    elif init in ("state", "franchise"):
+        assert np.array_equal(state.dishes, model.dishes)
+        assert state.log_seating() == pytest.approx(model.log_seating())
+    again = franchise(store=store)
+    hk.Scheduler(NOTHING).run(again, sweeps=1, rng=7, init=given)
+    assert np.array_equal(again.dishes, state.dishes)
+    assert again.log_joint() == state.log_joint()
+
+
+def test_a_state_crosses_stores():
+    histograms, labelled = franchise(store="histogram"), franchise(store="explicit")
+    hk.Scheduler([moves.TableGibbs()]).run(histograms, sweeps=3, rng=4)
+    hk.Scheduler(NOTHING).run(labelled, sweeps=1, rng=0, init=histograms)
+    labelled.audit()
+    assert np.array_equal(labelled.dishes, histograms.dishes)
+    assert labelled.log_joint() == pytest.approx(histograms.log_joint())
+    hk.Scheduler(NOTHING).run(histograms, sweeps=1, rng=0, init=labelled)
+    assert np.array_equal(labelled.dishes, histograms.dishes)
+
+
+def test_a_state_of_another_franchise_is_refused():
+    other = hk.Franchise(two_levels(), hk.Corpus.from_documents([[0, 1]], n_terms=3))
+    hk.Scheduler(NOTHING).run(other, sweeps=1, rng=0)
+    state = franchise()
+    for init in (other, other.freeze(), {"dish": [0, 1]}):
+        with pytest.raises(errors.DataError):
+            hk.Scheduler(NOTHING).run(state, sweeps=1, rng=0, init=init)
+        state.audit()
+
+
+def test_random_start_is_uniform_on_the_dishes():
+    state = hk.Franchise(two_levels(), hk.Corpus.from_documents([[0] * 3000], n_terms=1))
+    hk.Scheduler(NOTHING).run(state, sweeps=1, rng=3, init=hk.init.Random(3))
+    counts = state.dish_counts[:, 0]
+    # Each count is Binomial(3000, 1/3), 1000 +- 25.8; beyond 5.5 standard deviations: 3 x 4e-8
+    assert np.abs(counts - 1000).max() < 5.5 * 25.9
+
+
+# ------------------------------------------------------------------------- traces
+
+
+def test_trace_keys_and_shapes():
+    state = franchise()
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs().every(2), moves.Concentration()])
+    trace = scheduler.run(
+        state, sweeps=6, rng=0, record={"largest": lambda f: f.dish_counts.sum(axis=1).max(), "pair": pair}
+    )
+    expected = {"sweep", "n_dishes", "n_tables", "log_likelihood", "log_joint", "base/eta", "largest", "pair"}
+    for name in ("root", "document"):
+        expected |= {f"n_tables/{name}", f"concentration/{name}", f"discount/{name}"}
+    assert set(trace) == expected
+    assert all(trace[key].shape == (6,) for key in expected - {"pair"})
+    assert trace["pair"].shape == (6, 2)
+    assert trace.n_draws == 6
+    assert trace["n_dishes"][-1] == state.n_dishes
+    assert trace["n_tables"][-1] == state.n_tables == trace["n_tables/document"][-1]
+    assert trace["log_likelihood"][-1] == state.log_likelihood()
+    assert trace["log_joint"][-1] == pytest.approx(state.log_joint(), rel=1e-12)
+    assert trace["concentration/root"][-1] == state.concentration("root")
+    assert set(trace["base/eta"]) == {0.5}
+    assert trace.exact
+    assert not trace.interrupted
+    assert "6 draws" in repr(trace)
+    with pytest.raises(KeyError):
+        trace["n_topics"]
+
+    records = trace.moves
+    assert records.dtype.names == ("move", "sweep", "tried", "accepted", "seconds")
+    gibbs = records[records["move"] == "TableGibbs"]
+    assert gibbs["sweep"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert gibbs["tried"].tolist() == gibbs["accepted"].tolist() == [7] * 6
+    assert records[records["move"] == "DishGibbs"]["sweep"].tolist() == [2, 4, 6]
+    assert (records["seconds"] >= 0.0).all()
+
+
+def pair(state):
+    return [state.n_dishes, state.n_tables]
+
+
+def test_split_merge_reports_acceptance():
+    trace = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge().repeat(5)]).run(
+        franchise(), sweeps=40, rng=1
+    )
+    proposals = trace.moves[trace.moves["move"] == "SplitMerge"]
+    assert set(proposals["tried"]) == {5}
+    assert 0 < proposals["accepted"].sum() < 200
+
+
+def test_thin_and_moves():
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    state = franchise()
+    trace = scheduler.run(state, sweeps=10, rng=0, thin=3)
+    assert trace["sweep"].tolist() == [3, 6, 9]
+    assert len(trace.moves) == 10
+    assert scheduler.run(state, sweeps=5, init=None, thin=3)["sweep"].tolist() == [12, 15]
+
+
+def test_an_approximate_move_shows_in_the_trace():
+    class Approximate(Noting):
+        exact = False
+
+    assert not hk.Scheduler([Approximate().until(3)]).run(franchise(), sweeps=1, rng=0).exact
+    assert not hk.Scheduler([hk.Mixture([(Approximate(), 1.0)])]).exact
+
+
+def test_sample_is_a_generator_of_draws():
+    state = franchise()
+    draws = hk.Scheduler([moves.TableGibbs()]).sample(state, sweeps=5, rng=0)
+    seen = []
+    for draw in draws:
+        assert draw.franchise is state
+        assert draw.values["n_dishes"] == state.n_dishes
+        assert [record.move for record in draw.moves] == ["TableGibbs"]
+        seen.append(draw.sweep)
+        if draw.sweep == 3:
+            break
+    assert seen == [1, 2, 3]
+    draws.close()
+    assert state.sweep == 3
+
+
+def test_callbacks_may_end_a_run():
+    calls = []
+    trace = hk.Scheduler([moves.TableGibbs()]).run(
+        franchise(),
+        sweeps=50,
+        rng=0,
+        callbacks=[lambda draw: draw.sweep == 4, lambda draw: calls.append(draw.sweep)],
+    )
+    assert trace["sweep"].tolist() == calls == [1, 2, 3, 4]
+    assert not trace.interrupted
+
+
+def test_a_callback_that_fails_ends_the_run_with_its_error():
+    state = franchise()
+
+    def fail(draw):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError):
+        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0, callbacks=[fail])
+    state.audit()
+    assert state.sweep == 1
+
+
+def test_progress_ticks():
+    ticks = []
+    state = large()
+    hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=4, rng=0, progress=ticks.append)
+    assert ticks[-1].finished
+    assert [tick.finished for tick in ticks[:-1]] == [False] * (len(ticks) - 1)
+    assert ticks[-1].sweep == ticks[-1].sweeps == 4
+    assert ticks[-1].n_dishes == state.n_dishes
+    assert ticks[-1].log_likelihood == pytest.approx(state.log_likelihood())
+    assert ticks[-1].customers_per_second > 0
+    assert ticks[-1].seconds_left == 0
+    assert all(0.0 <= tick.fraction <= 1.0 for tick in ticks)
+    done = [tick.sweep + tick.fraction for tick in ticks]
+    assert done == sorted(done)
+
+
+def test_audit_every_finds_a_broken_move():
+    class Breaks(moves.Move):
+        def apply(self, state, rng, steps=None):
+            if state.sweep + 1 == 3:
+                state.store._customers[0][0] += 1
+            return moves.MoveInfo()
+
+    state = franchise(store="histogram-reference")
+    with pytest.raises(errors.AuditError):
+        hk.Scheduler([Breaks()]).run(state, sweeps=6, rng=0, init="one", audit_every=1)
+    assert state.sweep == 3
+
+
+# ------------------------------------------------------------------------- Ctrl-C
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def press_and_wait():
+    press()
+    time.sleep(1.0)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, whatever the test runner has installed; and it must be there afterwards."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    after = signal.signal(signal.SIGINT, before)
+    assert after is signal.default_int_handler
+
+
+USED = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().repeat(3), moves.Concentration()]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("after", [0.05, 0.4, 0.9])
+def test_ctrl_c_from_a_timer(store, after):
+    state, scheduler = large(store=store), hk.Scheduler(USED)
+    scheduler.run(state, sweeps=1, rng=0)
+    timer = threading.Timer(after, press)
+    timer.start()
+    began = time.perf_counter()
+    trace = scheduler.run(state, sweeps=100_000, init=None)
+    took = time.perf_counter() - began
+    timer.join()
+    assert trace.interrupted
+    assert "interrupted" in repr(trace)
+    assert took < after + 5.0
+    state.audit()
+    assert (state.dishes >= 0).all()
+    assert trace.n_draws == state.sweep - 1  # every sweep that was completed
+    assert len({len(trace[key]) for key in trace} | {trace.n_draws}) == 1 or trace.n_draws == 0
+    more = scheduler.run(state, sweeps=2, rng=None, init=None)
+    assert more["sweep"].tolist() == [state.sweep - 1, state.sweep]
+    assert more.seed == trace.seed == 0
+    assert not more.interrupted
+    state.audit()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("where", ["record", "callback", "move", "last move", "progress"])
+def test_ctrl_c_from_anywhere(where):
+    class Presses(Noting):
+        def apply(self, state, rng, steps=None):
+            if state.sweep + 1 == 3:
+                press()
+            return super().apply(state, rng, steps)
+
+    def record(state):
+        if where == "record" and state.sweep == 3:
+            press()
+        return state.sweep
+
+    pressed = []
+
+    def progress(tick):
+        if where == "progress" and tick.sweep == 3 and not pressed:
+            pressed.append(press())
+
+    callbacks = [lambda draw: press() if where == "callback" and draw.sweep == 3 else None]
+    used = [moves.TableGibbs()]
+    used = {"move": [Presses(), *used], "last move": [*used, Presses()]}.get(where, used)
+    state = large(20, 50)
+    trace = hk.Scheduler(used).run(
+        state, sweeps=60, rng=0, record={"mine": record}, callbacks=callbacks, progress=progress
+    )
+    if where == "progress":
+        assert not pressed or trace.interrupted
+        trace.interrupted = True
+    assert trace.interrupted
+    assert {len(trace[key]) for key in trace} == {trace.n_draws}
+    expected = {"record": 3, "callback": 3, "move": 2, "last move": 2}.get(where, trace.n_draws)
+    assert trace.n_draws == expected
+    state.audit()
+    hk.Scheduler(used[:1] if where != "move" else used[1:]).run(state, sweeps=2, init=None, audit_every=1)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_at_the_end_of_a_sweep_keeps_the_sweep(monkeypatch):
+    from hdpkit.schedule import scheduler as module
+
+    original = module.make_draw
+
+    def make_draw(state, records):
+        if state.sweep == 3:
+            press()
+        return original(state, records)
+
+    monkeypatch.setattr(module, "make_draw", make_draw)
+    state = franchise()
+    trace = hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=9, rng=0)
+    assert trace.interrupted
+    assert trace["sweep"].tolist() == [1, 2, 3]
+    assert state.sweep == 3
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("init", ["sequential", "one", hk.init.Random(30)])
+def test_ctrl_c_during_the_start(init):
+    class Slow(DirichletMultinomialReference):
+        def add(self, statistics, value):
+            super().add(statistics, value)
+            self.count.append(value)
+            if len(self.count) == 300:
+                press()
+
+    measure = Slow(0.5, n_terms=3)
+    object.__setattr__(measure, "count", [])
+    object.__setattr__(measure, "for_data", lambda data: measure)
+    data = hk.Corpus.from_documents([[0, 1, 2] * 200, [1] * 100], n_terms=3)
+    state = hk.Franchise(two_levels(measure=measure), data)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=3, rng=0, init=init)
+    assert trace.interrupted
+    assert trace.n_draws == 0
+    state.audit()
+    assert (state.dishes == -1).all()  # half a start is none
+    assert not hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1, rng=0, init=init).interrupted
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_words_of_an_interrupted_sweep_are_not_used_again():
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    state = large()
+    scheduler.run(state, sweeps=1, rng=0)
+    assert state.attempt == 0
+
+    class Presses(Noting):
+        def apply(self, state, rng, steps=None):
+            press()
+            return moves.MoveInfo()
+
+    trace = hk.Scheduler([moves.TableGibbs(), Presses()]).run(state, sweeps=1, init=None)
+    assert (trace.interrupted, trace.n_draws, state.sweep) == (True, 0, 1)
+    assert state.attempt == 1
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_the_handler_is_restored_also_after_an_error():
+    class Fails(moves.Move):
+        def apply(self, state, rng, steps=None):
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        hk.Scheduler([Fails()]).run(franchise(), sweeps=1, rng=0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        press_and_wait()
+
+
+def test_a_handler_of_ones_own_stays():
+    pressed = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
+    try:
+        trace = hk.Scheduler([moves.TableGibbs()]).run(
+            franchise(), sweeps=3, rng=0, callbacks=[lambda draw: press()]
+        )
+        assert not trace.interrupted
+        assert trace.n_draws == len(pressed) == 3
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_runs_outside_the_main_thread_leave_signals_alone():
+    traces = []
+    state = franchise()
+    thread = threading.Thread(
+        target=lambda: traces.append(hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0))
+    )
+    thread.start()
+    thread.join()
+    assert traces[0].n_draws == 5
