@@ -131,16 +131,16 @@ LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall b
 
 # ------------------------------------------------------------------ Geweke
 
-# Planted bugs, each in 40 runs with 40 seeds: how many of the first looks fell below the limit of 2e-7, and
-# the largest p-value of all runs (many orders below the limit: hence a power over 0.99).
+# Planted bugs: in how many runs with as many seeds the first look fell below the limit (2e-7), and the largest
+# p-value of these runs. Where that is many orders below the limit the power is over 0.99.
 # - table Gibbs and Concentration, Beta(a, n) for Beta(a + 1, n): depth 2, tied 40 of 40, 2.8e-25; depth 2, each
-#   with discounts 40 of 40, 2.4e-19; depth 3 (3 runs) 8e-40. A single restaurant (depth 1) tells less: of 9
-#   runs the largest p-value is 1e-7, and the repeat is needed now and then.
-# - the same, scale for rate: depth 1 20 of 20, 3.0e-90; depths 2 and 3 (3 runs each) 1e-99.
+#   with discounts 40 of 40, 2.4e-19; depth 3 20 of 20, 1.3e-39. A single restaurant (depth 1) tells less: 19 of
+#   20, 7.4e-7, which is suspicious (below 1e-2), so that the repeat with four times the draws condemns it.
+# - the same, scale for rate: depth 1 20 of 20, 3.0e-90; depths 2 and 3 3 of 3 each, 1e-99.
 # - tokens for tables in m, many tokens a table: 40 of 40, 3.0e-22. Where tables are nearly as many as tokens
 #   (the shapes above, with discounts) it is missed: hence the case of its own.
-# - the default schedule, q left out of split-merge: depth 1 40 of 40, 1.0e-10. At depths 2 and 3 the other moves
-#   hide most of it (some 1e-3); there the one-step test is the one that catches it.
+# - the default schedule, q left out of split-merge: depth 1 40 of 40, 1.0e-10. At depths 2 and 3 the other
+#   moves hide most of it (some 1e-3); there the one-step test is the one that catches it.
 REPLICAS, ROUNDS = 300, 5
 
 
@@ -172,11 +172,11 @@ def test_a_continuous_move_that_is_registered_without_a_test_is_noticed():
 # ------------------------------------------------------------------ one step
 
 # Planted bugs, as above; p-values of invariance.
-# - split-merge, q left out: 40 of 40, 1.0e-76 (sequential allocation, histogram, middle) and 1.9e-70 (scans=0,
-#   explicit, discounts). The row sees it at p = 0.
-# - table Gibbs, new-table mass without the existing dishes: 2 of 2 in each store with discounts, 5.7e-60.
-# - dish Gibbs, a table scored as the product of its words: middle, 2 of 2 in each store, 8.0e-12 (the next
-#   2e-31). With discounts tables are smaller: 7e-4, which the repeat must find; the exact test always does.
+# - split-merge, q left out: 40 of 40, 1.0e-76 (sequential allocation, histogram, middle), and 40 of 40, 1.9e-70
+#   (scans=0, explicit, discounts). With 6,000 draws the row saw it at p = 0 in 18 of 18 runs.
+# - table Gibbs, new-table mass without the existing dishes, discounts: 4 of 4, 5.7e-60.
+# - dish Gibbs, a table scored as the product of its words: middle, 4 of 4, 8.0e-12. With discounts tables are
+#   smaller: up to 7e-4, which the repeat must find; the exact test always does.
 DRAWS = 5_000
 
 
@@ -207,7 +207,7 @@ def test_one_step_of_a_whole_sweep(name):
 # ------------------------------------------------------------------ calibration
 
 # Planted bugs, as above, default schedule.
-# - Beta(a, n) for Beta(a + 1, n): depth 1 40 of 40, 3.8e-22; depth 2 (2 runs of two sweeps a state) 1e-141.
+# - Beta(a, n) for Beta(a + 1, n): depth 1 40 of 40, 3.8e-22; depth 2 20 of 20, 4.0e-84.
 # - scale for rate: depth 1 20 of 20, 1.8e-183.
 CHAINS, RANKED = 300, 9
 
