@@ -119,8 +119,8 @@ ONE_STEP: dict[str, tuple[str, str, Move]] = {
     for corner in ("middle", "discounts")
     for store in STORES
 }
-for name_ in ONE_STEP:
-    FAMILY.register(name_, ["invariance", "row"])
+for name_, (_, corner_, _) in ONE_STEP.items():
+    FAMILY.register(name_, ["invariance", "row"] if corner_ == "discounts" else ["invariance"])
 
 CALIBRATION = {f"calibration: default schedule, depth {depth}": depth for depth in SHAPES}
 for name_, depth_ in CALIBRATION.items():
@@ -131,16 +131,16 @@ LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall b
 
 # ------------------------------------------------------------------ Geweke
 
-# Planted bugs: in how many runs with as many seeds the first look fell below the limit (2e-7), and the largest
-# p-value of these runs. Where that is many orders below the limit the power is over 0.99.
-# - table Gibbs and Concentration, Beta(a, n) for Beta(a + 1, n): depth 2, tied 40 of 40, 2.8e-25; depth 2, each
-#   with discounts 40 of 40, 2.4e-19; depth 3 20 of 20, 1.3e-39. A single restaurant (depth 1) tells less: 19 of
-#   20, 7.4e-7, which is suspicious (below 1e-2), so that the repeat with four times the draws condemns it.
+# Planted bugs: in how many runs, each with its own seed, the first look fell below the limit (2e-7), and the
+# largest p-value of these runs. Where that is many orders below the limit the power is over 0.99.
+# - table Gibbs and Concentration, Beta(a, n) for Beta(a + 1, n): depth 2, tied 40 of 40, 2.8e-25; depth 2,
+#   each with discounts 40 of 40, 2.4e-19; depth 3 20 of 20, 1.3e-39. One restaurant tells less: 19 of 20,
+#   7.4e-7, which is suspicious (below 1e-2), so that the repeat with four times the draws condemns it.
 # - the same, scale for rate: depth 1 20 of 20, 3.0e-90; depths 2 and 3 3 of 3 each, 1e-99.
 # - tokens for tables in m, many tokens a table: 40 of 40, 3.0e-22. Where tables are nearly as many as tokens
 #   (the shapes above, with discounts) it is missed: hence the case of its own.
 # - the default schedule, q left out of split-merge: depth 1 40 of 40, 1.0e-10. At depths 2 and 3 the other
-#   moves hide most of it (some 1e-3); there the one-step test is the one that catches it.
+#   moves hide most of it (4 runs: 3e-7 to 1e-2); there the one-step test is the one that catches it.
 REPLICAS, ROUNDS = 300, 5
 
 
@@ -172,9 +172,9 @@ def test_a_continuous_move_that_is_registered_without_a_test_is_noticed():
 # ------------------------------------------------------------------ one step
 
 # Planted bugs, as above; p-values of invariance.
-# - split-merge, q left out: 40 of 40, 1.0e-76 (sequential allocation, histogram, middle), and 40 of 40, 1.9e-70
-#   (scans=0, explicit, discounts). With 6,000 draws the row saw it at p = 0 in 18 of 18 runs.
-# - table Gibbs, new-table mass without the existing dishes, discounts: 4 of 4, 5.7e-60.
+# - split-merge, q left out: 40 of 40, 1.0e-76 (sequential allocation, histogram, middle), and 40 of 40,
+#   1.9e-70 (scans=0, explicit, discounts). The widest row, 6,000 draws: p = 0 in 18 of 18 runs.
+# - table Gibbs, new-table mass without the existing dishes: discounts 4 of 4, 5.7e-60; middle 4 of 4, 7e-10.
 # - dish Gibbs, a table scored as the product of its words: middle, 4 of 4, 8.0e-12. With discounts tables are
 #   smaller: up to 7e-4, which the repeat must find; the exact test always does.
 DRAWS = 5_000
@@ -200,7 +200,7 @@ def law_from_a_state(model: ExactModel, move: Move) -> dict[str, object]:
 def test_one_step_of_a_whole_sweep(name):
     store, corner, move = ONE_STEP[name]
     model = model_of(store, corner)
-    law = law_from_a_state(model, move)
+    law = law_from_a_state(model, move) if corner == "discounts" else {}
     FAMILY.check(name, lambda more, seed: one_step(model, move, DRAWS * more, seed, **law))
 
 
@@ -309,7 +309,6 @@ def smallest(p_values: dict[str, float]) -> float:
         ("Beta(a, n) for Beta(a + 1, n)", 2, True, "discounts"),
         ("Beta(a, n) for Beta(a + 1, n)", 3, False, "discounts"),
         ("scale for rate", 1, False, "middle"),
-        ("scale for rate", 2, False, "discounts"),
         ("scale for rate", 3, True, "middle"),
     ],
 )
@@ -331,10 +330,9 @@ def test_geweke_of_the_default_schedule_catches_a_missing_q(monkeypatch):
 
 
 @pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a + 1, n)", "scale for rate"])
-@pytest.mark.parametrize("depth", [1, 2])
-def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bug, depth):
+def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bug):
     plant(monkeypatch, bug)
-    assert smallest(calibration(franchise_of(depth), flat(depth), CHAINS, RANKED, 1)) < LIMIT
+    assert smallest(calibration(franchise_of(1), flat(1), CHAINS, RANKED, 1)) < LIMIT
 
 
 def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
@@ -362,7 +360,7 @@ def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
             "new-table mass without the existing dishes",
             TableGibbs(),
             "histogram",
-            "middle",
+            "discounts",
             {"kernel": "reference"},
         ),
     ],

@@ -249,7 +249,7 @@ def test_bad_schedulers(bad):
         {"sweeps": 1, "init": [[0], [1, 2]]},
         {"sweeps": 1, "init": object()},
     ],
-    ids=str,
+    ids=lambda options: next(reversed(options)),
 )
 def test_bad_arguments_of_a_run(arguments):
     state = franchise()

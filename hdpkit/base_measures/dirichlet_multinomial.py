@@ -206,10 +206,13 @@ class DirichletMultinomial(DirichletMultinomialReference):
 base_measures.register(
     "dirichlet-multinomial",
     DirichletMultinomial,
-    lambda: [DirichletMultinomial(0.5), DirichletMultinomial([0.3, 1.1, 0.6])],
+    lambda: [DirichletMultinomial(0.5, n_terms=3), DirichletMultinomial([0.3, 1.1, 0.6], n_terms=3)],
 )
 base_measures.register(
     "dirichlet-multinomial-reference",
     DirichletMultinomialReference,
-    lambda: [DirichletMultinomialReference(0.5), DirichletMultinomialReference([0.3, 1.1, 0.6])],
+    lambda: [
+        DirichletMultinomialReference(0.5, n_terms=3),
+        DirichletMultinomialReference([0.3, 1.1, 0.6], n_terms=3),
+    ],
 )

@@ -18,7 +18,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, ParameterError, StateError
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel
+from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource, Streams
@@ -74,6 +74,7 @@ class FranchiseCore:
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
         self._components: dict[str, Component] = {}
         self._turn = threading.RLock()
+        self._claimed = False
         self._concentration = np.empty(self.topology.n_nodes)
         self._discount = np.empty(self.topology.n_nodes)
         self.sweep = 0
@@ -125,8 +126,8 @@ class FranchiseCore:
         """The type of store that verbs which need table numbers run on."""
         if self.store_type.TABLE_IDS:
             return self.store_type
-        compiled = self.store_type.__module__.startswith("hdpkit._compiled")
-        return getattr(self.store_type, "SEATED_OUT", ExplicitStore if compiled else ExplicitReference)
+        by_default = ExplicitStore if is_compiled(self.store_type) else ExplicitReference
+        return getattr(self.store_type, "SEATED_OUT", by_default)
 
     def _served(self, verb: str) -> tuple[str, Callable[..., Any]]:
         if verb not in self._functions:
@@ -180,6 +181,24 @@ class FranchiseCore:
             ) from error  # fmt: skip
         finally:
             self._turn.release()
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Claim the franchise for one run, from its start to its last sweep.
+
+        `turn` keeps threads apart within a verb or a sweep; this keeps runs apart between sweeps.
+        """
+        with self.turn():
+            if self._claimed:
+                raise BusyError(
+                    "franchise", "in another run", "run by one run at a time",
+                    "Close the draws of the other run, or give this one a copy().",
+                )  # fmt: skip
+            self._claimed = True
+        try:
+            yield
+        finally:
+            self._claimed = False
 
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
         """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""

@@ -151,7 +151,7 @@ class Franchise(FranchiseVerbs):
     # ------------------------------------------------------------------ scores
 
     def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what samplers are compared by."""
+        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by."""
         slots = self.slots.occupied_slots()
         return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
 

@@ -20,7 +20,7 @@ from hdpkit.errors import KernelError
 from hdpkit.franchise import reference
 from hdpkit.stores import seating_out
 
-__all__ = ["KERNELS", "VERBS", "choose_kernel"]
+__all__ = ["KERNELS", "VERBS", "choose_kernel", "is_compiled"]
 
 VERBS = {
     # verb: whether it needs to know who sits where
@@ -36,6 +36,11 @@ VERBS = {
     "move_units": True,
 }
 KERNELS = ("auto", "fused", "generic", "reference")
+
+
+def is_compiled(store: type) -> bool:
+    """Whether compiled code may run a store: not a subclass in Python, whose overrides it would not see."""
+    return issubclass(store, Seating) and store.__module__.startswith("hdpkit._compiled")
 
 
 @attrs.frozen
@@ -56,7 +61,7 @@ TABLE = [
     Row(
         "generic",
         _namespace(sweeps, compiled_seating_out),
-        lambda store, bank, depth: issubclass(store, Seating) and isinstance(bank, CompiledBank),
+        lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
     Row("reference", _namespace(reference, seating_out), lambda store, bank, depth: True),
 ]

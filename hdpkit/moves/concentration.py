@@ -21,7 +21,7 @@ class Concentration(Move):
     """Draw every concentration that has a Gamma(a, b) prior, b a rate, by auxiliary variables.
 
     One restaurant with n customers and T tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta
-    from a mixture of Gamma(a + T, b - log e) and Gamma(a + T - 1, b - log e), odds (a + T - 1) : n (b - log e).
+    from a mixture of Gamma(a + T, b - log e) and Gamma(a + T - 1, b - log e), odds (a+T-1) : n (b - log e).
     Several that share theta (Teh et al. 2006, appendix): w_j ~ Beta(theta + 1, n_j),
     s_j ~ Bernoulli(n_j / (n_j + theta)), theta ~ Gamma(a + sum T_j - sum s_j, b - sum log w_j), empty
     restaurants left out. In the root, customers are the tables below it (and data seated there).

@@ -72,8 +72,8 @@ class Scheduler:
             None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh
             seed, which ``trace.seed`` tells.
         init : start
-            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from where
-            the franchise stands, sweep counter included.
+            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from
+            where the franchise stands, sweep counter included.
         record : dict of functions, optional
             More to record: key -> function of the franchise.
         thin : int
@@ -132,12 +132,24 @@ class Scheduler:
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )
-        with franchise.turn():  # another thread's run must not lose its streams
-            if rng is not None or init is not None or franchise.streams is None:
-                franchise.streams = Streams(rng)
-        return _Draws(self._sweeps(franchise, sweeps, init, progress, audit_every))
+        fresh = rng is not None or init is not None or franchise.streams is None
+        streams = Streams(rng) if fresh else None
+        return _Draws(self._sweeps(franchise, sweeps, streams, init, progress, audit_every))
 
     def _sweeps(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        fresh: Streams | None,
+        init: Any,
+        progress: Progress | None,
+        audit_every: int | None,
+    ) -> Iterator[Draw]:
+        with franchise.claimed():
+            franchise.streams = fresh or franchise.streams
+            yield from self._claimed_sweeps(franchise, sweeps, init, progress, audit_every)
+
+    def _claimed_sweeps(
         self, franchise: Franchise, sweeps: int, init: Any, progress: Progress | None, audit_every: int | None
     ) -> Iterator[Draw]:
         streams = franchise.streams

@@ -1,7 +1,7 @@
 """The proof harness: what every move, store and base measure must pass.
 
-`check_move`, `check_base_measure` and `check_store` take what you wrote and raise an AssertionError that names
-the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
+`check_move`, `check_base_measure` and `check_store` take what you wrote and raise an AssertionError that
+names the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
 """
 
 from hdpkit.testing.cases import CORNERS, SHAPES, Corner, TinyShape, tiny_franchise

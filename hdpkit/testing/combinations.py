@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from hdpkit._compiled.measure import CompiledBank
-from hdpkit._compiled.seating import Seating
 from hdpkit.base_measures import BaseMeasure, base_measures
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.kernels import is_compiled
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.stores import stores
@@ -31,9 +31,7 @@ def example_measures() -> list[BaseMeasure]:
 
 def kernels_of(store: type, measure: BaseMeasure) -> list[str]:
     """Kernels that can be forced for a store and a measure."""
-    compiled_store = issubclass(store, Seating)
-    franchise = tiny_franchise("2+2", measure)
-    compiled = compiled_store and isinstance(franchise.bank, CompiledBank)
+    compiled = is_compiled(store) and isinstance(tiny_franchise("2+2", measure).bank, CompiledBank)
     return ["generic", "reference"] if compiled else ["reference"]
 
 
