@@ -2,8 +2,8 @@
 
     python benchmarks/table_gibbs.py corpus.ldac [--dishes 100] [--sweeps 5] [--documents 50]
 
-alpha = gamma = 1 and eta = 0.1, fixed; from the given number of random dishes; a few sweeps to settle, then the
-median of the timed ones. The readable kernels run on the first documents only, since they are for reading.
+alpha = gamma = 1 and eta = 0.1, fixed; from the given number of random dishes; a few sweeps to settle, then
+the median of the timed ones. The readable kernels run on the first documents only: they are for reading.
 """
 
 import argparse

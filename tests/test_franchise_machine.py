@@ -10,7 +10,7 @@ from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
-from hdpkit.testing.machines import FRANCHISE_SHAPES, Watcher, run_franchise_machine
+from hdpkit.testing.franchise_machine import FRANCHISE_SHAPES, Watcher, run_franchise_machine
 
 MEASURES = {
     "compiled": DirichletMultinomial(0.5, n_terms=3),

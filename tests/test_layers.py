@@ -79,7 +79,12 @@ def test_siblings_never_import_each_other():
 def test_compiled_code_knows_no_python_class_of_the_package():
     for path in MODULES:
         if layer_of(name_of(path)) == "_compiled":
-            assert {layer_of(name) for name in imports(path)} <= {"_compiled", "random", "errors", "numerics"}, path
+            assert {layer_of(name) for name in imports(path)} <= {
+                "_compiled",
+                "random",
+                "errors",
+                "numerics",
+            }, path
 
 
 def test_moves_know_no_concrete_store_or_measure():

@@ -13,7 +13,9 @@ POSITIVE = np.concatenate([np.geomspace(1e-300, 1e300, 2001), np.linspace(0.5, 2
 
 def test_log():
     ours = np.array([numerics.log(x) for x in POSITIVE])
-    assert np.all(np.abs(ours - np.log(POSITIVE)) <= 4e-16 * np.maximum(np.abs(np.log(POSITIVE)), 1e-300) + 3e-17)
+    assert np.all(
+        np.abs(ours - np.log(POSITIVE)) <= 4e-16 * np.maximum(np.abs(np.log(POSITIVE)), 1e-300) + 3e-17
+    )
     assert numerics.log(0.0) == -math.inf
     assert numerics.log(1.0) == 0.0
     assert math.isnan(numerics.log(-1.0))

@@ -9,6 +9,7 @@ from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, step_mat
 from hdpkit.testing.measure_contract import check_base_measure
 from hdpkit.testing.move_contract import check_move
 from hdpkit.testing.pvalues import SampledTests
+from hdpkit.testing.store_contract import check_store
 
 __all__ = [
     "CORNERS",
@@ -21,6 +22,7 @@ __all__ = [
     "check_base_measure",
     "check_exact",
     "check_move",
+    "check_store",
     "step_matrices",
     "tiny_franchise",
 ]

@@ -18,29 +18,20 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
-    initialize,
     invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
-from hdpkit.errors import AuditError
-from hdpkit.franchise import Component, Franchise, Random, start
-from hdpkit.moves import SplitMerge
-from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import example_moves, serves
+from hdpkit.random import RandomStream
 
 __all__ = [
-    "FRANCHISE_SHAPES",
-    "FranchiseMachine",
     "StoreMachine",
-    "Watcher",
     "deterministic",
-    "run_franchise_machine",
     "run_store_machine",
+    "same",
+    "seeds",
 ]
 
 seeds = st.integers(0, 2**32 - 1)
@@ -63,10 +54,10 @@ def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
     )
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two frozen states are equal, arrays and their types included."""
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     return bool(a == b)
@@ -184,7 +175,7 @@ class StoreMachine(RuleBasedStateMachine):
         frozen = self.store.freeze()
         twin = self.store_class(len(self.home), len(self.parent))
         twin.thaw(frozen)
-        assert _same(twin.freeze(), frozen), "freeze, thaw, freeze changes the state"
+        assert same(twin.freeze(), frozen), "freeze, thaw, freeze changes the state"
         self.store = twin
 
     @rule(customers=st.lists(st.integers(0, 13), max_size=6, unique=True), seed=seeds)
@@ -201,7 +192,7 @@ class StoreMachine(RuleBasedStateMachine):
                 closed, code = self.store.remove(node, dish, code, source)
                 node = self.parent[node]
         self.store.thaw(frozen)
-        assert _same(self.store.freeze(), frozen), "a thaw doesn't undo"
+        assert same(self.store.freeze(), frozen), "a thaw doesn't undo"
 
     @rule(really=st.integers(0, 3))
     def clear(self, really: int) -> None:
@@ -395,292 +386,4 @@ class StoreMachine(RuleBasedStateMachine):
 def run_store_machine(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> None:
     """Run the state machine over a store class, the same way every time."""
     machine = type(f"{store_class.__name__}Machine", (StoreMachine,), {"store_class": store_class})
-    run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))
-
-
-# ---------------------------------------------------------------------------------------------- franchises
-
-
-class Watcher(Component):
-    """A component that must always know exactly the occupied slots, and is told inside the step.
-
-    With ``keeping`` it also holds the slot of every dish that dies.
-    """
-
-    def __init__(self, franchise: Franchise) -> None:
-        self.slots = franchise.slots
-        self.known: set[int] = set()
-        self.keeping = False
-
-    def _require(self, condition: bool, what: str, slot: Any) -> None:
-        if not condition:
-            raise AuditError(
-                what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told."
-            )
-
-    def born(self, slot: int) -> None:
-        """It must be new, and occupied by now."""
-        self._require(slot not in self.known and self.slots.is_occupied(slot), "born", slot)
-        self.known.add(slot)
-
-    def died(self, slot: int) -> None:
-        """It must be known, and no dish any more."""
-        self._require(slot in self.known and slot not in self.slots.occupied_slots(), "died", slot)
-        self.known.remove(slot)
-
-    def holds(self, slot: int) -> bool:
-        """As told."""
-        return self.keeping
-
-    def relabelled(self, mapping: Any) -> None:
-        """Every known slot must have a new number."""
-        self._require(all(mapping[slot] >= 0 for slot in self.known), "relabelled", mapping)
-        self.known = {int(mapping[slot]) for slot in self.known}
-
-    def reset(self, slots: Any) -> None:
-        """Exactly these."""
-        self.known = {int(slot) for slot in slots}
-
-    def audit(self, slots: Any) -> None:
-        """The occupied slots are those that are known."""
-        self._require(self.known == set(slots.tolist()), "slots", slots)
-
-    def freeze(self) -> dict[str, Any]:
-        """The known slots."""
-        return {"known": np.array(sorted(self.known), dtype=np.int32)}
-
-    def thaw(self, frozen: dict[str, Any]) -> None:
-        """They must be those that `reset` told."""
-        self._require(self.known == set(frozen["known"].tolist()), "thawed", frozen)
-
-
-FRANCHISE_SHAPES: dict[str, TinyShape] = {
-    "one level": TinyShape({}, 7),
-    "two levels": TinyShape({"document": [0, 0, 0, 0, 1, 1, 1, 2, 2]}, 9),
-    "two levels, some at the root": TinyShape({"document": [0, 0, None, 0, 1, None, 1, 1]}, 8),
-    "three levels": TinyShape(
-        {"author": ["a"] * 6 + ["b"] * 3 + [None], "document": [0, 0, 0, 1, 1, None, 2, 2, None, None]}, 10
-    ),
-}
-
-
-class FranchiseMachine(RuleBasedStateMachine):
-    """Drives a franchise by its verbs, views, moves and frozen states; the audit follows every rule.
-
-    Attributes
-    ----------
-    store, kernel : str
-    measure : BaseMeasure
-        One that explains terms 0, 1, 2, or has `example_values`.
-    shapes : dict
-        Trees to start from.
-    """
-
-    store: ClassVar[str | type] = "histogram"
-    kernel: ClassVar[str] = "auto"
-    measure: ClassVar[BaseMeasure] = DirichletMultinomial(0.5, n_terms=3)
-    shapes: ClassVar[dict[str, TinyShape]] = FRANCHISE_SHAPES
-
-    franchise: Franchise
-    watcher: Watcher
-
-    @initialize(
-        shape=st.sampled_from(sorted(FRANCHISE_SHAPES)),
-        corner=st.sampled_from(sorted(CORNERS)),
-        values=st.lists(st.integers(0, 2), min_size=10, max_size=10),
-    )
-    def found(self, shape: str, corner: str, values: list[int]) -> None:
-        """A franchise where everybody eats one dish."""
-        tree = self.shapes[shape]
-        examples = self.measure.example_values()
-        chosen = values if examples is None else [examples[v % len(examples)] for v in values]
-        self._adopt(
-            tiny_franchise(
-                tree,
-                self.measure,
-                store=self.store,
-                kernel=self.kernel,
-                corner=corner,
-                values=np.asarray(chosen[: tree.n_customers]),
-            )
-        )
-
-    def _adopt(self, franchise: Franchise) -> None:
-        self.franchise = franchise
-        self.watcher = Watcher(franchise)
-        franchise.register("watcher", self.watcher)
-
-    @property
-    def n(self) -> int:
-        """Data customers."""
-        return int(self.franchise.topology.n_customers)
-
-    def _all_seated(self) -> bool:
-        return bool((self.franchise.dishes >= 0).all())
-
-    def _view(self, customer: int) -> Any:
-        t = self.franchise.topology
-        node = int(t.home[customer])
-        number = int(t.declaration[node])
-        key = t.keys[number][node - t.first[number]]
-        return self.franchise.restaurant(self.franchise.declarations[number].name, key)
-
-    # ------------------------------------------------------------------ rules
-
-    @rule(customer=st.integers(0, 9), seed=seeds)
-    def unseat(self, customer: int, seed: int) -> None:
-        """Take a customer out through the view of its restaurant."""
-        customer %= self.n
-        if self.franchise.dishes[customer] >= 0:
-            self._view(customer).unseat(customer, seed)
-            assert self.franchise.dishes[customer] == -1
-
-    @rule(customer=st.integers(0, 9), dish=st.one_of(st.none(), st.integers(0, 9)), seed=seeds)
-    def seat(self, customer: int, dish: int | None, seed: int) -> None:
-        """Seat a customer through the view of its restaurant, at a given dish or one that is drawn."""
-        customer %= self.n
-        if self.franchise.dishes[customer] < 0:
-            dish = None if dish is None else dish % (self.franchise.n_dishes + 1)
-            self._view(customer).seat(customer, dish, seed)
-            # Slots that other dishes left are filled first, so a new dish need not come last.
-            assert self.franchise.dishes[customer] >= 0
-
-    @rule(first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
-    def reseat(self, first: int, length: int, seed: int) -> None:
-        """Table Gibbs on a range, as far as its customers are seated."""
-        first %= self.n
-        last = min(first + length, self.n)
-        if (self.franchise.dishes[first:last] >= 0).all():
-            self.franchise.reseat(first, last, RandomStream((seed, 5)))
-
-    @rule(level=st.integers(1, 2), first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
-    def redish(self, level: int, first: int, length: int, seed: int) -> None:
-        """Dish Gibbs on a range of the tables of a level."""
-        if level >= self.franchise.topology.n_levels:
-            return
-        source = RandomStream((seed, 6))
-        with self.franchise.seated_out(source):
-            units = self.franchise.units(level)
-            self.franchise.audit()
-            if len(units):
-                first %= len(units)
-                self.franchise.redish(units, first, min(first + length, len(units)), source)
-            self.franchise.audit()
-
-    @rule(scans=st.sampled_from([None, 0, 1, 3]), seed=seeds)
-    def split_merge(self, scans: int | None, seed: int) -> None:
-        """One proposal; a rejected one restores the state exactly."""
-        before, n_dishes = self.franchise.freeze(), self.franchise.n_dishes
-        info = SplitMerge(scans).apply(self.franchise, RandomStream((seed, 7)))
-        if info.accepted == 0:
-            assert _same(self.franchise.freeze(), before), "a rejected proposal leaves a trace"
-        else:
-            assert abs(self.franchise.n_dishes - n_dishes) == 1
-
-    @rule(which=st.integers(0, 1000), seed=seeds)
-    def move(self, which: int, seed: int) -> None:
-        """Any registered move."""
-        if self._all_seated():
-            served = [move for move in example_moves() if serves(self.franchise, move)]
-            served[which % len(served)].apply(self.franchise, RandomStream((seed, 8)))
-
-    @rule()
-    def compact(self) -> None:
-        """Squeeze free slots out: dishes keep their numbers, slots become 0 .. K-1 but for held ones."""
-        before = self.franchise.dishes
-        self.franchise.compact()
-        assert np.array_equal(self.franchise.dishes, before)
-        taken = sorted([*self.franchise.slots.occupied_slots(), *self.franchise.slots.held_slots()])
-        assert taken == list(range(len(taken)))
-
-    @rule(keeping=st.booleans())
-    def hold(self, keeping: bool) -> None:
-        """From now on slots of dead dishes are held, or no longer."""
-        self.watcher.keeping = keeping
-        if not keeping:
-            for slot in self.franchise.slots.held_slots():
-                self.franchise.slots.release(slot)
-
-    @rule(seed=seeds)
-    def undo(self, seed: int) -> None:
-        """Whatever happens after a freeze is undone by a thaw."""
-        before = self.franchise.freeze()
-        self._disturb(self.franchise, seed)
-        self.franchise.thaw(before)
-        assert _same(self.franchise.freeze(), before), "thaw doesn't restore what was frozen"
-
-    @rule(seed=seeds)
-    def copy(self, seed: int) -> None:
-        """A copy is the same and independent; it takes over."""
-        before = self.franchise.freeze()
-        twin = self.franchise.copy()
-        self._disturb(self.franchise, seed)
-        self.franchise.audit()
-        assert _same({**twin.freeze(), "components": {}}, {**before, "components": {}}), "a copy depends"
-        self._adopt(twin)
-
-    def _disturb(self, franchise: Franchise, seed: int) -> None:
-        source = RandomStream((seed, 9))
-        SplitMerge().apply(franchise, source)
-        if self._all_seated():
-            franchise.reseat(0, self.n, source)
-        franchise.compact()
-
-    @rule(level=st.integers(0, 2), value=st.sampled_from([0.01, 0.7, 5.0, 200.0]))
-    def set_concentration(self, level: int, value: float) -> None:
-        """Another concentration for a declaration."""
-        declarations = self.franchise.declarations
-        self.franchise.set_concentration(declarations[level % len(declarations)].name, value)
-
-    @rule(seed=seeds)
-    def simulate(self, seed: int) -> None:
-        """A franchise drawn from the model is whole too."""
-        if self.franchise.measure.supports("simulate"):
-            self.franchise.simulate(seed).audit()
-
-    @rule(init=st.sampled_from(["sequential", "one", Random(3)]), seed=seeds)
-    def restart(self, init: Any, seed: int) -> None:
-        """Start anew."""
-        start(self.franchise, init, Streams(seed).source(STARTS))
-        assert self._all_seated()
-
-    # ------------------------------------------------------------------ invariants
-
-    @invariant()
-    def audit(self) -> None:
-        """Counts, tables, statistics and components agree with a recount."""
-        if hasattr(self, "franchise"):
-            self.franchise.audit()
-            assert self.watcher.known == set(self.franchise.slots.occupied_slots().tolist())
-
-    @invariant()
-    def faces_agree(self) -> None:
-        """What leaves the franchise is numbered 0 .. K-1 and sums to what it should."""
-        if not hasattr(self, "franchise"):
-            return
-        franchise = self.franchise
-        dishes = franchise.dishes
-        assert set(dishes[dishes >= 0].tolist()) == set(range(franchise.n_dishes))
-        weights, remainder = franchise.root_weights()
-        assert len(weights) == franchise.n_dishes
-        assert abs(weights.sum() + remainder - 1.0) < 1e-12
-        for declaration in franchise.declarations:
-            rows = franchise.group_weights(declaration.name)
-            assert np.all(rows >= 0.0)
-            assert np.abs(rows.sum(axis=1) - 1.0).max() < 1e-12
-        assert np.isfinite(franchise.log_joint())
-
-
-def run_franchise_machine(
-    store: str | type,
-    kernel: str = "auto",
-    measure: BaseMeasure | None = None,
-    *,
-    examples: int = 50,
-    steps: int = 30,
-    shrink: bool = True,
-) -> None:
-    """Run the state machine over franchises of depth one to three, the same way every time."""
-    own = {"store": store, "kernel": kernel, "measure": measure or FranchiseMachine.measure}
-    machine = type("OwnFranchiseMachine", (FranchiseMachine,), own)
     run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))
