@@ -42,7 +42,7 @@ setup(
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         extensions,
-        nthreads=0 if sys.platform == "win32" else (os.cpu_count() or 1),
+        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere workers would import this file
         compiler_directives={
             "language_level": 3,
             "boundscheck": debug,
