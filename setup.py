@@ -42,7 +42,8 @@ setup(
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         extensions,
-        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere workers would import this file
+        # Elsewhere the workers would import this file and start workers of their own.
+        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
         compiler_directives={
             "language_level": 3,
             "boundscheck": debug,
