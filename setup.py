@@ -30,10 +30,11 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=[np.get_include()],
+        include_dirs=[np.get_include(), "hdpkit/include"],
         define_macros=macros,
         extra_compile_args=compile_args,
         language="c++",
+        depends=[str(header) for header in Path("hdpkit/include").rglob("*.h")],
     )
     for source in sources
 ]

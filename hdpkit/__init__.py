@@ -22,7 +22,7 @@ from hdpkit.base_measures import (
 from hdpkit.data import Corpus, Groups
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma
+from hdpkit.priors import Beta, Each, Gamma, Normal
 from hdpkit.record import Draw, Trace
 from hdpkit.schedule import Mixture, Scheduler, Tick
 from hdpkit.stores import SeatingStore, stores
@@ -42,6 +42,7 @@ __all__ = [
     "Gamma",
     "Groups",
     "Mixture",
+    "Normal",
     "ProgressBar",
     "Restaurant",
     "Scheduler",

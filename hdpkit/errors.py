@@ -14,6 +14,7 @@ __all__ = [
     "BusyError",
     "DataError",
     "DeclarationError",
+    "ExtensionError",
     "HdpkitError",
     "KernelError",
     "ParameterError",
@@ -67,6 +68,10 @@ class ScheduleError(HdpkitError, ValueError):
 
 class KernelError(HdpkitError, ValueError):
     """A kernel was forced that the store, the measure or the depth doesn't have."""
+
+
+class ExtensionError(HdpkitError, ImportError):
+    """Compiled code of another package that doesn't fit this hdpkit, or an extra that is missing."""
 
 
 class RegistryError(HdpkitError, KeyError):

@@ -1,4 +1,4 @@
-"""Priors of hyperparameters: `Gamma` for concentrations, `Beta` for discounts, and the marker `Each`.
+"""Priors of hyperparameters: `Gamma`, `Beta` (discounts), `Normal` (locations), and the marker `Each`.
 
 A number in a declaration is fixed; a prior in its place is resampled by the moves that update it. A prior of
 one's own needs what the protocol `Prior` lists and nothing more.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ParameterError
 
-__all__ = ["Beta", "Each", "Gamma", "Prior"]
+__all__ = ["Beta", "Each", "Gamma", "Normal", "Prior", "support_of"]
 
 # Draws are kept inside the open support: with a small shape, a double underflows to 0 with a probability that
 # one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
@@ -87,6 +87,11 @@ class Gamma:
                 "such that shape / rate is a finite number above 0",
                 "Bring shape and rate closer to each other.",
             )
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of possible values."""
+        return (0.0, math.inf)
 
     @property
     def mean(self) -> float:
@@ -162,6 +167,11 @@ class Beta:
             )
 
     @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of possible values."""
+        return (0.0, 1.0)
+
+    @property
     def mean(self) -> float:
         """Expectation, ``a / (a + b)``."""
         return self.a / (self.a + self.b)
@@ -201,6 +211,56 @@ class Beta:
         """
         drawn = np.clip(generator.beta(self.a, self.b, size), _SMALLEST, _BELOW_ONE)
         return float(drawn) if size is None else drawn
+
+
+@attrs.frozen(init=False)
+class Normal:
+    """Normal distribution over the real line, by mean and standard deviation.
+
+    Parameters
+    ----------
+    mean : float
+        Finite.
+    deviation : float
+        Standard deviation, finite and above 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+    """
+
+    mean: float
+    deviation: float
+
+    def __init__(self, mean: float, deviation: float) -> None:
+        real = isinstance(mean, numbers.Real) and not isinstance(mean, bool)
+        if not real or not math.isfinite(float(mean)):
+            raise ParameterError("Normal mean", mean, "a finite number", "Give an int or float.")
+        self.__attrs_init__(float(mean), _positive("Normal deviation", deviation))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of possible values."""
+        return (-math.inf, math.inf)
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x` in nats."""
+        z = (float(x) - self.mean) / self.deviation
+        return -0.5 * z * z - math.log(self.deviation) - 0.5 * math.log(2.0 * math.pi)
+
+    def draw(
+        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+    ) -> float | npt.NDArray[np.float64]:
+        """Draw one float, or an array of shape `size`."""
+        drawn = generator.normal(self.mean, self.deviation, size)
+        return float(drawn) if size is None else drawn
+
+
+def support_of(prior: Prior) -> tuple[float, float]:
+    """Open interval of a prior's possible values; one that doesn't say (`support`) is taken as positive."""
+    low, high = getattr(prior, "support", (0.0, math.inf))
+    return float(low), float(high)
 
 
 def _check_prior(instance: object, attribute: object, value: Any) -> None:

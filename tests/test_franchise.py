@@ -597,7 +597,7 @@ class InAnotherThread(moves.Move):
         lambda f: f.audit(),
         lambda f: f.reseat(0, 7, RandomStream((1, 1))),
         lambda f: f.copy(),
-        lambda f: f.compact(),
+        lambda f: f.settle(),
         lambda f: f.restaurant("document", 0).unseat(0, 1),
         lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1),
         lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1, init=None),

@@ -101,7 +101,7 @@ def test_a_held_slot_is_not_reused_until_released():
     franchise.audit()
     franchise.slots.release(1)
     watcher.keeping = False
-    franchise.compact()
+    franchise.settle()
     assert watcher.known == {0, 1}
     franchise.audit()
 

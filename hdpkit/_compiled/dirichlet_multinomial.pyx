@@ -10,7 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.measure cimport MEASURE_VERSION, CompiledBank, measure_t
+from hdpkit._compiled.measure cimport CompiledBank
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 
 cdef enum:
@@ -33,6 +33,7 @@ cdef cppclass DirichletCounts:
     vector[int32_t] block           # scratch: count of each term in a block, zero between calls
     vector[int32_t] touched         # scratch: the terms of the block in order of appearance
     vector[double] product
+    vector[double] table            # log-gamma ratios of a symmetric eta, by count
 
 
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
@@ -200,28 +201,14 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     cdef DirichletCounts b
     cdef readonly object terms
-    cdef readonly object eta
-    cdef vector[double] table        # log-gamma ratios of a symmetric eta
-    cdef bint symmetric
 
     def __init__(self, terms, eta):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
-        cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
-        cdef int64_t v
         self.terms = np.asarray(view)
-        self.eta = np.asarray(e)
         self.b.terms = &view[0]
-        self.b.n_terms = e.shape[0]
-        self.b.eta.resize(e.shape[0])
-        for v in range(e.shape[0]):
-            self.b.eta[v] = e[v]
-        self.b.plain = bool(np.min(self.eta) >= PLAIN)
-        self.symmetric = bool(np.all(self.eta == self.eta[0]))
-        # A symmetric sum as one product: the same for every number of terms and every way of summing.
-        self.b.eta_sum = e[0] * e.shape[0] if self.symmetric else float(np.sum(self.eta))
-        self.b.block.assign(e.shape[0], 0)
-        self.c.version = MEASURE_VERSION
-        self.c.size = sizeof(measure_t)
+        self.b.n_terms = len(eta)
+        self.b.block.assign(self.b.n_terms, 0)
+        self.b.stride = 16
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -230,18 +217,33 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.predictive = dm_predictive
         self.c.block = dm_block
         self.c.log_block = dm_log_block
-        if self.symmetric:
-            self.table.resize(TABULATED)
-            for v in range(TABULATED):
-                self.table[v] = log_rising(e[0], v)
-        self.reset()
-
-    def reset(self):
-        """Empty statistics everywhere."""
-        self.b.stride = 16
+        self.complete()
+        self._set_eta(eta)
         self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
         self.b.totals.assign(self.b.stride, 0)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
+
+    def adopt(self, measure):
+        """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        self._set_eta(measure.eta_vector)
+        cdef int64_t k
+        for k in range(self.b.stride):
+            self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+        return True
+
+    def _set_eta(self, eta):
+        cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
+        cdef int64_t v
+        cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
+        self.b.eta.resize(e.shape[0])
+        for v in range(e.shape[0]):
+            self.b.eta[v] = e[v]
+        self.b.plain = bool(np.min(e) >= PLAIN)
+        # A symmetric sum as one product: the same for every number of terms and every way of summing.
+        self.b.eta_sum = e[0] * e.shape[0] if symmetric else float(np.sum(e))
+        self.b.table.resize(TABULATED if symmetric else 0)
+        for v in range(<int64_t>self.b.table.size()):
+            self.b.table[v] = log_rising(e[0], v)
 
     def rebuild(self, const int32_t[::1] dishes, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
@@ -299,16 +301,13 @@ cdef class DirichletMultinomialBank(CompiledBank):
         cdef double[::1] o = out
         cdef int64_t v, i
         cdef int32_t count
+        cdef int64_t tabulated = self.b.table.size()
         with nogil:
-            for v in range(self.b.n_terms):
+            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
-                    if count == 0:
-                        continue
-                    if self.symmetric and count < TABULATED:
-                        o[i] += self.table[count]
-                    else:
-                        o[i] += log_rising(self.b.eta[v], count)
+                    if count > 0:
+                        o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.eta[v], count)
             for i in range(s.shape[0]):
                 o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
         return out
@@ -316,5 +315,5 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
         return (self.b.counts.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
-                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.table.capacity()) * sizeof(double)
+                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
                 + self.b.block.capacity() * sizeof(int32_t))

@@ -1,13 +1,63 @@
 # distutils: language = c++
-"""The Python face of a compiled bank of statistics."""
+"""The Python face of a compiled bank of statistics, and the door through which foreign ones come."""
 
 import numpy as np
 
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_Occurred
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport PyObject, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
+
+from hdpkit.errors import ExtensionError, StateError
+from hdpkit.numerics cimport det_exp
+
+
+cdef object pending_exception():
+    """The Python exception that a measure left set, taken away; None if there is none."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *trace = NULL
+    if PyErr_Occurred() == NULL:
+        return None
+    PyErr_Fetch(&kind, &value, &trace)
+    PyErr_NormalizeException(&kind, &value, &trace)
+    error = <object>value
+    if trace != NULL:
+        error = error.with_traceback(<object>trace)
+    Py_XDECREF(kind)
+    Py_XDECREF(value)
+    Py_XDECREF(trace)
+    return error
+
+
+cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                       int64_t n, double *out) noexcept nogil:
+    """Probabilities of a block up to a common factor, also for a measure that has only logarithms."""
+    cdef int64_t i
+    cdef double top
+    cdef int status
+    if measure.block != NULL:
+        return measure.block(measure.self, customers, n_customers, slots, n, out)
+    status = measure.log_block(measure.self, customers, n_customers, slots, n, out)
+    if status < 0:
+        return status
+    top = out[n]
+    for i in range(n):
+        if out[i] > top:
+            top = out[i]
+    for i in range(n + 1):
+        out[i] = det_exp(out[i] - top)
+    return 0
 
 
 cdef class CompiledBank:
     """Statistics of all dishes, by slot, behind a C struct. A subclass fills the struct."""
+
+    cdef int complete(self) except -1:
+        """Fill in version and size, once the functions are set."""
+        self.c.version = MEASURE_VERSION
+        self.c.size = sizeof(measure_t)
+        return 0
 
     def born(self, int32_t slot):
         """Empty statistics for a slot."""
@@ -38,30 +88,138 @@ cdef class CompiledBank:
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
         self._check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
-        return np.log(out)
+        with np.errstate(divide="ignore"):
+            return np.log(out)
 
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
-        cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
-        out = np.ones(s.shape[0] + 1)
-        cdef double[::1] o = out
-        if who.shape[0]:
-            self._check(self.c.block(self.c.self, &who[0], who.shape[0],
-                                     &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
-        return out
+        return self._of_block(customers, slots, False)
 
     def log_block(self, customers, slots):
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
+        return self._of_block(customers, slots, True)
+
+    def _of_block(self, customers, slots, bint logs):
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
-        out = np.zeros(s.shape[0] + 1)
+        cdef const int32_t *first = &s[0] if s.shape[0] else NULL
+        out = np.full(s.shape[0] + 1, 0.0 if logs else 1.0)
         cdef double[::1] o = out
-        if who.shape[0]:
-            self._check(self.c.log_block(self.c.self, &who[0], who.shape[0],
-                                         &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        if who.shape[0] and logs:
+            self._check(self.c.log_block(self.c.self, &who[0], who.shape[0], first, s.shape[0], &o[0]))
+        elif who.shape[0]:
+            self._check(measure_block(&self.c, &who[0], who.shape[0], first, s.shape[0], &o[0]))
         return out
+
+    def freeze(self):
+        """Statistics follow from the data and their dishes: there is nothing else to keep."""
+        return None
+
+    def thaw(self, frozen):
+        """See `freeze`."""
+
+    def prepare(self, source):
+        """A compiled measure draws nothing."""
 
     def _check(self, int status):
         if status < 0:
+            error = pending_exception()
+            if error is not None:
+                raise error
             raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
+
+
+cdef class CapsuleBank(CompiledBank):
+    """A bank whose functions come from another package, in a PyCapsule.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+        Whose `compiled` makes the capsule.
+    data : GroupedData
+
+    Raises
+    ------
+    ExtensionError
+        If it is no capsule of the right name, version and size, or lacks a function.
+    """
+
+    cdef object measure
+    cdef object data
+    cdef object capsule        # owns what the struct points to
+
+    def __init__(self, measure, data):
+        self.data = data
+        self.adopt(measure)
+
+    def adopt(self, measure):
+        """Take over other parameter values, in a new capsule. False: everything must be counted again."""
+        cdef measure_t *given
+        capsule = measure.compiled(self.data)
+        if not PyCapsule_IsValid(capsule, MEASURE_CAPSULE):
+            raise ExtensionError(
+                "compiled", capsule, f"a PyCapsule named {MEASURE_CAPSULE.decode()!r}",
+                "Return PyCapsule_New(struct, HDPKIT_MEASURE_CAPSULE, destructor).",
+            )
+        given = <measure_t *>PyCapsule_GetPointer(capsule, MEASURE_CAPSULE)
+        if given.version != MEASURE_VERSION or given.size != sizeof(measure_t):
+            raise ExtensionError(
+                "hdpkit_measure", f"version {given.version}, {given.size} bytes",
+                f"version {<int>MEASURE_VERSION}, {sizeof(measure_t)} bytes",
+                "Compile the extension again, with the headers of the installed hdpkit (hdpkit.get_include()).",
+            )
+        missing = [name for name, absent in (
+            ("born", given.born == NULL), ("died", given.died == NULL), ("add", given.add == NULL),
+            ("remove", given.remove == NULL), ("move", given.move == NULL),
+            ("predictive", given.predictive == NULL), ("log_block", given.log_block == NULL),
+        ) if absent]
+        if missing:
+            raise ExtensionError(
+                "hdpkit_measure", f"without {', '.join(missing)}", "complete",
+                "Only block and marginal may be NULL.",
+            )
+        self.measure = measure
+        self.capsule = capsule
+        self.c = given[0]
+        return False
+
+    def rebuild(self, dishes, slots):
+        """Recount everything from each customer's dish (-1: unseated)."""
+        order = np.argsort(dishes, kind="stable").astype(np.int32)
+        ranked = np.asarray(dishes)[order]
+        for slot in slots:
+            begin, end = np.searchsorted(ranked, slot, side="left"), np.searchsorted(ranked, slot, side="right")
+            self.born(slot)
+            self.add(slot, order[begin:end])
+
+    def relabelled(self, mapping):
+        """Slots have new numbers, never larger ones, in ascending order."""
+        for slot, to in enumerate(mapping):
+            if to >= 0 and to != slot:
+                self._check(self.c.move(self.c.self, slot, to))
+
+    def log_marginals(self, slots, dishes):
+        """Log marginal probability of the data of each slot: shape (n,), nats."""
+        cdef double value = 0.0
+        out = np.empty(len(slots))
+        for place, slot in enumerate(slots):
+            if self.c.marginal != NULL:
+                self._check(self.c.marginal(self.c.self, slot, &value))
+                out[place] = value
+            else:
+                out[place] = self.log_block(np.flatnonzero(dishes == slot), ())[0]
+        return out
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots as the measure's Python methods make them."""
+        made = []
+        for slot in slots:
+            one = self.measure.make()
+            for customer in np.flatnonzero(dishes == slot):
+                self.measure.add(one, self.data.values[customer])
+            made.append(one)
+        return made
+
+    def memory_bytes(self):
+        """What the extension holds is not known here."""
+        return 0

@@ -10,7 +10,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
-from hdpkit._compiled.measure cimport CompiledBank, measure_t
+from hdpkit._compiled.measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.errors import StateError
@@ -21,25 +21,38 @@ cdef int misplaced(int64_t customer, str allowed, str remedy) except -1:
     raise StateError("customer", customer, allowed, remedy)
 
 
-cdef int fail(str what, int64_t who) except -1:
+cdef int fail(object error, str what, int64_t who) except -1:
+    """Raise what the measure raised in Python, or say what went wrong."""
+    if error is not None:
+        raise error
     raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
 
 
 cdef int drop_dish(Walk walk, measure_t *measure, int32_t dish) except -1 nogil:
     walk.slots.death(dish)
-    if measure.died(measure.self, dish) < 0:
-        with gil:
-            fail("statistics", dish)
+    measure.died(measure.self, dish)
     return 0
 
 
-cdef int32_t new_dish(Walk walk, measure_t *measure) except -1 nogil:
-    cdef int32_t dish = walk.slots.birth()
-    if measure.born(measure.self, dish) < 0:
-        with gil:
-            walk.slots.death(dish)
-            fail("statistics", dish)
-    return dish
+cdef int new_dish(Walk walk, measure_t *measure, int32_t *dish) except -1 nogil:
+    """A dish is born. Returns 1 if the measure failed: the slot is taken all the same, so that seating can end."""
+    dish[0] = walk.slots.birth()
+    return measure.born(measure.self, dish[0]) < 0
+
+
+cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
+                  choice_source *source) except -1 with gil:
+    """Leave the seating whole after the measure failed, then raise what it raised.
+
+    The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come. Statistics are not
+    kept up: the franchise counts them again after every failure of a verb.
+    """
+    error = pending_exception()
+    if dish < 0:
+        new_dish(walk, measure, &dish)
+        pending_exception()
+    walk.seat_customer(customer, walk.home[customer], dish, source)
+    return fail(error, "the conditional", customer)
 
 
 # ------------------------------------------------------------------------------------------- customers
@@ -49,7 +62,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     """Table Gibbs for one customer: out, P_home(k) f_k(x) over live dishes and a new one, in again."""
     cdef int32_t node = walk.home[customer]
     cdef int32_t dish = walk.store.dish_at(customer)
-    cdef int64_t n_live, i, chosen
+    cdef int64_t n_live, i, chosen = -1
     cdef double *w
     cdef const double *row
     if dish < 0:
@@ -57,7 +70,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         with gil:
-            fail("removal", customer)
+            fail(pending_exception(), "removal", customer)
     if walk.unseat_customer(customer, node, dish, source):
         drop_dish(walk, measure, dish)
     walk.fill_row(node)
@@ -65,24 +78,20 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     weights.resize(n_live + 1)
     w = weights.data()
     row = walk.row.data()
-    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) < 0:
-        chosen = -1
-    else:
+    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
         for i in range(n_live + 1):
             w[i] *= row[i]
         chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
-        # Leave the franchise whole: the customer returns to a dish of its own, as a new one would come.
-        dish = new_dish(walk, measure)
-        walk.seat_customer(customer, node, dish, source)
-        measure.add(measure.self, dish, &customer, 1)
-        with gil:
-            fail("the conditional", customer)
-    dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+        return put_back(walk, measure, customer, -1, source)
+    if chosen < n_live:
+        dish = walk.slots.live[chosen]
+    elif new_dish(walk, measure, &dish):
+        return put_back(walk, measure, customer, dish, source)
     walk.seat_customer(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:
         with gil:
-            fail("the addition", customer)
+            fail(pending_exception(), "the addition", customer)
     return 0
 
 
@@ -117,10 +126,15 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
                 chosen = source.c.choose(source.c.state, weights.data(), n_live + 1)
             if chosen < 0:
                 with gil:
-                    fail("the predictive", customer)
-            dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+                    fail(pending_exception(), "the predictive", customer)
+            if chosen < n_live:
+                dish = walk.slots.live[chosen]
+            elif new_dish(walk, measure, &dish):
+                put_back(walk, measure, customer, dish, &source.c)
             walk.seat_customer(customer, walk.home[customer], dish, &source.c)
-            measure.add(measure.self, dish, &customer, 1)
+            if measure.add(measure.self, dish, &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", customer)
 
 
 def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t first, int64_t last,
@@ -135,7 +149,9 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
             walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
-            bank.c.add(bank.c.self, dishes[i], &customer, 1)
+            if bank.c.add(bank.c.self, dishes[i], &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", customer)
 
 
 # ------------------------------------------------------------------------------------------- units
@@ -299,30 +315,49 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef double *w
     if measure.remove(measure.self, dish, block, size) < 0:
         with gil:
-            fail("removal", block[0])
+            fail(pending_exception(), "removal", block[0])
     if walk.unseat_customer(code, node, dish, source):
         drop_dish(walk, measure, dish)
     walk.fill_row(node)
     n_live = walk.slots.live.size()
     weights.resize(n_live + 1)
     w = weights.data()
-    if measure.block(measure.self, block, size, walk.slots.live.data(), n_live, w) >= 0:
+    if measure_block(measure, block, size, walk.slots.live.data(), n_live, w) >= 0:
         for i in range(n_live + 1):
             w[i] *= walk.row[i]
         chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
-        dish = new_dish(walk, measure)
-    else:
-        dish = walk.slots.live[chosen] if chosen < n_live else new_dish(walk, measure)
+        return put_back_table(walk, measure, units, u, -1, source)
+    if chosen < n_live:
+        dish = walk.slots.live[chosen]
+    elif new_dish(walk, measure, &dish):
+        return put_back_table(walk, measure, units, u, dish, source)
+    serve_below(store, units, u, dish)
+    walk.seat_customer(code, node, dish, source)
+    if measure.add(measure.self, dish, block, size) < 0:
+        with gil:
+            fail(pending_exception(), "the addition", block[0])
+    return 0
+
+
+cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) except -1 nogil:
+    cdef int64_t i
     for i in range(units.table_offset[u], units.table_offset[u + 1]):
         if store.pool[units.table[i]].dish != dish:
             store.serve(units.table[i], dish)
-    walk.seat_customer(code, node, dish, source)
-    measure.add(measure.self, dish, block, size)
-    if chosen < 0:
-        with gil:
-            fail("the conditional of the table", block[0])
     return 0
+
+
+cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, int32_t dish,
+                        choice_source *source) except -1 with gil:
+    """As `put_back`, for a unit."""
+    error = pending_exception()
+    if dish < 0:
+        new_dish(walk, measure, &dish)
+        pending_exception()
+    serve_below(walk.store, units, u, dish)
+    walk.seat_customer(units.code[u], units.node[u], dish, source)
+    return fail(error, "the conditional of the table", units.customer[units.offset[u]])
 
 
 def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
@@ -364,7 +399,9 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
             block = units.customer.data() + units.offset[u]
             size = units.offset[u + 1] - units.offset[u]
             if sides[u] >= 0:
-                measure.remove(measure.self, slots[sides[u]], block, size)
+                if measure.remove(measure.self, slots[sides[u]], block, size) < 0:
+                    with gil:
+                        fail(pending_exception(), "removal", block[0])
                 sizes[sides[u]] -= 1
             side = -1
             if measure.log_block(measure.self, block, size, slots, 2, logs) >= 0:
@@ -379,9 +416,11 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
                     side = source.c.choose(source.c.state, weights, 2)
             if side < 0:
                 with gil:
-                    fail("the restricted conditional", block[0])
+                    fail(pending_exception(), "the restricted conditional", block[0])
             log_q += (logs[side] - top) - det_log(weights[0] + weights[1])
-            measure.add(measure.self, slots[side], block, size)
+            if measure.add(measure.self, slots[side], block, size) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", block[0])
             sizes[side] += 1
             sides[u] = <int8_t>side
     return log_q

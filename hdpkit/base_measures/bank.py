@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from hdpkit.base_measures.protocol import BaseMeasure
+    from hdpkit.random import ChoiceSource
 
 __all__ = ["PythonBank", "StatisticsBank"]
 
@@ -47,6 +48,21 @@ class StatisticsBank(Protocol):
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
         """Slots have new numbers."""
 
+    def adopt(self, measure: BaseMeasure) -> bool:
+        """Take over other parameter values. False where everything must be counted again."""
+
+    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Statistics of these slots, as the measure's own methods make them."""
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """What this bank has to draw until the end of a verb comes from here."""
+
+    def freeze(self) -> Any:
+        """What doesn't follow from the data and their dishes, as arrays and numbers; None: nothing."""
+
+    def thaw(self, frozen: Any) -> None:
+        """Take over what `freeze` returned, before `rebuild`."""
+
     def memory_bytes(self) -> int:
         """Bytes held, as far as known."""
 
@@ -73,7 +89,7 @@ class PythonBank:
 
     def died(self, slot: int) -> None:
         """The slot's statistics are no longer needed."""
-        del self._of[slot]
+        self._of.pop(slot, None)  # a recount after a failure knows nothing of a proposal's slots
 
     def add(self, slot: int, customers: Ints) -> None:
         """Add these customers' values to a slot."""
@@ -105,9 +121,25 @@ class PythonBank:
             [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
         )
 
-    def statistics(self, slot: int) -> Any:
-        """Statistics of a slot."""
-        return self._of[slot]
+    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Statistics of these slots."""
+        return [self._of[int(slot)] for slot in slots]
+
+    def adopt(self, measure: BaseMeasure) -> bool:
+        """Take over other parameter values; statistics are of the data alone, and stay."""
+        self.measure = measure
+        self._empty = measure.make()
+        return True
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Nothing is drawn here."""
+
+    def freeze(self) -> Any:
+        """Everything follows from the data and their dishes."""
+        return None
+
+    def thaw(self, frozen: Any) -> None:
+        """See `freeze`."""
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""

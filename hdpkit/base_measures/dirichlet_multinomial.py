@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.parameters import parameter
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
@@ -39,19 +40,6 @@ def _eta(instance: Any, attribute: Any, value: Any) -> None:
         )  # fmt: skip
 
 
-def _convert_eta(value: Any) -> Any:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ParameterError("eta", value, "a number or a vector over terms", "Give floats.") from None
-    if isinstance(value, bool):
-        raise ParameterError("eta", value, "a number or a vector over terms", "Give a float.")
-    if array.ndim == 0:
-        return float(array)
-    array.setflags(write=False)
-    return array
-
-
 @attrs.frozen(eq=False)
 class DirichletMultinomialReference(BaseMeasure):
     """Dirichlet(eta) over the terms of a vocabulary, in Python: the one to read.
@@ -62,14 +50,18 @@ class DirichletMultinomialReference(BaseMeasure):
 
     Parameters
     ----------
-    eta : float or array of shape (V,)
-        Dirichlet parameter: symmetric, or one each a term.
+    eta : float, array of shape (V,), or prior
+        Dirichlet parameter: symmetric, or one each a term; a prior (of a symmetric one) is resampled.
     n_terms : int, optional
         V; taken from the data where it is not given.
     """
 
-    eta: Any = attrs.field(default=0.1, converter=_convert_eta, validator=_eta)
+    eta: Any = attrs.field(
+        default=0.1, converter=attrs.Converter(parameter, takes_field=True), validator=_eta
+    )
     n_terms: int | None = attrs.field(default=None)
+
+    exact_statistics = True
 
     @n_terms.validator
     def _check_n_terms(self, attribute: Any, value: Any) -> None:
@@ -187,8 +179,8 @@ class DirichletMultinomial(DirichletMultinomialReference):
 
     Parameters
     ----------
-    eta : float or array of shape (V,)
-        Dirichlet parameter: symmetric, or one each a term.
+    eta : float, array of shape (V,), or prior
+        Dirichlet parameter: symmetric, or one each a term; a prior (of a symmetric one) is resampled.
     n_terms : int, optional
         V; taken from the data where it is not given.
     """
@@ -197,7 +189,9 @@ class DirichletMultinomial(DirichletMultinomialReference):
         """Return compiled counts."""
         return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector)
 
-    def posterior_means(self, bank: Any, slots: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    def posterior_means(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[Any]:
         """Means of the topics in these slots, shape (n, V)."""
         counts = bank.counts(slots) + self.eta_vector
         return counts / counts.sum(axis=1, keepdims=True)

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import abc
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.parameters import Resampled
 from hdpkit.data import GroupedData
+from hdpkit.errors import DeclarationError
+from hdpkit.priors import Prior
 
 __all__ = ["BaseMeasure"]
 
@@ -23,8 +28,21 @@ __all__ = ["BaseMeasure"]
 class BaseMeasure(abc.ABC):
     """A conjugate base measure H together with the likelihood of one observation.
 
-    The statistics of a dish are any object that `make` returns; `add` and `remove` change it in place.
+    The statistics of a dish are any object that `make` returns; `add` and `remove` change it in place. They
+    say what was observed and nothing else: parameters may change without a recount.
+
+    Attributes
+    ----------
+    exact_statistics : bool
+        True where statistics are whole numbers, the same whatever the order of additions and removals.
+        Otherwise they are counted again after every sweep, so that rounding can't build up and a saved
+        state goes on bit for bit.
+    conjugate : bool
+        False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
     """
+
+    exact_statistics: bool = False
+    conjugate: bool = True
 
     @abc.abstractmethod
     def make(self) -> Any:
@@ -60,6 +78,31 @@ class BaseMeasure(abc.ABC):
     def supports(self, method: str) -> bool:
         """Whether this measure has an optional method of its own."""
         return getattr(type(self), method) is not getattr(BaseMeasure, method)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Present values of the parameters by name; the trace records them. None by default."""
+        return {}
+
+    @property
+    def priors(self) -> dict[str, Prior]:
+        """Priors of the parameters that have one."""
+        return {name: value.prior for name, value in self.parameters.items() if isinstance(value, Resampled)}
+
+    def with_parameters(self, **values: float) -> Self:
+        """Return this measure with other values of parameters that have a prior, which they keep.
+
+        Raises a ParameterError for a value that the measure doesn't allow. The default is for attrs classes
+        whose parameters are fields.
+        """
+        if not attrs.has(type(self)):
+            raise DeclarationError(
+                "base", type(self).__name__, "an attrs class, or one with with_parameters()",
+                "Decorate the measure with attrs.frozen, or override with_parameters.",
+            )  # fmt: skip
+        kept = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
+        changed: Self = attrs.evolve(self, **kept)  # type: ignore[misc]
+        return changed
 
     def for_data(self, data: GroupedData) -> BaseMeasure:
         """Return this measure made ready for these data (a vocabulary size, say); check the data.
@@ -101,10 +144,19 @@ class BaseMeasure(abc.ABC):
         """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
         raise NotImplementedError(f"{type(self).__name__} has no posterior mean")
 
-    def posterior_means(self, bank: Any, slots: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...)."""
-        return np.array([self.posterior_mean(bank.statistics(int(slot))) for slot in slots])
+    def posterior_means(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[Any]:
+        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...).
+
+        ``dishes`` is the slot of each customer.
+        """
+        return np.array([self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)])
+
+    def compiled(self, data: GroupedData) -> Any:
+        """Return a PyCapsule with this measure in C over these data (see docs/extending.md)."""
+        raise NotImplementedError(f"{type(self).__name__} is not compiled")
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a holder of the statistics of all dishes; a compiled measure returns its own."""
-        return PythonBank(self, data.values)
+        """Return a holder of the statistics of all dishes: compiled where there is a capsule."""
+        return CapsuleBank(self, data) if self.supports("compiled") else PythonBank(self, data.values)

@@ -66,6 +66,7 @@ class FranchiseCore:
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
             )
         self.forced_kernel = kernel
+        self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
         self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
@@ -75,6 +76,7 @@ class FranchiseCore:
         self._components: dict[str, Component] = {}
         self._turn = threading.RLock()
         self._claimed = False
+        self._stale = False  # a verb failed and statistics could not be counted again yet
         self._concentration = np.empty(self.topology.n_nodes)
         self._discount = np.empty(self.topology.n_nodes)
         self.sweep = 0
@@ -87,7 +89,8 @@ class FranchiseCore:
     # ------------------------------------------------------------------ hyperparameters
 
     def reset_hyperparameters(self) -> None:
-        """Set every concentration and discount to its starting value: the number, or the prior's mean."""
+        """Set every hyperparameter to its starting value: the number, or the prior's mean."""
+        self.set_base_parameters(**self._starting)
         for number, declaration in enumerate(self.declarations):
             theta, discount = declaration.hyperparameters
             nodes = self.topology.nodes(number)
@@ -113,6 +116,24 @@ class FranchiseCore:
         if not np.all(np.isfinite(values) & (values > -self._discount[nodes])):
             raise ParameterError("concentration", value, "finite and above -discount", "Check the update.")
         self._concentration[nodes] = values
+
+    @property
+    def base_parameters(self) -> dict[str, float]:
+        """Present values of the base measure's parameters that have a prior."""
+        return {name: float(self.measure.parameters[name]) for name in self._starting}
+
+    def set_base_parameters(self, **values: float) -> None:
+        """Set parameters of the base measure that have a prior. A ParameterError leaves all as it was."""
+        unknown = set(values) - set(self._starting)
+        if unknown:
+            raise ParameterError(
+                "base parameters", sorted(unknown), f"among {sorted(self._starting)}",
+                "Declare a prior in the base measure for what shall change.",
+            )  # fmt: skip
+        if values:
+            self.measure = self.measure.with_parameters(**values)
+            if not self.bank.adopt(self.measure):
+                self.recount()
 
     # ------------------------------------------------------------------ kernels and walks
 
@@ -259,14 +280,25 @@ class FranchiseCore:
         self.slots.observe(component)
         component.reset(self.slots.occupied_slots())
 
-    def compact(self) -> None:
-        """Squeeze free slots out. Between sweeps only; the order of dishes stays."""
+    def recount(self) -> None:
+        """Count the statistics of all dishes again, in data order."""
+        self._stale = True
+        self.bank.rebuild(self.seating.dishes(), self.slots.occupied_slots())
+        self._stale = False
+
+    def settle(self) -> None:
+        """Squeeze free slots out and count rounded statistics again. Between sweeps only.
+
+        The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
+        """
         with self.turn():
             mapping = self.slots.compaction()
             if mapping is not None:
                 self.seating.relabel_dishes(mapping)
                 self.bank.relabelled(mapping)
                 self.slots.relabel(mapping)
+            if not self.measure.exact_statistics:
+                self.recount()
 
     # ------------------------------------------------------------------ frozen states
 
@@ -276,9 +308,10 @@ class FranchiseCore:
             self.store.clear()
             self._replaced(np.empty(0, dtype=np.int32), ())
 
-    def _replaced(self, slots: npt.NDArray[np.int32], held: Any) -> None:
+    def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
         self.slots.reset(slots, held)
-        self.bank.rebuild(self.store.dishes(), slots)
+        self.bank.thaw(bank)
+        self.recount()
         for component in self._components.values():
             component.reset(slots)
 
@@ -288,14 +321,18 @@ class FranchiseCore:
             raise StateError(
                 "franchise", "seated out", "frozen outside a move", "Wait until the move is over."
             )
+        streams = self.streams
         return {
             "seating": self.store.freeze(),
             "slots": self.slots.occupied_slots(),
             "held": np.array(self.slots.held_slots(), dtype=np.int32),
             "concentration": self._concentration.copy(),
             "discount": self._discount.copy(),
+            "measure": self.base_parameters,
+            "bank": self.bank.freeze(),
             "sweep": self.sweep,
             "attempt": self.attempt,
+            "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": {name: component.freeze() for name, component in self._components.items()},
         }
 
@@ -312,7 +349,10 @@ class FranchiseCore:
             self._discount[:] = frozen["discount"]
             self.sweep = int(frozen["sweep"])
             self.attempt = int(frozen["attempt"])
-            self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"])
+            if frozen.get("streams"):
+                self.streams = Streams(**frozen["streams"])
+            self.set_base_parameters(**frozen.get("measure", {}))
+            self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
             for name, component in self._components.items():
                 if name in frozen["components"]:
                     component.thaw(frozen["components"][name])
@@ -368,10 +408,7 @@ class FranchiseCore:
     def copy(self) -> Self:
         """Return an independent franchise in the same state (components, which are yours, are not copied)."""
         with self.turn():
-            twin = self._twin(self.data, self.freeze())
-            if self.streams is not None:  # of the same key, but never the same object: copies run in threads
-                twin.streams = Streams(self.streams.seed, self.streams.chain)
-            return twin
+            return self._twin(self.data, self.freeze())
 
     def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
         """Return a franchise like this one over data of the same shape, in this state."""

@@ -110,7 +110,7 @@ class Franchise(FranchiseVerbs):
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        return self.measure.posterior_means(self.bank, self.slots.occupied_slots())
+        return self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.seating.dishes())
 
     # ------------------------------------------------------------------ weights
 
@@ -170,6 +170,8 @@ class Franchise(FranchiseVerbs):
                 if declared.prior is not None:
                     own = values[nodes] if declared.each else values[nodes][:1]
                     total += sum(declared.prior.log_density(float(value)) for value in own)
+        for name, prior in self.measure.priors.items():
+            total += prior.log_density(self.base_parameters[name])
         return total
 
     def log_joint(self) -> float:

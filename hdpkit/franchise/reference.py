@@ -6,6 +6,7 @@ same order.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ def _new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
     except BaseException:
         walk.slots.close(dish)
         raise
-    return dish
+    return int(dish)
 
 
 def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
@@ -88,18 +89,19 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
             dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, [i])
         except BaseException:
-            _put_back(walk, bank, i, node, [i], source)
+            walk.seat(i, node, _put_back(walk, bank), source)
             raise
         walk.seat(i, node, dish, source)
 
 
-def _put_back(
-    walk: ReferenceWalk, bank: StatisticsBank, customer: int, node: int, block: Any, source: ChoiceSource
-) -> int:
-    """Leave the franchise whole after a failure: the customer gets a dish of its own."""
-    dish = _new_dish(walk, bank)
-    _add(walk, bank, dish, block)
-    walk.seat(customer, node, dish, source)
+def _put_back(walk: ReferenceWalk, bank: StatisticsBank) -> int:
+    """A dish for whoever can't be seated because the measure failed: the seating must stay whole.
+
+    Statistics are not kept up: the franchise counts them again after every failure of a verb.
+    """
+    dish = int(walk.slots.open())
+    with contextlib.suppress(Exception):
+        bank.born(dish)
     return dish
 
 
@@ -211,8 +213,7 @@ def redish(
             dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, block)
         except BaseException:
-            dish = _new_dish(walk, bank)
-            _add(walk, bank, dish, block)
+            dish = _put_back(walk, bank)
             _serve(store, units, u, dish)
             walk.seat(code, node, dish, source)
             raise

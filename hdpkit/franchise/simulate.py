@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.priors import Prior
 from hdpkit.random import ChoiceSource
 
 if TYPE_CHECKING:
@@ -44,6 +45,21 @@ def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
             franchise.set_concentration(
                 declaration.name, theta.prior.draw(source.generator, n if theta.each else None)
             )
+    for name, prior in franchise.measure.priors.items():
+        _draw_parameter(franchise, name, prior, source)
+
+
+def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: ChoiceSource) -> None:
+    """Draw a parameter from its prior, which ends where the measure's domain ends."""
+    for _ in range(1000):
+        try:
+            franchise.set_base_parameters(**{name: float(prior.draw(source.generator))})
+            return
+        except ParameterError:
+            continue
+    raise DeclarationError(
+        name, prior, "a prior with mass where the measure allows values", "Give it another prior."
+    )
 
 
 def draw_seating(franchise: Franchise, source: ChoiceSource) -> None:

@@ -52,11 +52,12 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     franchise.reset_hyperparameters()
     franchise.sweep = franchise.attempt = 0
     if isinstance(prepared, Mapping):
-        state = {**prepared, "sweep": 0, "attempt": 0}
+        state = {**prepared, "sweep": 0, "attempt": 0, "streams": None, "measure": franchise.base_parameters}
         state |= {"concentration": franchise._concentration.copy(), "discount": franchise._discount.copy()}
         franchise.thaw(state, source)
         return
     franchise.clear()
+    franchise.bank.prepare(source)
     try:
         if prepared is None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))

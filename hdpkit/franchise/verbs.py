@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,13 +25,20 @@ class FranchiseVerbs(FranchiseCore):
     def _run(self, verb: str, *arguments: Any, walk: bool = True) -> Any:
         kernel, function = self._served(verb)
         with self.turn():
-            if walk:
-                return function(self.walk(kernel), *arguments)
-            return function(*arguments)
+            if self._stale:
+                self.recount()
+            try:
+                return function(self.walk(kernel), *arguments) if walk else function(*arguments)
+            except BaseException:
+                # Kernels leave the seating whole; statistics may be half done where a measure failed.
+                with contextlib.suppress(Exception):
+                    self.recount()
+                raise
 
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by their predictive given those who are seated."""
         self._check_range(first, last, self.topology.n_customers)
+        self.bank.prepare(source)
         self._run("enter", self.bank, first, last, source)
 
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
@@ -46,6 +54,7 @@ class FranchiseVerbs(FranchiseCore):
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
         """Table Gibbs for customers first .. last - 1, one after the other."""
         self._check_range(first, last, self.topology.n_customers)
+        self.bank.prepare(source)
         self._run("reseat", self.bank, first, last, source)
 
     def units(self, level: int, with_customers: bool = False) -> Any:
@@ -68,6 +77,7 @@ class FranchiseVerbs(FranchiseCore):
         """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other."""
         self._need_tables()
         self._check_range(first, last, len(units))
+        self.bank.prepare(source)
         self._run("redish", self.bank, units, first, last, source)
 
     def scan_units(

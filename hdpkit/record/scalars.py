@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hdpkit.franchise import Franchise
 
 __all__ = ["scalars"]
@@ -24,6 +26,6 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         values[f"n_tables/{name}"] = int(tables[franchise.topology.nodes(number)].sum())
         values[f"concentration/{name}"] = franchise.concentration(name)
         values[f"discount/{name}"] = franchise.discount(name)
-    for name, value in getattr(franchise.measure, "parameters", {}).items():
-        values[f"base/{name}"] = value
+    for name, value in franchise.measure.parameters.items():
+        values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
     return values

@@ -208,7 +208,7 @@ class Scheduler:
                 raise
             finally:
                 franchise.on_pulse = None
-            franchise.compact()
+            franchise.settle()
             franchise.sweep = sweep
             return make_draw(franchise, tuple(records))
 

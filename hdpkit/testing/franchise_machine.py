@@ -216,7 +216,7 @@ class FranchiseMachine(RuleBasedStateMachine):
     def compact(self) -> None:
         """Squeeze free slots out: dishes keep their numbers, slots become 0 .. K-1 but for held ones."""
         before = self.franchise.dishes
-        self.franchise.compact()
+        self.franchise.settle()
         assert np.array_equal(self.franchise.dishes, before)
         taken = sorted([*self.franchise.slots.occupied_slots(), *self.franchise.slots.held_slots()])
         assert taken == list(range(len(taken)))
@@ -252,7 +252,7 @@ class FranchiseMachine(RuleBasedStateMachine):
         SplitMerge().apply(franchise, source)
         if self._all_seated():
             franchise.reseat(0, self.n, source)
-        franchise.compact()
+        franchise.settle()
 
     @rule(level=st.integers(0, 2), value=st.sampled_from([0.01, 0.7, 5.0, 200.0]))
     def set_concentration(self, level: int, value: float) -> None:

@@ -1,0 +1,62 @@
+"""Parameters of a base measure: a number stays, a prior is resampled and starts at its mean."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import attrs
+import numpy as np
+
+from hdpkit.errors import ParameterError
+from hdpkit.priors import Prior
+
+__all__ = ["Resampled", "parameter"]
+
+
+class Resampled(float):
+    """The present value of a parameter, and the prior that it is resampled from.
+
+    It is a float wherever a formula wants one.
+    """
+
+    prior: Prior
+
+    def __new__(cls, value: float, prior: Prior) -> Self:
+        """Return the value with its prior."""
+        made = super().__new__(cls, value)
+        made.prior = prior
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} (prior {self.prior!r})"
+
+    def __reduce__(self) -> Any:
+        return type(self), (float(self), self.prior)
+
+
+def parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
+    """Convert to a float, a read-only float64 array, or (a prior) a `Resampled`.
+
+    Use it as ``attrs.Converter(parameter, takes_field=True)``, and a validator for the domain.
+
+    Raises
+    ------
+    ParameterError
+        Naming the field, if the value is none of them.
+    """
+    if isinstance(value, Resampled):
+        return value
+    if isinstance(value, Prior) and not isinstance(value, type):
+        return Resampled(float(value.mean), value)
+    if not isinstance(value, (str, bytes, bool)) and value is not None:
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.size and not np.isnan(array).any():
+            array.setflags(write=False)
+            return float(array) if array.ndim == 0 else array
+    raise ParameterError(
+        field.name, value, "a number, an array of numbers, or a prior",
+        "A number stays; a prior (for instance hk.Gamma(1, 1)) is resampled.",
+    )  # fmt: skip
