@@ -56,9 +56,7 @@ class DirichletMultinomialReference(BaseMeasure):
         V; taken from the data where it is not given.
     """
 
-    eta: Any = attrs.field(
-        default=0.1, converter=attrs.Converter(parameter, takes_field=True), validator=_eta
-    )
+    eta: Any = parameter(default=0.1, validator=_eta)
     n_terms: int | None = attrs.field(default=None)
 
     exact_statistics = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import attrs
@@ -34,16 +35,21 @@ class Resampled(float):
         return type(self), (float(self), self.prior)
 
 
-def parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
-    """Convert to a float, a read-only float64 array, or (a prior) a `Resampled`.
+def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
+    """Declare a parameter in an attrs class: a number, an array, or a prior.
 
-    Use it as ``attrs.Converter(parameter, takes_field=True)``, and a validator for the domain.
-
-    Raises
-    ------
-    ParameterError
-        Naming the field, if the value is none of them.
+    Parameters
+    ----------
+    validator : callable
+        Of (instance, attribute, value): raises a ParameterError outside the parameter's domain. It sees a
+        float, a read-only float64 array, or (a prior) a `Resampled`, which is a float.
+    default : object, optional
     """
+    converter = attrs.Converter(_convert, takes_field=True)
+    return attrs.field(default=default, converter=converter, validator=validator)
+
+
+def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
     if isinstance(value, Resampled):
         return value
     if isinstance(value, Prior) and not isinstance(value, type):
