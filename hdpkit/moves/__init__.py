@@ -3,6 +3,7 @@
 ``moves`` in this package is also where one's own are entered: ``hdpkit.moves.registry.moves.register``.
 """
 
+from hdpkit.moves.base_measure_parameters import BaseMeasureParameters
 from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.protocol import Move, MoveInfo
@@ -10,4 +11,13 @@ from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 
-__all__ = ["Concentration", "DishGibbs", "Move", "MoveInfo", "Scheduled", "SplitMerge", "TableGibbs"]
+__all__ = [
+    "BaseMeasureParameters",
+    "Concentration",
+    "DishGibbs",
+    "Move",
+    "MoveInfo",
+    "Scheduled",
+    "SplitMerge",
+    "TableGibbs",
+]

@@ -110,8 +110,5 @@ def tiny_franchise(
 def _values_for(measure: BaseMeasure, n: int) -> Any:
     """Values that the measure gives as examples, or terms."""
     examples = measure.example_values()
-    return (
-        np.array(TERMS[:n])
-        if examples is None
-        else np.asarray([examples[i % len(examples)] for i in range(n)])
-    )
+    values = TERMS if examples is None else examples
+    return np.asarray([values[i % len(values)] for i in range(n)])

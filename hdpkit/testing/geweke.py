@@ -61,7 +61,7 @@ def statistics(franchise: Franchise) -> dict[str, float]:
 
 
 def hyperparameters(franchise: Franchise) -> dict[str, float]:
-    """Every hyperparameter of the declarations that has a prior."""
+    """Every hyperparameter that has a prior, those of the base measure included."""
     values: dict[str, float] = {}
     for declaration in franchise.declarations:
         present = (franchise.concentration(declaration.name), franchise.discount(declaration.name))
@@ -74,6 +74,7 @@ def hyperparameters(franchise: Franchise) -> dict[str, float]:
                 values |= {f"{name}[{key}]": float(v) for key, v in zip(keys, value, strict=True)}
             elif declared.prior is not None:
                 values[name] = float(value)
+    values |= {f"base/{name}": value for name, value in franchise.base_parameters.items()}
     return values
 
 

@@ -1,0 +1,137 @@
+"""Parameters of the base measure with priors (eta and the like)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+
+from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.metropolis import accepts
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.moves.slice import slice_sample
+from hdpkit.numerics import exp, log
+from hdpkit.priors import Prior, support_of
+from hdpkit.random import ChoiceSource
+
+__all__ = ["BaseMeasureParameters"]
+
+
+def _method(instance: Any, attribute: Any, value: Any) -> None:
+    if value not in ("slice", "metropolis"):
+        raise ParameterError("method", value, '"slice" or "metropolis"', "Slice needs no tuning.")
+
+
+def _width(instance: Any, attribute: Any, value: Any) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0.0 < value < math.inf:
+        raise ParameterError("width", value, "finite and above 0", "1.0 suits the log scale.")
+
+
+@attrs.define
+class BaseMeasureParameters(Move):
+    """Update every parameter of the base measure that has a prior, one after the other.
+
+    The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out, on a scale without
+    ends: log x for positive parameters, log x/(1-x) for those in (0, 1), x itself on the real line; with the
+    Jacobian of the change of scale. A value that the measure refuses has density zero.
+
+    Parameters
+    ----------
+    method : str
+        "slice": Neal (2003), stepping out. "metropolis": a normal random walk.
+    width : float
+        First width of the slice, or standard deviation of the walk, on that scale.
+    """
+
+    continuous = True
+    updates = ("base",)
+
+    method: str = attrs.field(default="slice", validator=_method)
+    width: float = attrs.field(default=1.0, validator=_width)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a base measure whose parameters are all fixed."""
+        if not state.measure.priors:
+            raise ScheduleError(
+                "moves", self.name, "moves that have something to do",
+                "Every parameter of the base measure is fixed: give one a prior, or leave the move out.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Update the parameters in the order in which the measure lists them."""
+        info = MoveInfo()
+        if steps != (0, 0):
+            for name, prior in state.measure.priors.items():
+                info += MoveInfo(1, int(self._update(state, name, prior, rng)))
+        return info
+
+    def _update(self, state: Franchise, name: str, prior: Prior, rng: ChoiceSource) -> bool:
+        scale = _Scale(*support_of(prior))
+        x = state.base_parameters[name]
+        here = scale.to(x)
+
+        def log_target(y: float) -> float:
+            value = scale.back(y)
+            if not scale.low < value < scale.high:
+                return -math.inf
+            try:
+                state.set_base_parameters(**{name: value})
+            except ParameterError:
+                return -math.inf
+            return state.log_likelihood() + prior.log_density(value) + scale.log_jacobian(value)
+
+        try:
+            if self.method == "slice":
+                there = slice_sample(log_target, here, self.width, rng.generator)
+            else:
+                candidate = here + self.width * rng.generator.standard_normal()
+                log_ratio = log_target(candidate) - log_target(here)
+                there = candidate if accepts(log_ratio, rng) else here
+        except BaseException:
+            state.set_base_parameters(**{name: x})
+            raise
+        # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+        state.set_base_parameters(**{name: x if there == here else scale.back(there)})
+        return there != here
+
+
+class _Scale:
+    """The real line for a parameter in an open interval."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.kind = "real"
+        if math.isfinite(low):
+            self.kind = "logit" if math.isfinite(high) else "log"
+
+    def to(self, x: float) -> float:
+        if self.kind == "real":
+            return x
+        return log(x - self.low) - (log(self.high - x) if self.kind == "logit" else 0.0)
+
+    def back(self, y: float) -> float:
+        if self.kind == "real":
+            return y
+        if self.kind == "log":
+            return self.low + exp(y)
+        share = 1.0 / (1.0 + exp(-y))
+        return self.low + (self.high - self.low) * share
+
+    def log_jacobian(self, x: float) -> float:
+        """log dx/dy at x."""
+        if self.kind == "real":
+            return 0.0
+        if self.kind == "log":
+            return log(x - self.low)
+        return log(x - self.low) + log(self.high - x) - log(self.high - self.low)
+
+
+moves.register(
+    "base-measure-parameters",
+    BaseMeasureParameters,
+    lambda: [BaseMeasureParameters(), BaseMeasureParameters("metropolis")],
+)

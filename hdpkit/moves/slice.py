@@ -1,0 +1,66 @@
+"""Univariate slice sampling, written once (Neal 2003, figures 3 and 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hdpkit.errors import StateError
+from hdpkit.numerics import log
+
+__all__ = ["slice_sample"]
+
+_STEPS_OUT = 50  # on either side at most, shared out at random, which keeps the update exact
+_SHRINKAGES = 500
+
+
+def slice_sample(
+    log_density: Callable[[float], float],
+    x: float,
+    width: float,
+    generator: np.random.Generator,
+) -> float:
+    """Return a draw that leaves a density on the real line invariant.
+
+    Parameters
+    ----------
+    log_density : callable
+        Log density at a point, in nats, up to a constant; -inf outside the support.
+    x : float
+        Where the chain stands.
+    width : float
+        Of the first interval; it is stepped out to the ends of the slice.
+    generator : numpy.random.Generator
+
+    Raises
+    ------
+    StateError
+        If the density is not finite where the chain stands.
+    """
+    here = log_density(x)
+    if not math.isfinite(here):
+        raise StateError("log_density", here, "finite where the chain stands", "Start inside the support.")
+    # 1 - u lies in (0, 1], so that the level is never -inf.
+    level = here + log(1.0 - generator.random())
+    low = x - width * generator.random()
+    high = low + width
+    out_low = int(generator.integers(0, _STEPS_OUT + 1))
+    for _ in range(out_low):
+        if not log_density(low) > level:
+            break
+        low -= width
+    for _ in range(_STEPS_OUT - out_low):
+        if not log_density(high) > level:
+            break
+        high += width
+    for _ in range(_SHRINKAGES):
+        candidate = low + (high - low) * generator.random()
+        if log_density(candidate) > level:
+            return float(candidate)
+        if candidate < x:
+            low = candidate
+        else:
+            high = candidate
+    return x  # the slice is narrower than the numbers can tell apart
