@@ -17,6 +17,8 @@ from hdpkit.base_measures import (
     BaseMeasure,
     DirichletMultinomial,
     DirichletMultinomialReference,
+    Finite,
+    NonConjugate,
     base_measures,
 )
 from hdpkit.data import Corpus, Groups
@@ -38,10 +40,12 @@ __all__ = [
     "DirichletMultinomialReference",
     "Draw",
     "Each",
+    "Finite",
     "Franchise",
     "Gamma",
     "Groups",
     "Mixture",
+    "NonConjugate",
     "Normal",
     "ProgressBar",
     "Restaurant",

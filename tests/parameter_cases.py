@@ -1,8 +1,49 @@
 """Base measures whose parameters have priors: one for every parameter that may have one."""
 
+import math
+
 import hdpkit as hk
 
 MEASURES = {
     "dirichlet-multinomial": hk.DirichletMultinomial(hk.Gamma(2.0, 2.0), n_terms=3),
     "dirichlet-multinomial-reference": hk.DirichletMultinomialReference(hk.Gamma(2.0, 2.0), n_terms=3),
+}
+
+
+def log_normal(value, mean):
+    """Log density of a normal observation with standard deviation 0.8."""
+    return -0.5 * ((value - mean) / 0.8) ** 2 - math.log(0.8 * math.sqrt(2 * math.pi))
+
+
+def draw_mean(generator):
+    """Draw from the standard normal prior of a mean."""
+    return float(generator.normal())
+
+
+def log_prior_of_mean(mean):
+    """Its log density, up to a constant."""
+    return -0.5 * mean**2
+
+
+def posterior_draw(mean, values, generator):
+    """Draw a mean from its conditional, exactly."""
+    precision = 1.0 + len(values) / 0.64
+    return float(generator.normal(sum(values) / 0.64 / precision, precision**-0.5))
+
+
+def draw_value(mean, generator):
+    """Draw an observation."""
+    return float(generator.normal(mean, 0.8))
+
+
+def normal_means(**options):
+    """Unknown means, as if the prior were not conjugate."""
+    examples = (0.3, 0.1, -1.2, 2.0, 0.4)
+    return hk.NonConjugate(log_normal, draw_mean, simulate_value=draw_value, examples=examples, **options)
+
+
+NON_CONJUGATE = {
+    "by proposals from the prior": normal_means(auxiliary=1),
+    "by slices": normal_means(log_prior=log_prior_of_mean),
+    "by an update of one's own": normal_means(update=posterior_draw),
 }

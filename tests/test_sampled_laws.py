@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parameter_cases import MEASURES
+from parameter_cases import MEASURES, NON_CONJUGATE
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
@@ -19,6 +19,7 @@ from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
     DishGibbs,
+    DishParameters,
     Move,
     MoveInfo,
     SplitMerge,
@@ -122,6 +123,12 @@ for number_, (label_, measure_) in enumerate(MEASURES.items()):
                 franchise_of(depth_, STORES[number_ % len(STORES)], measure=measure_),
                 [TableGibbs(), move_],
             )
+for number_, (label_, measure_) in enumerate(NON_CONJUGATE.items()):
+    GEWEKE[f"geweke: dish parameters, {label_}"] = (
+        "dish-parameters",
+        franchise_of(2 + number_ % 2, STORES[number_ % 2], measure=measure_),
+        [TableGibbs(), DishGibbs(), DishParameters()],
+    )
 for depth_ in SHAPES:
     GEWEKE[f"geweke: default schedule, depth {depth_}"] = ("", franchise_of(depth_), flat(depth_))
 GEWEKE["geweke: concentration, many tokens a table"] = (

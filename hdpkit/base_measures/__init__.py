@@ -2,6 +2,7 @@
 
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 
@@ -9,6 +10,9 @@ __all__ = [
     "BaseMeasure",
     "DirichletMultinomial",
     "DirichletMultinomialReference",
+    "Finite",
+    "NonConjugate",
+    "NonConjugateBank",
     "PythonBank",
     "StatisticsBank",
     "base_measures",

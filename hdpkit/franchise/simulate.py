@@ -65,6 +65,7 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
 def draw_seating(franchise: Franchise, source: ChoiceSource) -> None:
     """Seat everybody anew by the prior: each customer's dish from its restaurant's predictive row."""
     franchise.clear()
+    franchise.bank.prepare(source)
     walk, bank = franchise.walk(), franchise.bank
     for i, node in enumerate(franchise.topology.home.tolist()):
         place = source.choose(walk.prior_row(node))
@@ -78,7 +79,10 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     """Draw all data given who eats what, dish parameters integrated out (the chain rule within a dish)."""
     measure = franchise.measure
     dishes = franchise.seating.dishes()
-    statistics = {int(slot): measure.make() for slot in np.unique(dishes)}
+    slots = np.unique(dishes)
+    # A conjugate dish begins empty; any other has its parameter already.
+    begun = [measure.make() for _ in slots] if measure.conjugate else franchise.bank.statistics(slots, dishes)
+    statistics = dict(zip(slots.tolist(), begun, strict=True))
     values: list[object] = []
     for slot in dishes.tolist():
         value = measure.simulate(statistics[slot], source.generator)

@@ -6,6 +6,7 @@
 from hdpkit.moves.base_measure_parameters import BaseMeasureParameters
 from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.dish_gibbs import DishGibbs
+from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
@@ -15,6 +16,7 @@ __all__ = [
     "BaseMeasureParameters",
     "Concentration",
     "DishGibbs",
+    "DishParameters",
     "Move",
     "MoveInfo",
     "Scheduled",

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
 
 if TYPE_CHECKING:
     from hdpkit.moves.scheduled import Scheduled
 
-__all__ = ["Move", "MoveInfo"]
+__all__ = ["Move", "MoveInfo", "needs_marginals"]
 
 
 @attrs.frozen
@@ -101,6 +102,15 @@ class Move(abc.ABC):
     def runs_in(self, sweep: int) -> bool:
         """Whether the move has a turn in this sweep (counted from 1)."""
         return True
+
+
+def needs_marginals(move: Move, state: Franchise) -> None:
+    """Refuse a base measure whose dishes keep their parameters: nothing is integrated out there."""
+    if not state.measure.conjugate:
+        raise ScheduleError(
+            "moves", move.name, "moves that need no marginal likelihood of a dish",
+            f"{type(state.measure).__name__} is not conjugate: use TableGibbs, DishGibbs and DishParameters.",
+        )  # fmt: skip
 
 
 def _scheduled(move: Move, **when: Any) -> Scheduled:

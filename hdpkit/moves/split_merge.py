@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves.metropolis import accepts
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import lgamma, log
 from hdpkit.random import ChoiceSource
@@ -52,6 +52,10 @@ class SplitMerge(Move):
     needs_tables = True
 
     scans: int | None = attrs.field(default=None, validator=_scans)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a base measure without marginals."""
+        needs_marginals(self, state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""

@@ -108,9 +108,11 @@ class ExactModel:
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
+        return self._number[self._key()]
+
+    def _key(self) -> Any:
         arrays = self.franchise.store.freeze()
-        key = labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
-        return self._number[key]
+        return labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
 
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""

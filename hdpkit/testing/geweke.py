@@ -57,6 +57,8 @@ def statistics(franchise: Franchise) -> dict[str, float]:
         **hyperparameters(franchise),
         "data": _of_data(franchise.data.values),
     }
+    if not franchise.measure.conjugate:
+        values["dish parameters"] = float(np.mean(franchise.dish_parameters() ** 2))
     return rounded(values)
 
 

@@ -10,11 +10,14 @@ import numpy as np
 from scipy import integrate
 
 from hdpkit._compiled.measure import CompiledBank
-from hdpkit.base_measures import BaseMeasure, PythonBank
+from hdpkit.base_measures import BaseMeasure, Finite, PythonBank
+from hdpkit.moves import DishParameters
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
-from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact import check_exact
+from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.geweke import check_geweke
 
 __all__ = ["MeasureFailure", "check_base_measure"]
 
@@ -31,7 +34,8 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
 
     The predictives are normalised, exchangeable, and consistent with blocks, marginals, removals, copies and
     the bank; every registered discrete move runs over every store at every depth and leaves the exact
-    posterior invariant.
+    posterior invariant. Where dishes keep parameters the posterior is enumerated with them if the prior is
+    `Finite`; otherwise Geweke's test takes its place.
 
     Parameters
     ----------
@@ -46,22 +50,28 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     """
     franchise = tiny_franchise("flat 5", measure, values=None if values is None else _repeat(values, 5))
     ready, data = franchise.measure, list(franchise.data.values)
-    report = [
-        _check_predictives(ready, data),
-        _check_exchangeable(ready, data),
-        _check_removal(ready, data),
-        _check_optional(ready, data),
-        _check_bank(ready, franchise.data),
-        _check_normalised(ready, data, franchise.data),
-    ]
-    if measure.supports("simulate"):
+    if not ready.conjugate and not isinstance(getattr(ready, "sample_prior", None), Finite):
+        return check_geweke(DishParameters(), measure=measure, shapes=("2+2",), replicas=100)
+    report = (
+        []
+        if not ready.conjugate
+        else [
+            _check_predictives(ready, data),
+            _check_exchangeable(ready, data),
+            _check_removal(ready, data),
+            _check_optional(ready, data),
+            _check_bank(ready, franchise.data),
+            _check_normalised(ready, data, franchise.data),
+        ]
+    )
+    if measure.supports("simulate") and ready.conjugate:
         report.append(_check_simulate(ready, data))
     for shape, move in itertools.product(SHAPES, example_moves(continuous=False)):
         these = None if values is None else _repeat(values, TINY[shape].n_customers)
         for store, kernel in stores_and_kernels(measure):
             tiny = tiny_franchise(shape, measure, store=store, kernel=kernel, values=these)
             if serves(tiny, move):
-                check_exact(ExactModel(tiny), move)
+                check_exact(exact_model(tiny), move)
                 report.append(f"{move!r} on {shape!r}, {store}/{kernel}: exact")
     return report
 

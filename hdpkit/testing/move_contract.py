@@ -19,6 +19,7 @@ from hdpkit.testing.exact import (
     check_irreducible,
     step_matrices,
 )
+from hdpkit.testing.exact_parameters import exact_model
 
 __all__ = ["check_move"]
 
@@ -85,7 +86,7 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
             continue
-        model = ExactModel(franchise)
+        model = exact_model(franchise)
         matrices = step_matrices(model, move)
         whole = check_exact(model, move, reversible=reversible, matrices=matrices)
         if move.updates and "seating" in move.updates:

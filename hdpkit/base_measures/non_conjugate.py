@@ -1,0 +1,313 @@
+"""Any likelihood and any prior: dishes keep their parameters, new ones are drawn as auxiliary dishes."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.registry import base_measures
+from hdpkit.data import GroupedData
+from hdpkit.errors import ParameterError, StateError
+
+if TYPE_CHECKING:
+    from hdpkit.random import ChoiceSource
+
+__all__ = ["Finite", "NonConjugate", "NonConjugateBank"]
+
+Ints = Sequence[int] | npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    try:
+        made = tuple(values)
+    except TypeError:
+        made = ()
+    if not made:
+        raise ParameterError("values", values, "a sequence of one parameter or more", "Finite([0.2, 0.7])")
+    return made
+
+
+@attrs.frozen(eq=False)
+class Finite:
+    """A prior over finitely many parameter values: a grid, a list of known components.
+
+    It is drawn through the choice source, so that moves over it can be enumerated.
+
+    Parameters
+    ----------
+    values : sequence
+        The possible parameters.
+    weights : sequence of float, optional
+        Positive, unnormalised; by default all equal.
+    """
+
+    values: Sequence[Any] = attrs.field(converter=_as_tuple)
+    weights: Sequence[float] = attrs.field()
+
+    @weights.default
+    def _equal(self) -> tuple[float, ...]:
+        return (1.0,) * len(self.values)
+
+    @weights.validator
+    def _check(self, attribute: Any, value: Any) -> None:
+        try:
+            weights = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            weights = np.empty(0)
+        if weights.shape != (len(self.values),) or not np.all(np.isfinite(weights) & (weights > 0)):
+            raise ParameterError("weights", value, "one finite positive number a value", "Leave zeros out.")
+
+    def __call__(self, generator: np.random.Generator) -> Any:
+        """Draw a parameter."""
+        weights = np.asarray(self.weights, dtype=float)
+        return self.values[int(generator.choice(len(self.values), p=weights / weights.sum()))]
+
+    def choose(self, source: ChoiceSource) -> Any:
+        """Draw a parameter from a choice source."""
+        return self.values[source.choose(np.asarray(self.weights, dtype=float))]
+
+
+def _callable(instance: Any, attribute: Any, value: Any) -> None:
+    if not callable(value):
+        raise ParameterError(attribute.name, value, "a function", "See the docstring for its arguments.")
+
+
+_optional = attrs.validators.optional(_callable)
+
+
+@attrs.frozen(eq=False, repr=False)
+class NonConjugate(BaseMeasure):
+    """A base measure given by a likelihood and a prior sampler; parameters of dishes are part of the state.
+
+    A customer weighs each dish by its likelihood under the dish's parameter; the mass of a new dish is shared
+    by auxiliary dishes whose parameters are drawn from the prior, except that a dish that just lost its last
+    customer lends its own (Neal 2000, algorithm 8). `hdpkit.moves.DishParameters` updates the parameters.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(value, parameter)``: log density of one observation, in nats; -inf is allowed.
+    sample_prior : callable
+        ``sample_prior(generator)``: a parameter (a number or an array of numbers) drawn with a NumPy
+        Generator; or a `Finite`.
+    log_prior : callable, optional
+        ``log_prior(parameter)``, in nats up to a constant. With it parameters are updated by slice sampling,
+        coordinate by coordinate; without it by proposals from the prior.
+    update : callable, optional
+        ``update(parameter, values, generator)``: a draw that leaves p(parameter | values) invariant, in place
+        of the two above.
+    simulate_value : callable, optional
+        ``simulate_value(parameter, generator)``: an observation. `Franchise.simulate` needs it.
+    auxiliary : int
+        Auxiliary dishes, m >= 1. More mix better and cost more.
+    examples : sequence, optional
+        A few observations, for the test harness.
+    """
+
+    log_likelihood: Callable[[Any, Any], float] = attrs.field(validator=_callable)
+    sample_prior: Callable[[np.random.Generator], Any] = attrs.field(validator=_callable)
+    log_prior: Callable[[Any], float] | None = attrs.field(default=None, kw_only=True, validator=_optional)
+    update: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, validator=_optional)
+    simulate_value: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, validator=_optional)
+    auxiliary: int = attrs.field(default=3, kw_only=True)
+    examples: Sequence[Any] | None = attrs.field(default=None, kw_only=True)
+
+    exact_statistics = True
+    conjugate = False
+
+    @auxiliary.validator
+    def _check_auxiliary(self, attribute: Any, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ParameterError("auxiliary", value, "a whole number >= 1", "3 is usual.")
+
+    def __repr__(self) -> str:
+        prior = getattr(self.sample_prior, "__name__", repr(self.sample_prior))
+        likelihood = getattr(self.log_likelihood, "__name__", repr(self.log_likelihood))
+        return f"NonConjugate({likelihood}, {prior}, auxiliary={self.auxiliary})"
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method."""
+        return self.simulate_value is not None if method == "simulate" else super().supports(method)
+
+    def draw(self, source: ChoiceSource) -> Any:
+        """Draw a parameter from the prior."""
+        if isinstance(self.sample_prior, Finite):
+            return self.sample_prior.choose(source)
+        return self.sample_prior(source.generator)
+
+    def make(self) -> None:
+        """Nothing is counted: what a dish has is its parameter."""
+
+    def add(self, statistics: Any, value: Any) -> None:
+        """Nothing is counted."""
+
+    def remove(self, statistics: Any, value: Any) -> None:
+        """Nothing is counted."""
+
+    def log_predictive(self, value: Any, many: Sequence[Any]) -> Floats:
+        """Log likelihood of one observation under each of many parameters: shape (n,)."""
+        return np.array([self.log_likelihood(value, parameter) for parameter in many], dtype=float)
+
+    def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> Floats:
+        """Log likelihood of a block of observations under each of many parameters: shape (n,)."""
+        return sum((self.log_predictive(value, many) for value in values), np.zeros(len(many)))
+
+    def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
+        """Draw an observation given a parameter."""
+        if self.simulate_value is None:
+            return super().simulate(statistics, generator)
+        return self.simulate_value(statistics, generator)
+
+    def posterior_mean(self, statistics: Any) -> Any:
+        """The present parameter of a dish: no mean is known."""
+        return statistics
+
+    def example_values(self) -> Sequence[Any] | None:
+        """The examples given."""
+        return self.examples
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return the parameters of all dishes."""
+        return NonConjugateBank(self, data.values)
+
+
+class NonConjugateBank:
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the step under way."""
+
+    def __init__(self, measure: NonConjugate, values: Any) -> None:
+        self.measure = measure
+        self.values = values
+        self._of: dict[int, Any] = {}
+        self._source: ChoiceSource | None = None
+        self._lent: list[Any] = []  # of the dish that died in this step
+        self._auxiliary: tuple[list[Any], Floats] | None = None
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Draw from here until the end of a verb."""
+        self._source = source
+        self._lent, self._auxiliary = [], None
+
+    def _draw(self) -> Any:
+        if self._source is None:
+            raise StateError("source", None, "given by a verb", "Start the franchise, or run a move over it.")
+        return self.measure.draw(self._source)
+
+    def born(self, slot: int) -> None:
+        """A new dish: an auxiliary dish drawn by its weight; outside a step a draw from the prior."""
+        if self._auxiliary is None:
+            self._of[slot] = self._draw()
+            return
+        parameters, logs = self._auxiliary
+        assert self._source is not None
+        chosen = 0 if len(parameters) == 1 else self._source.choose_log(logs)
+        self._of[slot] = parameters[chosen]
+        self._auxiliary = None
+
+    def died(self, slot: int) -> None:
+        """The dish's parameter becomes the first auxiliary dish of this step."""
+        self._lent = [self._of.pop(slot)] if slot in self._of else []
+
+    def remove(self, slot: int, customers: Ints) -> None:
+        """A step begins."""
+        self._lent, self._auxiliary = [], None
+
+    def add(self, slot: int, customers: Ints) -> None:
+        """A step ends."""
+        self._lent, self._auxiliary = [], None
+
+    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+        """Log likelihood under each slot and, last, mean over the auxiliary dishes: shape (n + 1,)."""
+        return self.log_block([customer], slots)
+
+    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+        """Log likelihood of a block under each slot and, last, mean over auxiliary dishes: shape (n + 1,)."""
+        m = self.measure.auxiliary
+        parameters = [*self._lent, *(self._draw() for _ in range(m - len(self._lent)))]
+        many = [*(self._of[int(slot)] for slot in slots), *parameters]
+        logs = self.measure.log_block([self.values[i] for i in customers], many)
+        new = logs[len(slots) :]
+        self._auxiliary = parameters, new
+        top = float(np.max(new))
+        mean = top + math.log(float(np.mean(np.exp(new - top)))) if top > -math.inf else top
+        return np.append(logs[: len(slots)], mean)
+
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+        """Log likelihood of the data of each slot given its parameter (nothing is integrated out): (n,)."""
+        out = np.empty(len(slots))
+        for place, slot in enumerate(slots):
+            values = [self.values[i] for i in np.flatnonzero(dishes == slot)]
+            out[place] = self.measure.log_block(values, [self._of[int(slot)]])[0]
+        return out
+
+    def parameter(self, slot: int) -> Any:
+        """Parameter of a dish."""
+        return self._of[int(slot)]
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the parameter of a dish."""
+        self._of[int(slot)] = parameter
+
+    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Parameters of these slots."""
+        return [self._of[int(slot)] for slot in slots]
+
+    def adopt(self, measure: BaseMeasure) -> bool:
+        """The measure has no parameters of its own."""
+        return True
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+        """Forget dishes that are gone; a dish without a parameter (after a failure) draws one."""
+        kept = {int(slot) for slot in slots}
+        self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}
+        for slot in sorted(kept - set(self._of)):
+            self._of[slot] = self._draw()
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+        self._of = {int(mapping[slot]): parameter for slot, parameter in self._of.items()}
+
+    def freeze(self) -> dict[str, Any]:
+        """The parameters of the dishes: nothing else knows them."""
+        slots = sorted(self._of)
+        return {
+            "slots": np.array(slots, dtype=np.int32),
+            "parameters": [np.array(self._of[slot]) for slot in slots],
+        }
+
+    def thaw(self, frozen: dict[str, Any] | None) -> None:
+        """Take over frozen parameters."""
+        self._of = {}
+        if frozen is not None:
+            for slot, parameter in zip(frozen["slots"], frozen["parameters"], strict=True):
+                self._of[int(slot)] = np.array(parameter)[()]
+
+    def memory_bytes(self) -> int:
+        """Bytes of parameters that are arrays; others are not counted."""
+        return sum(getattr(parameter, "nbytes", 0) for parameter in self._of.values())
+
+
+def _log_bernoulli(value: int, p: float) -> float:
+    return math.log(p if value else 1.0 - p)
+
+
+def _bernoulli(p: float, generator: np.random.Generator) -> int:
+    return int(generator.random() < p)
+
+
+def _coin() -> NonConjugate:
+    return NonConjugate(
+        _log_bernoulli, Finite([0.2, 0.7], [1.0, 2.0]), simulate_value=_bernoulli, auxiliary=2,
+        examples=(1, 0, 1, 1),
+    )  # fmt: skip
+
+
+base_measures.register("non-conjugate", NonConjugate, lambda: [_coin()])

@@ -1,0 +1,78 @@
+"""The exact-kernel test where dishes keep parameters: a state is a seating and a parameter for every dish."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import Finite, NonConjugate
+from hdpkit.franchise import Franchise
+from hdpkit.testing.exact import ExactFailure, ExactModel
+
+__all__ = ["ExactParameterModel", "exact_model"]
+
+Ints = npt.NDArray[np.int32]
+
+
+def exact_model(franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None) -> ExactModel:
+    """The model of every state of a tiny franchise, whatever its base measure keeps."""
+    if franchise.measure.conjugate:
+        return ExactModel(franchise, log_marginal)
+    return ExactParameterModel(franchise)
+
+
+class ExactParameterModel(ExactModel):
+    """A tiny franchise over a `NonConjugate` measure with a `Finite` prior.
+
+    p(seating, parameters | data) is the posterior of seatings, with the marginal of a dish summed over its
+    possible parameters, times p(parameter | data of the dish) for every dish.
+    """
+
+    def __init__(self, franchise: Franchise) -> None:
+        measure = franchise.measure
+        if not isinstance(measure, NonConjugate) or not isinstance(measure.sample_prior, Finite):
+            raise ExactFailure("only a NonConjugate measure with a Finite prior can be enumerated")
+        self.grid = measure.sample_prior
+        self.log_likelihood = measure.log_likelihood
+        super().__init__(franchise, lambda values: math.log(sum(self._joint(values))))
+        states, pi, frozen = [], [], []
+        for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
+            blocks = self._blocks(arrays["seating"])
+            laws = [self._joint([self.values[i] for i in block]) for block in blocks]
+            for chosen in itertools.product(range(len(self.grid.values)), repeat=len(blocks)):
+                weight = math.prod(law[c] / sum(law) for law, c in zip(laws, chosen, strict=True))
+                if weight > 0.0:
+                    states.append((key, chosen))
+                    pi.append(probability * weight)
+                    frozen.append({**arrays, "bank": self._frozen_bank(arrays["slots"], chosen)})
+        self.states, self.pi, self._frozen = states, np.array(pi), frozen
+        self._number = {state: i for i, state in enumerate(states)}
+
+    def _joint(self, values: list[Any]) -> list[float]:
+        """p(parameter) p(values | parameter) for every parameter."""
+        weights = np.array(self.grid.weights) / sum(self.grid.weights)
+        logs = [sum(self.log_likelihood(value, one) for value in values) for one in self.grid.values]
+        return [float(joint) for joint in weights * np.exp(logs)]
+
+    @staticmethod
+    def _blocks(seating: dict[str, Ints]) -> list[list[int]]:
+        """Customers of each dish number."""
+        dishes = seating["table_dish"][seating["seat"]] if "seat" in seating else seating["dish"]
+        return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
+
+    def _frozen_bank(self, slots: Ints, chosen: tuple[int, ...]) -> dict[str, Any]:
+        return {"slots": slots, "parameters": [np.array(self.grid.values[c]) for c in chosen]}
+
+    def read(self) -> int:
+        """Number of the state that the franchise is in."""
+        bank: Any = self.franchise.bank
+        dishes = self.franchise.store.dishes()
+        _, first = np.unique(dishes, return_index=True)
+        in_order = dishes[np.sort(first)]
+        chosen = tuple(self.grid.values.index(bank.parameter(int(slot))) for slot in in_order)
+        return self._number[self._key(), chosen]
