@@ -12,6 +12,8 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
     trace = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(franchise, sweeps=100, rng=0)
 """
 
+from pathlib import Path
+
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
     BaseMeasure,
@@ -30,6 +32,12 @@ from hdpkit.schedule import Mixture, Scheduler, Tick
 from hdpkit.stores import SeatingStore, stores
 
 __version__ = "0.1.0"
+
+
+def get_include() -> str:
+    """Folder of the C headers, for extensions that bring a compiled base measure (``hdpkit/measure.h``)."""
+    return str(Path(__file__).parent / "include")
+
 
 __all__ = [
     "BaseMeasure",
@@ -55,6 +63,7 @@ __all__ = [
     "Trace",
     "base_measures",
     "errors",
+    "get_include",
     "init",
     "moves",
     "stores",

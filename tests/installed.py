@@ -12,7 +12,12 @@ def main() -> None:
     root = Path(str(importlib.resources.files("hdpkit")))
     assert not (root.parent / "pyproject.toml").exists(), "this is the checkout, not an installed copy"
     assert (root / "py.typed").is_file()
-    for name in ("_compiled/measure.pxd", "_compiled/seating.pxd", "random/_source.pxd"):
+    for name in (
+        "_compiled/measure.pxd",
+        "include/hdpkit/measure.h",
+        "_compiled/seating.pxd",
+        "random/_source.pxd",
+    ):
         assert (root / name).is_file(), name
     corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
     root_restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
