@@ -148,16 +148,16 @@ class Groups(GroupedData):
         return cls(values=values, labels=spread(label, keys, lengths, by_array))
 
     @classmethod
-    def from_labels(cls, values: Any, labels: Any) -> Groups:
+    def from_labels(cls, values: Any, labels: Any = None) -> Groups:
         """Build from one label, or several, a customer.
 
         Parameters
         ----------
         values : array-like
             Observations, shape (n,) for scalars, (n, p) for vectors.
-        labels : dict
+        labels : dict, optional
             Label name -> n values; None, NaN, NaT or pandas.NA where it is missing (-1 is a value like any
-            other). An empty dict is legal: data for a flat mixture.
+            other). Left out or empty: data for a flat mixture.
 
         Raises
         ------
@@ -169,7 +169,10 @@ class Groups(GroupedData):
             raise DataError(
                 "values", values, "at least one observation: the data are empty", "Give observations."
             )
-        return cls(values=checked, labels=encode_all("labels", labels, len(checked), "customer"))
+        return cls(
+            values=checked,
+            labels=encode_all("labels", {} if labels is None else labels, len(checked), "customer"),
+        )
 
     def with_values(self, values: Any) -> Self:
         """Return the same grouping with other values (used to simulate data).
