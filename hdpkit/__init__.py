@@ -23,8 +23,8 @@ from hdpkit.data import Corpus, Groups
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma
-from hdpkit.record import Draw, Trace
-from hdpkit.schedule import Mixture, Scheduler, Tick
+from hdpkit.record import ChainTrace, Draw, Trace
+from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
 
 __version__ = "0.1.0"
@@ -32,6 +32,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BaseMeasure",
     "Beta",
+    "ChainTrace",
+    "Checkpoint",
     "Component",
     "Corpus",
     "DirichletMultinomial",
@@ -44,6 +46,7 @@ __all__ = [
     "Mixture",
     "ProgressBar",
     "Restaurant",
+    "Run",
     "Scheduler",
     "SeatingStore",
     "Tick",
@@ -52,5 +55,6 @@ __all__ = [
     "errors",
     "init",
     "moves",
+    "open_run",
     "stores",
 ]
