@@ -15,8 +15,16 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
     BaseMeasure,
+    BetaBernoulli,
+    BetaBernoulliReference,
     DirichletMultinomial,
     DirichletMultinomialReference,
+    GammaPoisson,
+    GammaPoissonReference,
+    NormalGamma,
+    NormalGammaReference,
+    NormalInverseWishart,
+    NormalInverseWishartReference,
     base_measures,
 )
 from hdpkit.data import Corpus, Groups
@@ -32,6 +40,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BaseMeasure",
     "Beta",
+    "BetaBernoulli",
+    "BetaBernoulliReference",
     "Component",
     "Corpus",
     "DirichletMultinomial",
@@ -40,8 +50,14 @@ __all__ = [
     "Each",
     "Franchise",
     "Gamma",
+    "GammaPoisson",
+    "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NormalGamma",
+    "NormalGammaReference",
+    "NormalInverseWishart",
+    "NormalInverseWishartReference",
     "ProgressBar",
     "Restaurant",
     "Scheduler",
