@@ -5,21 +5,32 @@ import itertools
 import numpy as np
 import pytest
 
-from hdpkit import DirichletMultinomial
+from hdpkit import (
+    BetaBernoulliReference,
+    DirichletMultinomial,
+    DirichletMultinomialReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+)
 from hdpkit.moves import DishGibbs, SplitMerge, TableGibbs
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import example_measures, example_moves, serves, stores_and_kernels
-from hdpkit.testing.enumeration import (
-    dirichlet_multinomial_log_marginal,
-    lump_to_histograms,
-    normal_log_marginal,
-)
+from hdpkit.testing.enumeration import lump_to_histograms
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactModel,
     check_exact,
     check_irreducible,
     step_matrices,
+)
+from hdpkit.testing.marginals import (
+    beta_bernoulli_log_marginal,
+    dirichlet_multinomial_log_marginal,
+    gamma_poisson_log_marginal,
+    normal_gamma_log_marginal,
+    normal_inverse_wishart_log_marginal,
+    normal_log_marginal,
 )
 from hdpkit.testing.transitions import lump_matrix
 
@@ -42,8 +53,17 @@ def is_reversible(move):
 
 def witness_for(measure):
     """A marginal likelihood written down independently of the measure's own code."""
-    if hasattr(measure, "eta"):
+    plain = {
+        BetaBernoulliReference: beta_bernoulli_log_marginal,
+        GammaPoissonReference: gamma_poisson_log_marginal,
+        NormalGammaReference: normal_gamma_log_marginal,
+        NormalInverseWishartReference: normal_inverse_wishart_log_marginal,
+    }
+    if isinstance(measure, DirichletMultinomialReference):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)
+    for reference, log_marginal in plain.items():
+        if isinstance(measure, reference):
+            return log_marginal(**measure.parameters)
     return normal_log_marginal(measure.mean, measure.spread**2, measure.noise**2)
 
 
