@@ -103,7 +103,7 @@ class VectorMeasure(BaseMeasure):
     def vectors(self) -> tuple[Floats, ...]:
         """Values of the parameters by dimension, each of shape (D,); (1,) for single numbers."""
         shape = (self.n_dims or 1,)
-        return tuple(np.array(np.broadcast_to(value, shape), float) for value in self.parameters.values())
+        return tuple(np.full(shape, value, dtype=float) for value in self.parameters.values())
 
     # ------------------------------------------------------------------ values
 
