@@ -7,6 +7,11 @@ def log(double x):
     return det_log(x)
 
 
+def log1p(double x):
+    """log(1 + x) for x > -1."""
+    return det_log1p(x)
+
+
 def exp(double x):
     """Exponential."""
     return det_exp(x)
@@ -15,6 +20,11 @@ def exp(double x):
 def lgamma(double x):
     """Logarithm of the gamma function for x > 0."""
     return det_lgamma(x)
+
+
+def gamma_ratio(double a, double x):
+    """log G(a + x) / G(a) for a > 0, x >= 0."""
+    return log_gamma_ratio(a, x)
 
 
 def rising(double a, double step, long n):

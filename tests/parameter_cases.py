@@ -7,6 +7,14 @@ import hdpkit as hk
 MEASURES = {
     "dirichlet-multinomial": hk.DirichletMultinomial(hk.Gamma(2.0, 2.0), n_terms=3),
     "dirichlet-multinomial-reference": hk.DirichletMultinomialReference(hk.Gamma(2.0, 2.0), n_terms=3),
+    "normal-gamma": hk.NormalGamma(
+        hk.Normal(0.3, 1.0), hk.Gamma(3.0, 3.0), shape=hk.Gamma(8.0, 2.0), rate=hk.Gamma(3.0, 3.0)
+    ),
+    "normal-inverse-wishart": hk.NormalInverseWishart(
+        [0.0, 0.5], strength=hk.Gamma(3.0, 6.0), dof=hk.Gamma(20.0, 2.0), scale=[[2.0, 0.3], [0.3, 1.0]]
+    ),
+    "gamma-poisson": hk.GammaPoisson(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 3.0)),
+    "beta-bernoulli": hk.BetaBernoulli(hk.Gamma(3.0, 3.0), hk.Gamma(3.0, 2.0)),
 }
 
 

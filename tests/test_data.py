@@ -477,6 +477,15 @@ def test_values_keep_their_types():
     assert Groups.from_labels(["a", "b"], {}).values.dtype.kind == "U"
     assert Groups.from_labels(["a", 1], {}).values.tolist() == ["a", 1]
     assert Groups.from_labels([[1, 2], [3]], {}).values.tolist() == [[1, 2], [3]]
+    assert Groups.from_labels([("a", 1), ("b", 2)], {}).values.tolist() == [("a", 1), ("b", 2)]
+    assert Groups.from_labels([("a", "b"), ("b", "c")], {}).values.shape == (2, 2)
+    vectors = np.arange(6.0).reshape(3, 2)
+    for array in (vectors, vectors.tolist(), [tuple(row) for row in vectors], vectors.astype(np.float32)):
+        kept = Groups.from_labels(array, {"author": [1, 1, 2]}).values
+        assert kept.shape == (3, 2)
+        assert kept.dtype.kind == "f"
+        assert kept.tolist() == vectors.tolist()
+    assert Groups.from_labels(np.eye(3, dtype=bool), {}).values.dtype == bool
     assert Groups.from_arrays([["a", 1], ["b"]]).values.tolist() == ["a", 1, "b"]
     thing = object()
     assert Groups.from_labels([thing], {}).values[0] is thing

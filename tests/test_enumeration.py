@@ -11,6 +11,7 @@ import pytest
 
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
 from hdpkit.testing import enumeration as en
+from hdpkit.testing import marginals
 from hdpkit.testing.enumeration import Shape
 
 FLAT = Shape(parent=(-1,), home=(0,) * 5)
@@ -212,7 +213,7 @@ def documents(docs: list[list[int]]) -> tuple[Shape, list[int]]:
 
 def test_posterior_of_a_corpus_of_seven_tokens():
     shape, values = documents([[0, 0, 1], [1, 2], [2, 2]])
-    log_marginal = en.dirichlet_multinomial_log_marginal(0.5, 3)
+    log_marginal = marginals.dirichlet_multinomial_log_marginal(0.5, 3)
     posterior = en.exact_posterior(shape, values, log_marginal, [1.5, 0.7, 0.7, 0.7], [0.0] * 4)
     assert math.fsum(posterior.values()) == pytest.approx(1, abs=1e-12)
     dishes = en.lump(posterior, en.n_dishes)
@@ -227,7 +228,7 @@ def test_posterior_of_a_corpus_of_seven_tokens():
 
 def test_expected_tables_where_a_known_package_is_wrong():
     shape, values = documents([[0, 0, 1], [0, 2]])
-    log_marginal = en.dirichlet_multinomial_log_marginal(0.4, 3)
+    log_marginal = marginals.dirichlet_multinomial_log_marginal(0.4, 3)
     posterior = en.exact_posterior(shape, values, log_marginal, [1.3, 0.8, 0.8], [0.0] * 3)
     expected = sum(p * en.n_tables(key, shape) for key, p in posterior.items())
     assert expected == pytest.approx(3.349, abs=5e-4)  # the wrong kernel gives 2.76
@@ -246,7 +247,7 @@ def test_observed_dishes_leave_out_seatings_that_mix_values():
     theta, d = [0.5, 1.0, 1.0], [0.25, 0.5, 0.0]
     evidence = {}
     for values in itertools.product(range(2), repeat=3):
-        log_marginal = en.atomic_log_marginal([0.3, 0.7])
+        log_marginal = marginals.atomic_log_marginal([0.3, 0.7])
         evidence[values] = math.fsum(
             math.exp(en.log_prior(key, shape, theta, d) + en.log_likelihood(key, values, log_marginal))
             for key in en.seatings(shape)
@@ -263,7 +264,7 @@ def test_observed_dishes_leave_out_seatings_that_mix_values():
 
 def test_impossible_data_are_an_error():
     with pytest.raises(DataError):
-        en.exact_posterior(Shape((-1,), (0,)), [0], en.atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
+        en.exact_posterior(Shape((-1,), (0,)), [0], marginals.atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
 
 
 # ---- marginals of a dish
@@ -271,7 +272,7 @@ def test_impossible_data_are_an_error():
 
 @pytest.mark.parametrize("eta", [0.4, [0.2, 1.0, 3.0]])
 def test_dirichlet_multinomial_is_the_product_of_its_predictives(eta):
-    log_marginal = en.dirichlet_multinomial_log_marginal(eta, 3)
+    log_marginal = marginals.dirichlet_multinomial_log_marginal(eta, 3)
     etas = np.broadcast_to(eta, 3)
     values = [0, 2, 2, 1, 2, 0]
     by_chain = sum(math.log((values[:n].count(v) + etas[v]) / (n + etas.sum())) for n, v in enumerate(values))
@@ -293,7 +294,7 @@ def test_normal_marginal_is_the_product_of_its_predictives():
         centre = (mean / variance + sum(values[:n]) / noise) / precision
         spread = 1 / precision + noise
         by_chain -= 0.5 * math.log(2 * math.pi * spread) + 0.5 * (x - centre) ** 2 / spread
-    assert en.normal_log_marginal(mean, variance, noise)(values) == pytest.approx(by_chain, abs=1e-12)
+    assert marginals.normal_log_marginal(mean, variance, noise)(values) == pytest.approx(by_chain, abs=1e-12)
 
 
 # ---- lumping

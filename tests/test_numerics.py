@@ -21,6 +21,13 @@ def test_log():
     assert math.isnan(numerics.log(-1.0))
 
 
+def test_log1p():
+    x = np.concatenate([np.geomspace(1e-300, 1e300, 2001), -np.geomspace(1e-300, 0.999, 1001)])
+    ours = np.array([numerics.log1p(y) for y in x])
+    assert np.all(np.abs(ours - np.log1p(x)) <= 6e-16 * np.abs(np.log1p(x)))
+    assert numerics.log1p(0.0) == 0.0
+
+
 def test_exp():
     x = np.linspace(-700, 700, 4001)
     ours = np.array([numerics.exp(y) for y in x])
@@ -45,3 +52,20 @@ def test_rising_factorials(a, n):
     for step in (0.0, 1e-9, 0.3):
         expected = math.fsum(math.log(a + i * step) for i in range(n))
         assert numerics.rising(a, step, n) == pytest.approx(expected, rel=1e-13, abs=1e-12)
+
+
+@pytest.mark.parametrize("a", [1e-100, 1e-8, 0.3, 1.0, 9.5, 17.5, 1e3, 1e6, 1e11])
+@pytest.mark.parametrize("n", [0, 1, 2, 40, 300, 100_000])
+def test_ratios_of_gamma_functions(a, n):
+    # One logarithm a factor, summed without error: no cancellation, whatever the size of the log-gammas.
+    expected = math.fsum(np.log(a + np.arange(n)))
+    assert numerics.gamma_ratio(a, float(n)) == pytest.approx(expected, rel=1e-14, abs=1e-14)
+    assert numerics.rising(a, 1.0, n) == pytest.approx(expected, rel=1e-14, abs=1e-13)
+
+
+def test_ratios_of_gamma_functions_half_a_step_on():
+    # G(a + 1/2) G(a + 1) = sqrt(pi) 2**(-2 a) G(2 a + 1) (Legendre): two half steps make one.
+    for a in np.geomspace(1e-8, 1e12, 201).tolist():
+        two = numerics.gamma_ratio(a, 0.5) + numerics.gamma_ratio(a + 0.5, 0.5)
+        assert two == pytest.approx(math.log(a), rel=1e-14, abs=1e-14)
+    assert numerics.gamma_ratio(2.0, 1e30) == pytest.approx(numerics.lgamma(2.0 + 1e30), rel=1e-14)

@@ -23,8 +23,9 @@ from hdpkit.stores.seating_out import lump, seat_out
 from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.concentration_law import ConcentrationLaw, dkw_bound, one_step_distance
-from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal, log_likelihood, log_prior
+from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.planted import PlantedBug, planted
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"

@@ -32,9 +32,9 @@ from hdpkit.stores import stores
 from hdpkit.testing.calibration import apply_backwards, calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
-from hdpkit.testing.enumeration import dirichlet_multinomial_log_marginal
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.montecarlo import exact_row, one_step, sweep_matrix
 from hdpkit.testing.planted import PlantedBug, planted
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, two_sample_p

@@ -9,6 +9,7 @@ import pytest
 
 from hdpkit.errors import ParameterError
 from hdpkit.testing import enumeration as en
+from hdpkit.testing import marginals
 from hdpkit.testing.transitions import (
     detailed_balance_error,
     is_irreducible,
@@ -45,7 +46,7 @@ def gibbs(posterior: dict[en.Key, float], i: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def chain():
-    log_marginal = en.dirichlet_multinomial_log_marginal(0.5, 2)
+    log_marginal = marginals.dirichlet_multinomial_log_marginal(0.5, 2)
     posterior = en.exact_posterior(SHAPE, VALUES, log_marginal, [1.5, 0.7, 0.4], [0.2, 0.0, 0.5])
     return list(posterior), np.array(list(posterior.values())), [gibbs(posterior, i) for i in range(4)]
 

@@ -1,19 +1,31 @@
 """Base measures: priors over dishes with their likelihoods."""
 
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.beta_bernoulli import BetaBernoulli, BetaBernoulliReference
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.base_measures.gamma_poisson import GammaPoisson, GammaPoissonReference
 from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
+from hdpkit.base_measures.normal_gamma import NormalGamma, NormalGammaReference
+from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart, NormalInverseWishartReference
 from hdpkit.base_measures.parameters import Resampled, parameter
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 
 __all__ = [
     "BaseMeasure",
+    "BetaBernoulli",
+    "BetaBernoulliReference",
     "DirichletMultinomial",
     "DirichletMultinomialReference",
     "Finite",
+    "GammaPoisson",
+    "GammaPoissonReference",
     "NonConjugate",
     "NonConjugateBank",
+    "NormalGamma",
+    "NormalGammaReference",
+    "NormalInverseWishart",
+    "NormalInverseWishartReference",
     "PythonBank",
     "Resampled",
     "StatisticsBank",

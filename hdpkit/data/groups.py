@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Self
 
 import attrs
@@ -216,14 +217,12 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
             "a list or an array of observations",
             "Pass one entry a customer along the first axis.",
         )
-    # NumPy writes numbers among strings as strings; keep them what they were.
-    if (
-        array.dtype.kind in "US"
-        and not isinstance(values, np.ndarray)
-        and array.ndim == 1
-        and len({isinstance(value, str) for value in values}) > 1
-    ):
-        array = _as_objects(list(values))
+    # NumPy writes numbers among strings as strings; keep them what they were, and tuples of both tuples.
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        items = list(values)
+        inner = itertools.chain.from_iterable(items) if array.ndim > 1 else items
+        if len({isinstance(value, str) for value in inner}) > 1:
+            array = _as_objects(items)
     array.setflags(write=False)
     return array
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -12,7 +13,7 @@ from hdpkit.data import Groups
 from hdpkit.franchise import Franchise, Restaurant, start
 from hdpkit.random import STARTS, Streams
 
-__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "tiny_franchise"]
+__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "repeated", "tiny_franchise"]
 
 
 @attrs.frozen
@@ -52,8 +53,10 @@ def _lengths(*lengths: int) -> TinyShape:
 
 
 SHAPES = {
+    "flat 3": TinyShape({}, 3),
     "flat 4": TinyShape({}, 4),
     "flat 5": TinyShape({}, 5),
+    "2+1": _lengths(2, 1),
     "2+2": _lengths(2, 2),
     "3+2": _lengths(3, 2),
     "2+2+2": _lengths(2, 2, 2),
@@ -61,6 +64,7 @@ SHAPES = {
     "4+3": _lengths(4, 3),
     "3+3+2": _lengths(3, 3, 2),
     "2+1 with one at the root": TinyShape({"document": [0, 0, None, 1]}, 4),
+    "three levels of three": TinyShape({"author": ["a", "a", "b"], "document": [0, 1, 2]}, 3),
     "three levels": TinyShape({"author": ["a", "a", "a", "b"], "document": [0, 0, 1, 2]}, 4),
     "three levels, inner customers": TinyShape(
         {"author": ["a", "a", "b", None], "document": [0, None, 1, None]}, 4
@@ -107,8 +111,13 @@ def tiny_franchise(
     return franchise
 
 
+def repeated(values: Sequence[Any], n: int) -> Any:
+    """n values, the given ones over and over: an array if they are one, else a list of them as they are."""
+    these = [values[i % len(values)] for i in range(n)]
+    return np.asarray(these) if isinstance(values, np.ndarray) and values.dtype != object else these
+
+
 def _values_for(measure: BaseMeasure, n: int) -> Any:
     """Values that the measure gives as examples, or terms."""
     examples = measure.example_values()
-    values = TERMS if examples is None else examples
-    return np.asarray([values[i % len(values)] for i in range(n)])
+    return repeated(TERMS if examples is None else examples, n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hdpkit._compiled.measure import CompiledBank
@@ -13,9 +13,9 @@ from hdpkit.franchise.kernels import is_compiled
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.stores import stores
-from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.cases import repeated, tiny_franchise
 
-__all__ = ["example_measures", "example_moves", "kernels_of", "serves", "stores_and_kernels"]
+__all__ = ["example_measures", "example_moves", "fewer_units", "kernels_of", "serves", "stores_and_kernels"]
 
 
 def example_moves(continuous: bool | None = None) -> list[Move]:
@@ -29,16 +29,26 @@ def example_measures() -> list[BaseMeasure]:
     return [measure for entry in base_measures.values() for measure in entry.examples()]
 
 
-def kernels_of(store: type, measure: BaseMeasure) -> list[str]:
+def fewer_units(shape: str, move: Move) -> str:
+    """Key of a smaller shape of the same depth for a move with intermediate scans: its branches are many."""
+    smaller = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
+    return smaller.get(shape, shape) if getattr(move, "scans", None) is not None else shape
+
+
+def kernels_of(store: type, measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
     """Kernels that can be forced for a store and a measure."""
-    compiled = is_compiled(store) and isinstance(tiny_franchise("2+2", measure).bank, CompiledBank)
-    return ["generic", "reference"] if compiled else ["reference"]
+    if not is_compiled(store):
+        return ["reference"]
+    tiny = tiny_franchise("2+2", measure, values=None if values is None else repeated(values, 4))
+    return ["generic", "reference"] if isinstance(tiny.bank, CompiledBank) else ["reference"]
 
 
-def stores_and_kernels(measure: BaseMeasure) -> Iterator[tuple[str, str]]:
-    """Every registered store with every kernel that it has with this measure."""
+def stores_and_kernels(
+    measure: BaseMeasure, values: Sequence[Any] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Every registered store with every kernel that it has with this measure (over values like these)."""
     for name, entry in stores.items():
-        for kernel in kernels_of(entry.thing, measure):
+        for kernel in kernels_of(entry.thing, measure, values):
             yield name, kernel
 
 

@@ -12,22 +12,19 @@ dish of its own. The restaurants form a tree of any depth, and data customers ma
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
+from hdpkit.testing.marginals import LogMarginal
 
 __all__ = [
     "Histograms",
     "Key",
-    "LogMarginal",
     "Shape",
-    "atomic_log_marginal",
     "canonical_key",
-    "dirichlet_multinomial_log_marginal",
     "exact_posterior",
     "histogram_key",
     "log_likelihood",
@@ -36,7 +33,6 @@ __all__ = [
     "lump_to_histograms",
     "n_dishes",
     "n_tables",
-    "normal_log_marginal",
     "seatings",
     "table_sizes",
 ]
@@ -47,9 +43,6 @@ at the p-th restaurant of its path home..root. Two seatings are equal if and onl
 
 Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
 """What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""
-
-LogMarginal = Callable[[list[Any]], float]
-"""Log marginal probability (nats) of all the values that one dish has, its parameters integrated out."""
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -334,82 +327,6 @@ def exact_posterior(
     weights = {key: math.exp(log_weight - largest) for key, log_weight in log_weights.items()}
     normaliser = math.fsum(weights.values())
     return {key: weight / normaliser for key, weight in weights.items()}
-
-
-def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
-    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior.
-
-    With n_v occurrences of term v, n in all and H = sum_v eta_v:
-
-        G(H) / G(H + n) * prod_v G(eta_v + n_v) / G(eta_v)        (Dirichlet-multinomial, sequence form)
-
-    Parameters
-    ----------
-    eta : float or sequence of float
-        One number for all terms, or one for each.
-    n_terms : int
-        Number of terms; values are the integers 0..n_terms-1.
-    """
-    etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
-    if len(etas) != n_terms or not all(0 < e < math.inf for e in etas):
-        raise ParameterError("eta", eta, "positive: one number, or one for each term", "Correct eta.")
-
-    def log_marginal(values: Sequence[Any]) -> float:
-        counts = Counter(int(value) for value in values)
-        if not all(0 <= term < n_terms for term in counts):
-            raise DataError("values", values, f"in 0..{n_terms - 1}", "Correct the values or n_terms.")
-        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + len(values))
-        for term, count in counts.items():
-            total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
-        return total
-
-    return log_marginal
-
-
-def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMarginal:
-    """Marginal of normal values with known variance, their mean having a normal prior.
-
-    mu ~ N(mean, variance) and x_i ~ N(mu, noise) independently. With r_i = x_i - mean, n values and
-    S = sum_i r_i (the covariance noise I + variance 11' inverted by Sherman and Morrison):
-
-        -n/2 log(2 pi noise) - 1/2 log(1 + n variance/noise)
-        - [sum_i r_i^2 - variance S^2 / (noise + n variance)] / (2 noise)
-
-    Parameters
-    ----------
-    mean, variance : float
-        Of the prior of a dish's mean.
-    noise : float
-        Variance of an observation about its dish's mean.
-    """
-    for name, number in (("variance", variance), ("noise", noise)):
-        if not 0 < number < math.inf:
-            raise ParameterError(name, number, "positive and finite", "It is a variance.")
-
-    def log_marginal(values: Sequence[Any]) -> float:
-        n = len(values)
-        residuals = [float(value) - mean for value in values]
-        quadratic = sum(r * r for r in residuals) - variance * sum(residuals) ** 2 / (noise + n * variance)
-        log_determinant = n * math.log(2 * math.pi * noise) + math.log1p(n * variance / noise)
-        return -0.5 * log_determinant - 0.5 * quadratic / noise
-
-    return log_marginal
-
-
-def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
-    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
-
-    A table of the root contributes H(w) once, however many customers it has; several tables of the root may
-    serve one value. Seatings that mix values beneath a table have probability zero.
-    """
-
-    def log_marginal(values: Sequence[Any]) -> float:
-        dish = values[0]
-        if any(value != dish for value in values) or probabilities[dish] == 0:
-            return -math.inf
-        return math.log(probabilities[dish])
-
-    return log_marginal
 
 
 def n_tables(key: Key, shape: Shape) -> int:

@@ -155,11 +155,17 @@ def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
 
 
 def check_exact(
-    model: ExactModel, move: Move, *, reversible: bool = False, matrices: Sequence[Matrix] | None = None
+    model: ExactModel,
+    move: Move,
+    *,
+    reversible: bool = False,
+    matrices: Sequence[Matrix] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Matrix:
     """Check every step of a move, and return the matrix of the whole application (their product).
 
-    Rows sum to one and the posterior is invariant, to 1e-12; with ``reversible`` detailed balance too.
+    Rows sum to one and the posterior is invariant, to 1e-12 unless another ``tolerance`` is given; with
+    ``reversible`` detailed balance too.
 
     Raises
     ------
@@ -175,7 +181,7 @@ def check_exact(
         if reversible:
             errors["detailed balance"] = detailed_balance_error(P, model.pi)
         for theorem, error in errors.items():
-            if not error <= TOLERANCE:
+            if not error <= tolerance:
                 raise ExactFailure(
                     f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}"
                 )

@@ -1,0 +1,62 @@
+"""Statistics of a normal distribution: number, mean and scatter, added and removed as Welford does."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Moments", "finite"]
+
+from hdpkit.base_measures.vectors import LARGEST_VALUE
+
+Floats = npt.NDArray[np.float64]
+
+
+def finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which numbers are finite, and small enough for their squares."""
+    return np.abs(np.asarray(values, dtype=float)) <= LARGEST_VALUE
+
+
+@attrs.define
+class Moments:
+    """Statistics of a dish.
+
+    Attributes
+    ----------
+    n : int
+    mean : array, shape (D,)
+    scatter : array, shape (D,) or (D, D)
+        sum (x - mean)**2 by dimension, or sum (x - mean)(x - mean)'.
+    """
+
+    n: int
+    mean: Floats
+    scatter: Floats
+
+    def copy(self) -> Self:
+        """Return independent statistics."""
+        return type(self)(self.n, self.mean.copy(), self.scatter.copy())
+
+    def _products(self, a: Floats, b: Floats) -> Floats:
+        return a * b if self.scatter.ndim == 1 else np.outer(a, b)
+
+    def add(self, x: Floats) -> None:
+        """Add one vector (Welford 1962): no sum of squares, whose digits would cancel."""
+        self.n += 1
+        step = x - self.mean
+        self.mean += step / self.n
+        self.scatter += self._products(step, x - self.mean)
+
+    def remove(self, x: Floats) -> None:
+        """Take one vector out: `add`, backwards."""
+        self.n -= 1
+        if self.n == 0:  # exactly nothing, whatever was rounded on the way
+            self.mean[:] = 0.0
+            self.scatter[:] = 0.0
+            return
+        step = x - self.mean
+        self.mean -= step / self.n
+        self.scatter -= self._products(step, x - self.mean)

@@ -1,0 +1,164 @@
+"""What the measures of numbers, counts and bits share: parameters by dimension, and checks of values."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.parameters import Resampled
+from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.priors import Prior
+
+__all__ = ["LARGEST_VALUE", "VectorMeasure", "finite_numbers", "positive", "positive_numbers", "real"]
+
+Floats = npt.NDArray[np.float64]
+
+SMALLEST, LARGEST = 1e-50, 1e50  # of positive parameters
+LARGEST_VALUE = 1e100  # so that squares of values, times and over parameters, don't overflow
+
+
+def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
+    """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
+    error = ParameterError(name, value, allowed, "Give a float, one float a dimension, or a prior.")
+    if isinstance(value, Prior) and not isinstance(value, type):
+        value = Resampled(value.mean, value)
+    if isinstance(value, Resampled):
+        if not legal(np.asarray(float(value))):
+            raise error
+        return value
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise error from None
+    if isinstance(value, bool | str) or array.ndim > 1 or array.size == 0 or not np.all(legal(array)):
+        raise error
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array
+
+
+def real(name: str, default: Any = attrs.NOTHING) -> Any:
+    """Field of a parameter that is any finite number, or a vector of them."""
+    return attrs.field(default=default, converter=lambda value: finite_numbers(name, value))
+
+
+def positive(name: str, default: Any = attrs.NOTHING) -> Any:
+    """Field of a parameter that is a positive number, or a vector of them."""
+    return attrs.field(default=default, converter=lambda value: positive_numbers(name, value))
+
+
+def finite_numbers(name: str, value: Any) -> Any:
+    """Return a finite float or a read-only vector of them, or raise a ParameterError."""
+    allowed = f"a number, or one a dimension, each from {-LARGEST_VALUE} to {LARGEST_VALUE}"
+    return _numbers(name, value, allowed, lambda x: np.abs(x) <= LARGEST_VALUE)
+
+
+def positive_numbers(name: str, value: Any) -> Any:
+    """Return a positive float or a read-only vector of them, or raise a ParameterError."""
+    allowed = f"a positive number, or one a dimension, each from {SMALLEST} to {LARGEST}"
+    return _numbers(name, value, allowed, lambda x: (x >= SMALLEST) & (x <= LARGEST))
+
+
+def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
+    ):
+        raise ParameterError("n_dims", value, "a whole number >= 0, or None", "Leave it out.")
+
+
+@attrs.frozen(eq=False)
+class VectorMeasure(BaseMeasure):
+    """A measure of numbers, or of vectors of shape (D,), with a prior for each dimension.
+
+    A subclass names its parameters in the order of its constructor and says which values it explains.
+
+    Parameters
+    ----------
+    n_dims : int, optional
+        D; 0 for single numbers. Taken from the parameters or the data where it is not given.
+    """
+
+    n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
+
+    def __attrs_post_init__(self) -> None:
+        lengths = {name: len(value) for name, value in self.parameters.items() if np.ndim(value) > 0}
+        if self.n_dims is not None and lengths:
+            lengths = {"n_dims": self.n_dims, **lengths}
+        if len(set(lengths.values())) > 1:
+            raise ParameterError(
+                " and ".join(lengths),
+                tuple(lengths.values()),
+                "of one length",
+                "Give one number a dimension.",
+            )
+        if self.n_dims is None and lengths:
+            object.__setattr__(self, "n_dims", next(iter(lengths.values())))
+
+    @property
+    @abc.abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, in the order of the constructor."""
+
+    @property
+    def vectors(self) -> tuple[Floats, ...]:
+        """Values of the parameters by dimension, each of shape (D,); (1,) for single numbers."""
+        shape = (self.n_dims or 1,)
+        return tuple(np.full(shape, value, dtype=float) for value in self.parameters.values())
+
+    # ------------------------------------------------------------------ values
+
+    @staticmethod
+    @abc.abstractmethod
+    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which of many numbers the measure can explain."""
+
+    @property
+    @abc.abstractmethod
+    def legal_values(self) -> str:
+        """What `legal` allows, in words."""
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Take D from the data and check every value.
+
+        Raises a DataError that names the first value which the measure can't explain.
+        """
+        values = np.asarray(data.values)
+        kind = "a number, or a vector of numbers"
+        if values.dtype.kind not in "biuf" or values.ndim not in (1, 2) or values.size == 0:
+            found = f"{values.dtype} of shape {values.shape[1:]}"
+            raise DataError("values", found, kind, "Give numbers of shape (n,) or (n, D).")
+        n_dims = 0 if values.ndim == 1 else values.shape[1]
+        if self.n_dims not in (None, n_dims):
+            raise DataError(
+                "values", _of(n_dims), f"{_of(self.n_dims)}, as the parameters",
+                "Give parameters of the data's dimension.",
+            )  # fmt: skip
+        bad = np.argwhere(~self.legal(values))
+        if len(bad):
+            i = int(bad[0][0])
+            raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
+        return attrs.evolve(self, n_dims=n_dims)
+
+    def row(self, value: Any) -> Floats:
+        """One value as a vector of shape (D,)."""
+        return np.atleast_1d(np.asarray(value, dtype=float))
+
+    def outward(self, vector: npt.NDArray[Any]) -> Any:
+        """Return a vector of shape (D,) in the shape of the values: a number where these are numbers."""
+        return vector if self.n_dims else vector[0]
+
+    def matrix(self, data: GroupedData) -> npt.NDArray[Any]:
+        """All values, shape (n, D)."""
+        return np.asarray(data.values).reshape(len(data), -1)
+
+
+def _of(n_dims: int | None) -> str:
+    return f"vectors of {n_dims} numbers" if n_dims else "single numbers"

@@ -1,0 +1,207 @@
+"""Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas.
+
+Independent witnesses: they know nothing of the package's base measures, and use other forms of the same
+integrals where there are any (joint densities of all values at once; no statistics, no updates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = [
+    "LogMarginal",
+    "atomic_log_marginal",
+    "beta_bernoulli_log_marginal",
+    "dirichlet_multinomial_log_marginal",
+    "gamma_poisson_log_marginal",
+    "normal_gamma_log_marginal",
+    "normal_inverse_wishart_log_marginal",
+    "normal_log_marginal",
+]
+
+LogMarginal = Callable[[list[Any]], float]
+"""Log marginal probability (nats) of all the values that one dish has."""
+
+
+def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
+    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior.
+
+    With n_v occurrences of term v, n in all and H = sum_v eta_v:
+
+        G(H) / G(H + n) * prod_v G(eta_v + n_v) / G(eta_v)        (Dirichlet-multinomial, sequence form)
+
+    Parameters
+    ----------
+    eta : float or sequence of float
+        One number for all terms, or one for each.
+    n_terms : int
+        Number of terms; values are the integers 0..n_terms-1.
+    """
+    etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
+    if len(etas) != n_terms or not all(0 < e < math.inf for e in etas):
+        raise ParameterError("eta", eta, "positive: one number, or one for each term", "Correct eta.")
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        counts = Counter(int(value) for value in values)
+        if not all(0 <= term < n_terms for term in counts):
+            raise DataError("values", values, f"in 0..{n_terms - 1}", "Correct the values or n_terms.")
+        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + len(values))
+        for term, count in counts.items():
+            total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
+        return total
+
+    return log_marginal
+
+
+def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMarginal:
+    """Marginal of normal values with known variance, their mean having a normal prior.
+
+    mu ~ N(mean, variance) and x_i ~ N(mu, noise) independently. With r_i = x_i - mean, n values and
+    S = sum_i r_i (the covariance noise I + variance 11' inverted by Sherman and Morrison):
+
+        -n/2 log(2 pi noise) - 1/2 log(1 + n variance/noise)
+        - [sum_i r_i^2 - variance S^2 / (noise + n variance)] / (2 noise)
+
+    Parameters
+    ----------
+    mean, variance : float
+        Of the prior of a dish's mean.
+    noise : float
+        Variance of an observation about its dish's mean.
+    """
+    for name, number in (("variance", variance), ("noise", noise)):
+        if not 0 < number < math.inf:
+            raise ParameterError(name, number, "positive and finite", "It is a variance.")
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        n = len(values)
+        residuals = [float(value) - mean for value in values]
+        quadratic = sum(r * r for r in residuals) - variance * sum(residuals) ** 2 / (noise + n * variance)
+        log_determinant = n * math.log(2 * math.pi * noise) + math.log1p(n * variance / noise)
+        return -0.5 * log_determinant - 0.5 * quadratic / noise
+
+    return log_marginal
+
+
+def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
+    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
+
+    A table of the root contributes H(w) once, however many customers it has; several tables of the root may
+    serve one value. Seatings that mix values beneath a table have probability zero.
+    """
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        dish = values[0]
+        if any(value != dish for value in values) or probabilities[dish] == 0:
+            return -math.inf
+        return math.log(probabilities[dish])
+
+    return log_marginal
+
+
+def _by_dimension(one: Callable[..., float], *parameters: Any) -> LogMarginal:
+    """The product over dimensions of the marginal of one, each with its own parameters."""
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        if not len(values):
+            return 0.0
+        columns = np.array([np.atleast_1d(value) for value in values], dtype=float).T.tolist()
+        by_dimension = zip(*(np.broadcast_to(p, len(columns)).tolist() for p in parameters), strict=True)
+        return math.fsum(one(column, *own) for column, own in zip(columns, by_dimension, strict=True))
+
+    return log_marginal
+
+
+def normal_gamma_log_marginal(mean: Any, strength: Any, shape: Any, rate: Any) -> LogMarginal:
+    """Marginal of normal values whose mean and precision have a normal-gamma prior, by dimension.
+
+    Given tau the n values are normal with covariance (I + 11'/strength) / tau; with tau integrated out they
+    are jointly t. With r_i = x_i - mean (determinant and inverse by Sherman and Morrison):
+
+        G(shape + n/2) / G(shape) (2 pi rate)^(-n/2) (1 + n/strength)^(-1/2) (1 + Q / (2 rate))^(-shape - n/2)
+        Q = sum_i r_i^2 - (sum_i r_i)^2 / (strength + n)
+    """
+
+    def one(values: list[float], mean: float, strength: float, shape: float, rate: float) -> float:
+        n, residuals = len(values), [value - mean for value in values]
+        quadratic = math.fsum(r * r for r in residuals) - math.fsum(residuals) ** 2 / (strength + n)
+        return (
+            math.lgamma(shape + n / 2)
+            - math.lgamma(shape)
+            - n / 2 * math.log(2 * math.pi * rate)
+            - math.log1p(n / strength) / 2
+            - (shape + n / 2) * math.log1p(quadratic / (2 * rate))
+        )
+
+    return _by_dimension(one, mean, strength, shape, rate)
+
+
+def normal_inverse_wishart_log_marginal(
+    mean: npt.ArrayLike, strength: float, dof: float, scale: npt.ArrayLike
+) -> LogMarginal:
+    """Marginal of normal vectors whose mean and covariance have a normal-inverse-Wishart prior.
+
+    The n x D matrix X of values is matrix-t: with A = I + 11'/strength and R = X - 1 mean',
+
+        G_D((dof + n)/2) / G_D(dof/2) pi^(-nD/2) |A|^(-D/2) |scale|^(-n/2)
+        |I + A^-1 R scale^-1 R'|^(-(dof + n)/2)
+
+    where G_D is the multivariate gamma function (Dawid 1981, "Some matrix-variate distribution theory").
+    """
+    centre, prior = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        n, D = len(values), len(centre)
+        if n == 0:
+            return 0.0
+        R = np.array(values, dtype=float).reshape(n, D) - centre
+        A = np.eye(n) + 1.0 / strength
+        total = -n * D / 2 * math.log(math.pi)
+        for d in range(D):  # G_D(x) = pi^(D(D-1)/4) prod_d G(x - d/2)
+            total += math.lgamma((dof + n - d) / 2) - math.lgamma((dof - d) / 2)
+        total -= D / 2 * float(np.linalg.slogdet(A)[1]) + n / 2 * float(np.linalg.slogdet(prior)[1])
+        inner = np.eye(n) + np.linalg.solve(A, R @ np.linalg.solve(prior, R.T))
+        return total - (dof + n) / 2 * float(np.linalg.slogdet(inner)[1])
+
+    return log_marginal
+
+
+def gamma_poisson_log_marginal(shape: Any, rate: Any) -> LogMarginal:
+    """Marginal of Poisson counts whose rate has a Gamma(shape, rate) prior, by dimension.
+
+    The sum s of n counts is negative binomial, and given it they are multinomial with equal probabilities:
+
+        C(shape + s - 1, s) (rate / (rate + n))^shape (n / (rate + n))^s * s! / prod_i x_i! n^(-s)
+    """
+
+    def one(values: list[float], shape: float, rate: float) -> float:
+        n, s = len(values), sum(values)
+        of_sum = sum(math.log((shape + j) / (j + 1)) for j in range(int(s)))
+        of_sum += shape * math.log(rate / (rate + n)) + s * math.log(n / (rate + n))
+        given_sum = math.lgamma(s + 1) - sum(math.lgamma(x + 1) for x in values) - s * math.log(n)
+        return of_sum + given_sum
+
+    return _by_dimension(one, shape, rate)
+
+
+def beta_bernoulli_log_marginal(a: Any, b: Any) -> LogMarginal:
+    """Marginal of bits whose probability has a Beta(a, b) prior, by dimension (Polya's urn).
+
+    With s of n bits set, one factor a draw from the urn: [a]_1^s [b]_1^(n - s) / [a + b]_1^n.
+    """
+
+    def one(values: list[float], a: float, b: float) -> float:
+        s, n = int(sum(values)), len(values)
+        set_ = sum(math.log(a + i) for i in range(s))
+        unset = sum(math.log(b + i) for i in range(n - s))
+        return set_ + unset - sum(math.log(a + b + i) for i in range(n))
+
+    return _by_dimension(one, a, b)

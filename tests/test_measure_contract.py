@@ -1,0 +1,241 @@
+"""`check_base_measure` over measures of all kinds: it passes what is right and names what is wrong."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import laplace, nbinom
+
+import hdpkit as hk
+from hdpkit.testing import check_base_measure
+from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised
+from hdpkit.testing.normalisation import totals
+
+
+class Names(hk.BaseMeasure):
+    """Strings from a list that nobody wrote down: a Polya urn with new colours left out."""
+
+    words = ("ham", "eggs", "spam")
+
+    def make(self):
+        return {}
+
+    def add(self, statistics, value):
+        statistics[value] = statistics.get(value, 0) + 1
+
+    def remove(self, statistics, value):
+        statistics[value] -= 1
+
+    def log_predictive(self, value, many):
+        return [np.log((s.get(value, 0) + 0.5) / (sum(s.values()) + 1.5)) for s in many]
+
+
+class Pairs(hk.BaseMeasure):
+    """Tuples of a name and a count, independent."""
+
+    def __init__(self):
+        self.names, self.rates = Names(), hk.GammaPoissonReference(1.5, 0.8)
+
+    def make(self):
+        return self.names.make(), self.rates.make()
+
+    def add(self, statistics, value):
+        assert isinstance(value, tuple)
+        self.names.add(statistics[0], value[0])
+        self.rates.add(statistics[1], value[1])
+
+    def remove(self, statistics, value):
+        self.names.remove(statistics[0], value[0])
+        self.rates.remove(statistics[1], value[1])
+
+    def log_predictive(self, value, many):
+        names = self.names.log_predictive(value[0], [s[0] for s in many])
+        return names + self.rates.log_predictive(value[1], [s[1] for s in many])
+
+
+class Waiting(hk.BaseMeasure):
+    """Positive numbers: exponential with a Gamma(2, 1) rate. Its formula goes on below zero."""
+
+    factor = 1.0
+
+    def make(self):
+        return np.array([2.0, 1.0])
+
+    def add(self, statistics, value):
+        statistics += 1.0, value
+
+    def remove(self, statistics, value):
+        statistics -= 1.0, value
+
+    def log_predictive(self, value, many):
+        shape, rate = np.array(many).T
+        return np.log(self.factor * shape) + shape * np.log(rate) - (shape + 1) * np.log(rate + value)
+
+
+class HeavyTail(hk.BaseMeasure):
+    """Counts: geometric with a Beta(1.5, 1) probability; the predictive falls as a power."""
+
+    def make(self):
+        return np.array([1.5, 1.0])
+
+    def add(self, statistics, value):
+        statistics += 1.0, value
+
+    def remove(self, statistics, value):
+        statistics -= 1.0, value
+
+    def log_predictive(self, value, many):
+        a, b = np.array(many).T
+        top = gammaln(a + 1) + gammaln(b + value) + gammaln(a + b)
+        return top - gammaln(a) - gammaln(b) - gammaln(a + b + value + 1)
+
+
+class Tallies(hk.BaseMeasure):
+    """Vectors of counts given their sum: Dirichlet-multinomial."""
+
+    def make(self):
+        return np.array([0.5, 1.0, 0.7])
+
+    def add(self, statistics, value):
+        statistics += value
+
+    def remove(self, statistics, value):
+        statistics -= value
+
+    def log_predictive(self, value, many):
+        a, n = np.array(many), value.sum()
+        inside = gammaln(a + value) - gammaln(a) - gammaln(value + 1)
+        return inside.sum(axis=1) + gammaln(a.sum(1)) + gammaln(n + 1) - gammaln(a.sum(1) + n)
+
+
+class Dictionary(hk.BaseMeasure):
+    """Objects that nothing but the measure understands, and that are no sequences."""
+
+    inner = Waiting()
+
+    def make(self):
+        return self.inner.make()
+
+    def add(self, statistics, value):
+        self.inner.add(statistics, value["x"])
+
+    def remove(self, statistics, value):
+        self.inner.remove(statistics, value["x"])
+
+    def log_predictive(self, value, many):
+        return self.inner.log_predictive(value["x"], many)
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "said"),
+    [
+        (Names(), ["ham", "eggs", "ham", "spam"], "not checked"),
+        (Pairs(), [("ham", 1), ("eggs", 0), ("ham", 4)], "not checked"),
+        (Waiting(), [0.3, 2.0, 0.7, 1.1], "all positive numbers"),
+        (HeavyTail(), [0, 3, 1, 12], "whole numbers"),
+        (Tallies(), [[1, 0, 2], [0, 3, 0], [2, 1, 0]], "sum up to 3"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_kind_of_values(measure, values, said):
+    assert said in check_base_measure(measure, values=values)[5]
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "said"),
+    [
+        (Tallies(), [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "sum up to 1"),
+        (Dictionary(), [{"x": 0.3}, {"x": 1.0}, {"x": 2.5}], "not checked"),
+        (hk.NormalGammaReference(0.0, 0.1), np.array([3, 1, 2]), "all numbers"),
+        (hk.NormalGammaReference(), np.array([0.0, 0.0, 1.3]), "not checked"),
+        (hk.BetaBernoulliReference(), np.array([True, False]), "0 and 1"),
+        (hk.NormalGammaReference(n_dims=3), np.arange(9.0).reshape(3, 3) % 4 - 1, "not checked"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_totals_for_other_values(measure, values, said):
+    assert said in _check_normalised(measure, list(values), list(values))
+
+
+def scaled(measure, factor):
+    """The measure with predictives that don't add up to one, in every kernel that Python code runs."""
+    kind = type(measure)
+
+    class Scaled(kind):
+        def log_predictive(self, value, many):
+            return np.asarray(kind.log_predictive(self, value, many)) + np.log(factor)
+
+    return Scaled(**measure.parameters, n_dims=measure.n_dims)
+
+
+@pytest.mark.parametrize("factor", [1.01, 0.99])
+@pytest.mark.parametrize(
+    "measure",
+    [
+        hk.NormalGammaReference(0.2, 0.5, 1.5, 0.8),
+        hk.NormalGammaReference([0.2, 0.1], 0.5, 1.5, 0.8),
+        hk.NormalInverseWishartReference([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
+        hk.GammaPoissonReference(1.5, 0.8),
+        hk.GammaPoissonReference([1.5, 0.6], 0.8),
+        hk.BetaBernoulliReference(0.7, 1.2),
+        hk.BetaBernoulliReference(0.7, [1.2, 0.4]),
+    ],
+    ids=repr,
+)
+def test_a_predictive_that_does_not_add_up_to_one(measure, factor):
+    wrong, values = scaled(measure, factor), list(measure.example_values())
+    with pytest.raises(MeasureFailure, match="add up"):
+        _check_normalised(wrong, values, values)
+
+
+def test_other_predictives_that_do_not_add_up():
+    too_much, values = Waiting(), [0.3, 2.0, 0.7, 1.1, 0.2]
+    too_much.factor = 1.1
+    with pytest.raises(MeasureFailure, match="all positive numbers"):
+        _check_normalised(too_much, values, values)
+
+
+def test_totals_over_what_the_examples_could_come_from():
+    def density(value):
+        return np.array([nbinom.pmf(value, 2.0, 0.3)])
+
+    named = {name: total for name, total, _ in totals(density, [0, 4, 2])}
+    assert named["whole numbers >= 0"] == pytest.approx([1.0], abs=1e-6)
+    named = {name: total for name, total, _ in totals(lambda x: np.array([laplace.pdf(x)]), [-1.0, 0.3, 2.0])}
+    assert named["all numbers"] == pytest.approx([1.0], abs=1e-6)
+    assert list(totals(density, [[1, 2], [3]])) == []
+    names = list(totals(lambda name: np.array([0.6]), ["a", "b", "a"]))
+    assert names[0][1] == pytest.approx([1.2])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "what"),
+    [
+        ("remove", "after a removal"),
+        ("predictive", "another order"),
+        ("copy", "copy changed"),
+        ("block", "log_block"),
+        ("marginal", "log_marginal"),
+    ],
+)
+def test_mistakes_are_named(mistake, what):
+    class Wrong(hk.GammaPoissonReference):
+        def remove(self, statistics, value):
+            super().remove(statistics, value)
+            if mistake == "remove":
+                statistics.n += 1
+
+        def log_predictive(self, value, many):
+            wrong = np.array([mistake == "predictive" and s.n == 2 for s in many])
+            return super().log_predictive(value, many) - 0.1 * value * wrong
+
+        def copy(self, statistics):
+            return statistics if mistake == "copy" else super().copy(statistics)
+
+        def log_block(self, values, many):
+            return super().log_block(values, many) + 0.1 * (mistake == "block")
+
+        def log_marginal(self, statistics):
+            return super().log_marginal(statistics) + 0.1 * (mistake == "marginal")
+
+    with pytest.raises(MeasureFailure, match=what):
+        check_base_measure(Wrong(1.5, 0.8))
