@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
 from hdpkit.errors import AuditError
 from hdpkit.franchise import Component
 from hdpkit.random import RandomStream
@@ -26,6 +26,15 @@ CASES = [
 @pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids=["-".join(case) for case in CASES])
 def test_franchise_machine(store, kernel, measure):
     run_franchise_machine(store, kernel, MEASURES[measure], examples=60, steps=30)
+
+
+@pytest.mark.parametrize(
+    "name", ["beta-bernoulli", "gamma-poisson", "normal-gamma", "normal-inverse-wishart"]
+)
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_franchise_machine_over_other_measures(store, name):
+    vectors = base_measures[name].examples()[-1]
+    run_franchise_machine(store, "generic", vectors, examples=20, steps=30)
 
 
 def test_every_store_and_every_depth_has_its_turn():

@@ -7,7 +7,8 @@ from scipy.stats import laplace, nbinom
 
 import hdpkit as hk
 from hdpkit.testing import check_base_measure
-from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised
+from hdpkit.testing.combinations import example_measures
+from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised, check_contract
 from hdpkit.testing.normalisation import totals
 
 
@@ -123,6 +124,12 @@ class Dictionary(hk.BaseMeasure):
 
     def log_predictive(self, value, many):
         return self.inner.log_predictive(value["x"], many)
+
+
+@pytest.mark.parametrize("measure", example_measures(), ids=repr)
+def test_every_registered_measure(measure):
+    report = check_contract(measure)  # tests/test_exact_kernels.py does the rest
+    assert not any("not checked" in line for line in report)
 
 
 @pytest.mark.parametrize(

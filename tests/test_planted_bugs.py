@@ -20,12 +20,19 @@ from hdpkit.moves.concentration import draw_concentration
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
 from hdpkit.stores.seating_out import lump, seat_out
+from hdpkit.testing import measure_contract
 from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.concentration_law import ConcentrationLaw, dkw_bound, one_step_distance
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.marginals import (
+    beta_bernoulli_log_marginal,
+    dirichlet_multinomial_log_marginal,
+    gamma_poisson_log_marginal,
+    normal_gamma_log_marginal,
+    normal_inverse_wishart_log_marginal,
+)
 from hdpkit.testing.planted import PlantedBug, planted
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
@@ -226,6 +233,84 @@ class FourMethods(hk.BaseMeasure):
 
 def check_chain_rule():
     enumerate_steps(witnessed("2+2", measure=FourMethods()), moves.DishGibbs())
+
+
+NORMALS = {
+    hk.NormalGammaReference(0.2, 0.5, 1.5, 0.8): normal_gamma_log_marginal,
+    hk.NormalGammaReference([0.2, -0.4], 0.7, [1.5, 2.0], 0.8): normal_gamma_log_marginal,
+}
+WISHARTS = {
+    hk.NormalInverseWishartReference(
+        [0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]
+    ): normal_inverse_wishart_log_marginal
+}
+COUNTS = {hk.GammaPoissonReference([1.5, 0.6], 0.8): gamma_poisson_log_marginal}
+BITS = {hk.BetaBernoulliReference([0.7, 0.4, 1.0], [1.2, 0.9, 0.5]): beta_bernoulli_log_marginal}
+
+
+def enumerate_measures(measures):
+    """Every seating move step by step, against marginals that don't know the measure's code."""
+    for measure, log_marginal in measures.items():
+        for move in (moves.TableGibbs(), moves.DishGibbs()):
+            franchise = tiny("2+1", measure=measure, corner="middle")
+            enumerate_steps(ExactModel(franchise, log_marginal(**measure.parameters)), move)
+
+
+def check_normal_measures():
+    enumerate_measures(NORMALS)
+
+
+def check_wishart_measures():
+    enumerate_measures(WISHARTS)
+
+
+def check_count_measures():
+    enumerate_measures(COUNTS)
+
+
+def check_bit_measures():
+    enumerate_measures(BITS)
+
+
+def check_normal_removals():
+    """Statistics after a removal are those of what is left."""
+    for measure in (*NORMALS, *WISHARTS):
+        values = list(measure.example_values())
+        for left in range(5):
+            statistics, expected = measure.make(), measure.make()
+            for value in values:
+                measure.add(statistics, value)
+            kept = measure.copy(statistics)
+            for value in values[left:]:
+                measure.remove(statistics, value)
+            for value in values[:left]:
+                measure.add(expected, value)
+            assert statistics.mean == pytest.approx(expected.mean, abs=1e-12)
+            assert statistics.scatter == pytest.approx(expected.scatter, abs=1e-12)
+            assert kept.n == 5
+            assert kept.mean == pytest.approx(np.mean(values, axis=0), abs=1e-12)
+
+
+def check_contracts(measures):
+    """What `check_base_measure` sees before any move runs: chain rules, marginals, totals, simulation."""
+    for measure in measures:
+        measure_contract.check_contract(measure)
+
+
+def check_contract_of_normals():
+    check_contracts(list(NORMALS)[:1])
+
+
+def check_contract_of_wisharts():
+    check_contracts(WISHARTS)
+
+
+def check_contract_of_counts():
+    check_contracts(COUNTS)
+
+
+def check_contract_of_bits():
+    check_contracts(BITS)
 
 
 # ---------------------------------------------------------------------- scores and draws of the prior
@@ -465,7 +550,7 @@ def check_combinators():
 CHECKS = {
     name: check
     for name, check in list(globals().items())
-    if name.startswith("check_") and name != "check_exact"
+    if name.startswith("check_") and name not in ("check_exact", "check_contracts")
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.normalisation import totals
 
-__all__ = ["MeasureFailure", "check_base_measure"]
+__all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
 
 RELATIVE = 1e-9
 INVARIANCE = 1e-9  # looser than for a move: what is tested is the measure, whose numbers may be of any size
@@ -51,11 +52,12 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     list of str
         What was checked, a line each.
     """
-    franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
-    ready = franchise.measure
-    if not ready.conjugate and not isinstance(getattr(ready, "sample_prior", None), Finite):
-        return check_geweke(DishParameters(), measure=measure, shapes=("2+2",), replicas=100)
-    report = _check_statistics(measure, ready, franchise.data, values) if ready.conjugate else []
+    if not measure.conjugate:
+        report = []
+        if not isinstance(getattr(measure, "sample_prior", None), Finite):
+            return check_geweke(DishParameters(), measure=measure, shapes=("2+2",), replicas=100)
+    else:
+        report = check_contract(measure, values)
     for shape, move in itertools.product(SHAPES, example_moves(continuous=False)):
         shape = fewer_units(shape, move)
         these = None if values is None else repeated(values, TINY[shape].n_customers)
@@ -67,25 +69,27 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     return report
 
 
-def _check_statistics(
-    measure: BaseMeasure, ready: BaseMeasure, data: Any, values: Sequence[Any] | None
-) -> list[str]:
-    """What a dish's statistics must do, whatever moves there are."""
-    these = list(data.values)
+def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
+    """Check what needs no move: predictives, blocks, marginals, removals, copies, the bank, simulated values.
+
+    Parameters, errors and answer as in `check_base_measure`, of which it is the first and quick part.
+    """
+    franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
+    ready, data = franchise.measure, list(franchise.data.values)
     examples = measure.example_values() if values is None else values
     distinct = (
-        these if examples is None else list(Groups.from_labels(repeated(examples, len(examples))).values)
+        data if examples is None else list(Groups.from_labels(repeated(examples, len(examples)), {}).values)
     )
     report = [
-        _check_predictives(ready, these),
-        _check_exchangeable(ready, these),
-        _check_removal(ready, these),
-        _check_optional(ready, these),
-        _check_bank(ready, data),
-        _check_normalised(ready, these, distinct),
+        _check_predictives(ready, data),
+        _check_exchangeable(ready, data),
+        _check_removal(ready, data),
+        _check_optional(ready, data),
+        _check_bank(ready, franchise.data),
+        _check_normalised(ready, data, distinct),
     ]
     if measure.supports("simulate"):
-        report.append(_check_simulate(ready, these))
+        report.append(_check_simulate(ready, data))
     return report
 
 
@@ -235,12 +239,13 @@ def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequenc
 
 
 def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
-    """E[p(v) under a] over v ~ b is symmetric in a and b: compare importance weights, whose mean is one."""
+    """Frequencies of values that occur often, and the overlap of two dishes' laws, which is symmetric."""
     generator = np.random.default_rng(5)
     a, b = measure.make(), _statistics(measure, values)
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
         logs = np.array([np.asarray(measure.log_predictive(v, [target, source])) for v in draws])
+        _check_frequencies(draws, logs[:, 1])
         weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
         # Bounded weights min(1, t/s): both directions estimate the same overlap of the two laws.
         if source is b:
@@ -250,4 +255,15 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     error = abs(overlap - other) / max(np.hypot(spread, other_spread), 1e-12)
     if error > 5.5 and abs(overlap - other) > 1e-9:  # two-sided level 4e-8
         raise MeasureFailure(f"simulate doesn't draw from log_predictive: overlaps {overlap} and {other}")
-    return "simulate draws from the predictive (overlap of two dishes, both ways)"
+    return "simulate draws from the predictive (frequencies; overlap of two dishes, both ways)"
+
+
+def _check_frequencies(draws: list[Any], logs: Any) -> None:
+    """Values that were drawn 30 times or more, each within 6.5 standard errors of what it should be."""
+    keys = [repr(np.asarray(v).tolist()) for v in draws]
+    probability = dict(zip(keys, np.exp(np.minimum(logs, 0.0)).tolist(), strict=True))
+    for key, count in Counter(keys).items():
+        expected = len(draws) * probability[key]
+        error = np.sqrt(expected * (1.0 - probability[key])) + 1e-9
+        if count >= 30 and abs(count - expected) > 6.5 * error:
+            raise MeasureFailure(f"simulate draws {key} {count} times for {expected:.1f} of {len(draws)}")
