@@ -8,9 +8,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Moments", "finite"]
-
 from hdpkit.base_measures.vectors import LARGEST_VALUE
+
+__all__ = ["Moments", "finite"]
 
 Floats = npt.NDArray[np.float64]
 
