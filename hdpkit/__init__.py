@@ -27,8 +27,8 @@ from hdpkit.data import Corpus, Groups
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma, Normal
-from hdpkit.record import Draw, Trace
-from hdpkit.schedule import Mixture, Scheduler, Tick
+from hdpkit.record import ChainTrace, Draw, Trace
+from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
 
 __version__ = "0.1.0"
@@ -42,6 +42,8 @@ def get_include() -> str:
 __all__ = [
     "BaseMeasure",
     "Beta",
+    "ChainTrace",
+    "Checkpoint",
     "Component",
     "Corpus",
     "DirichletMultinomial",
@@ -57,6 +59,7 @@ __all__ = [
     "Normal",
     "ProgressBar",
     "Restaurant",
+    "Run",
     "Scheduler",
     "SeatingStore",
     "Tick",
@@ -66,5 +69,6 @@ __all__ = [
     "get_include",
     "init",
     "moves",
+    "open_run",
     "stores",
 ]

@@ -12,15 +12,22 @@ from typing import Any
 __all__ = [
     "AuditError",
     "BusyError",
+    "ChainError",
+    "CorruptRunError",
     "DataError",
     "DeclarationError",
     "ExtensionError",
     "HdpkitError",
     "KernelError",
+    "LockedRunError",
+    "MissingExtraError",
     "ParameterError",
     "RegistryError",
+    "RunError",
+    "RunVersionError",
     "ScheduleError",
     "StateError",
+    "StorageError",
 ]
 
 
@@ -90,3 +97,50 @@ class AuditError(StateError):
 
 class BusyError(StateError):
     """A second thread used a franchise, or a move used it from inside a verb."""
+
+
+class MissingExtraError(HdpkitError, ImportError):
+    """A package is missing that belongs to an extra of this one."""
+
+
+class RunError(HdpkitError, RuntimeError):
+    """A run folder, or a thing to be kept in one, that can't be used as asked.
+
+    Attributes
+    ----------
+    trace : Trace or None
+        What was recorded before the error, where a run was under way; the franchise is whole.
+    """
+
+    trace: Any = None
+
+
+class StorageError(RunError):
+    """The file system refuses: a full disk, an unwritable folder. ``__cause__`` is its own error."""
+
+
+class LockedRunError(RunError):
+    """Another process works in the run folder."""
+
+
+class CorruptRunError(RunError):
+    """A file of a run folder fails its checks: it was damaged or changed by hand."""
+
+
+class RunVersionError(RunError):
+    """A file of a run folder has another version of the format."""
+
+
+class ChainError(RunError):
+    """A chain ended with an error, in its own process.
+
+    Attributes
+    ----------
+    original : BaseException or None
+        The error itself, where it could be carried between processes.
+    remote_traceback : str
+        Its traceback in the chain's process.
+    """
+
+    original: BaseException | None = None
+    remote_traceback: str = ""

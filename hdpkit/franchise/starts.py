@@ -9,12 +9,12 @@ import attrs
 import numpy as np
 
 from hdpkit.errors import ParameterError
-from hdpkit.random import RandomStream
+from hdpkit.random import STARTS, RandomStream, Streams
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
 
-__all__ = ["Random", "start"]
+__all__ = ["Random", "check_start", "start"]
 
 
 @attrs.frozen
@@ -69,6 +69,11 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     except BaseException:
         franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
         raise
+
+
+def check_start(init: Any, n: int) -> None:
+    """Raise a ParameterError for what `start` would not take, over n customers."""
+    _prepare(init, n, Streams(0).source(STARTS))
 
 
 def _prepare(init: Any, n: int, source: RandomStream) -> Any:

@@ -31,7 +31,8 @@ def format_seconds(seconds: float | None) -> str:
 
 def format_tick(tick: Tick) -> str:
     """One line of plain text: sweep, dishes, log likelihood, tokens a second, time left."""
-    parts = [f"sweep {tick.sweep}/{tick.sweeps}", f"{tick.n_dishes} dishes"]
+    chain = f"chain {tick.chain}: " if tick.chains > 1 else ""
+    parts = [f"{chain}sweep {tick.sweep}/{tick.sweeps}", f"{tick.n_dishes} dishes"]
     if tick.log_likelihood is not None:
         parts.append(f"log likelihood {tick.log_likelihood:,.0f}")
     # The first sweep also seats everybody: its pace says nothing of the rest.
@@ -47,8 +48,8 @@ class ProgressBar:
 
     ``scheduler.run(franchise, sweeps=500, progress=ProgressBar())`` is all there is to it: the bar appears
     with the first tick and closes itself with the last. As a context manager it also closes, and leaves the
-    terminal in order, when the run ends early. On a terminal it is one line that is drawn again and again;
-    into a file or a pipe it writes a plain line every few seconds.
+    terminal in order, when the run ends early. On a terminal it is one line (for several chains one each)
+    that is drawn again and again; into a file or a pipe it writes a plain line every few seconds.
 
     Parameters
     ----------
@@ -72,8 +73,9 @@ class ProgressBar:
         self._clock = clock
         self._console: Console | None = None
         self._bar: Progress | None = None
-        self._task = TaskID(0)
-        self._last_line = -float("inf")
+        self._tasks: dict[int, TaskID] = {}
+        self._last_line: dict[int, float] = {}
+        self._finished: set[int] = set()
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -99,10 +101,14 @@ class ProgressBar:
             How far the run is.
         """
         if self._console is None:
-            self._start(tick)
+            self._start()
         if self._bar is not None:
+            for chain in range(tick.chains):  # lines in the order of the chains, whoever ticks first
+                if chain not in self._tasks:
+                    waiting = f"chain {chain}: waiting" if tick.chains > 1 else ""
+                    self._tasks[chain] = self._bar.add_task(waiting, total=tick.sweeps)
             self._bar.update(
-                self._task,
+                self._tasks[tick.chain],
                 total=tick.sweeps,
                 completed=min(tick.sweep + tick.fraction, tick.sweeps),
                 description=format_tick(tick),
@@ -111,15 +117,18 @@ class ProgressBar:
         else:
             self._write_line(tick)
         if tick.finished:
-            self.close()
+            self._finished.add(tick.chain)
+            if len(self._finished) >= tick.chains:
+                self.close()
 
     def close(self) -> None:
-        """Stop drawing; the last line stays. A later tick starts a new bar."""
+        """Stop drawing; the last lines stay. A later tick starts a new bar."""
         bar, self._bar, self._console = self._bar, None, None
         if bar is not None:
             bar.stop()
 
-    def _start(self, tick: Tick) -> None:
+    def _start(self) -> None:
+        self._tasks, self._last_line, self._finished = {}, {}, set()
         self._console = Console(file=self._file or sys.stderr)
         if self._console.is_terminal:
             # Redrawn by ticks, not by a thread: nothing is left running if nobody closes the bar.
@@ -131,16 +140,12 @@ class ProgressBar:
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._bar.add_task(format_tick(tick), total=tick.sweeps)
             self._bar.start()
-        else:
-            self._last_line = -float("inf")
 
     def _write_line(self, tick: Tick) -> None:
         now = self._clock()
-        if self._console is not None and (
-            tick.finished or now - self._last_line >= self._seconds_between_lines
-        ):
-            self._last_line = now
+        last = self._last_line.get(tick.chain, -float("inf"))
+        if self._console is not None and (tick.finished or now - last >= self._seconds_between_lines):
+            self._last_line[tick.chain] = now
             self._console.file.write(format_tick(tick) + "\n")
             self._console.file.flush()

@@ -1,6 +1,23 @@
-"""What a run leaves: draws and traces."""
+"""What a run leaves: draws and traces, in memory and on disk."""
 
+from hdpkit.record.chain_folder import ChainWriter
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.describe import Leave, function_name
+from hdpkit.record.run_folder import RunFolder, Settings, versions
 from hdpkit.record.scalars import scalars
 from hdpkit.record.trace import Draw, MoveRecord, Trace, make_draw
 
-__all__ = ["Draw", "MoveRecord", "Trace", "make_draw", "scalars"]
+__all__ = [
+    "ChainTrace",
+    "ChainWriter",
+    "Draw",
+    "Leave",
+    "MoveRecord",
+    "RunFolder",
+    "Settings",
+    "Trace",
+    "function_name",
+    "make_draw",
+    "scalars",
+    "versions",
+]

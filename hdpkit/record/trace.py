@@ -78,7 +78,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         self.interrupted = False
 
     def append(self, draw: Draw) -> None:
-        """Record a draw."""
+        """Record a draw: all of it, or nothing where a function of one's own fails."""
         row = {"sweep": draw.sweep, **draw.values}
         row |= {key: function(draw.franchise) for key, function in self._own.items()}
         for key, value in row.items():
@@ -88,10 +88,76 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         """Record what the moves did (also in sweeps that thinning leaves out)."""
         self._moves.extend(draw.moves)
 
+    def columns(self) -> dict[str, list[Any]]:
+        """The recorded values themselves: key -> one a recorded sweep."""
+        return self._values
+
+    def records(self) -> list[MoveRecord]:
+        """What the moves did, one entry a move and sweep; `moves` is its array."""
+        return self._moves
+
+    def own(self, record: Mapping[str, Callable[[Franchise], Any]] | None) -> None:
+        """Set the functions that `append` records besides the scalars."""
+        self._own = dict(record or {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_own": {}}  # functions stay where the run is
+
+    def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
+        """As `arviz.InferenceData` with one chain.
+
+        Parameters
+        ----------
+        after : int
+            Leave out the sweeps up to this one (warm-up).
+        separator : str
+            What stands for the "/" of the trace's keys; netCDF files allow no "/", so pass another one
+            before ``to_netcdf``.
+
+        Returns
+        -------
+        arviz.InferenceData
+            ``posterior``: every recorded scalar or array but log_joint and log_likelihood, which are in
+            ``sample_stats`` with the acceptance rate of every move; coordinates ``chain`` and ``draw`` (the
+            sweep). Keys are those of the trace.
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
+        """
+        from hdpkit.record.inference_data import inference_data
+
+        return inference_data([self], [0], after, separator)
+
+    def summary(self, *, after: int = 0, **options: Any) -> Any:
+        """ArviZ's table of means, quantiles, effective sample sizes and R-hat.
+
+        Parameters
+        ----------
+        after : int
+            Leave out the sweeps up to this one (warm-up).
+        **options
+            Passed to ``arviz.summary``. Without ``var_names``, what never changed (a fixed concentration) is
+            left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        from hdpkit.record.inference_data import summary
+
+        return summary(self.to_arviz(after=after), options)
+
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
         if key not in self._values:
             raise KeyError(f"{key!r} is not in the trace; its keys are {list(self._values)}")
-        return np.asarray(self._values[key])
+        values = self._values[key]
+        if len({np.shape(value) for value in values}) <= 1:
+            return np.asarray(values)
+        objects = np.empty(len(values), dtype=object)  # shapes that change with the sweep: one array a sweep
+        objects[:] = [np.asarray(value) for value in values]
+        return objects
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -49,6 +49,10 @@ class Mixture(Move):
     def __repr__(self) -> str:
         return f"Mixture({list(zip(self.moves, self.weights, strict=True))!r})"
 
+    def constructor_arguments(self) -> dict[str, Any]:
+        """What to build it from again, for a run folder."""
+        return {"weighted": list(zip(self.moves, self.weights, strict=True))}
+
     @property
     def name(self) -> str:
         """Names of the parts."""

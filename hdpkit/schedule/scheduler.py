@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hdpkit.errors import ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise, start
+from hdpkit.franchise import Franchise, check_start
 from hdpkit.moves import Move
-from hdpkit.random import STARTS, Seed, Streams
-from hdpkit.record import Draw, MoveRecord, Trace, make_draw
-from hdpkit.schedule.clock import Clock
-from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.ticks import Tick
+from hdpkit.random import Seed, Streams
+from hdpkit.record import ChainTrace, Draw, Trace
+from hdpkit.schedule.chains import run_chains
+from hdpkit.schedule.checkpoint import Checkpoint
+from hdpkit.schedule.collect import Plan, collect
+from hdpkit.schedule.jobs import begin_folder
+from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Scheduler"]
-
-Progress = Callable[[Tick], Any]
 
 
 class Scheduler:
@@ -59,13 +60,17 @@ class Scheduler:
         callbacks: Iterable[Callable[[Draw], Any]] = (),
         progress: Progress | None = None,
         audit_every: int | None = None,
-    ) -> Trace:
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        chains: int | None = None,
+        processes: int | None = None,
+    ) -> Trace | ChainTrace:
         """Run sweeps and record them.
 
         Parameters
         ----------
         franchise : Franchise
-            Changed in place.
+            Changed in place; with ``chains``, left as it is.
         sweeps : int
             How many to run now.
         rng : int, SeedSequence, Generator or None
@@ -79,36 +84,64 @@ class Scheduler:
         thin : int
             Record every thin-th sweep.
         callbacks : iterable of functions
-            Called with each `Draw`; one that returns True ends the run.
+            Called with each `Draw`; one that returns True ends the run (with ``chains``: that chain, in
+            whose process it is called).
         progress : function, optional
             Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
         audit_every : int, optional
             Recount the whole state every so many sweeps (for debugging).
+        folder : path, optional
+            Keep the run there: its trace as it goes, and its state, from which ``hk.open_run(folder)`` goes
+            on bit for bit after whatever ended the run. It may not hold a run yet.
+        checkpoint : Checkpoint, optional
+            How often the state is saved; by default every 60 seconds.
+        chains : int, optional
+            Run so many chains, each in a process of its own, with streams of their own of the same seed.
+            Chain 0 is the chain that is run without ``chains``.
+        processes : int, optional
+            How many chains may run at once; by default as many as there are processors.
 
         Returns
         -------
-        Trace
+        Trace or, with ``chains``, ChainTrace
             After Ctrl-C all sweeps that were completed, with ``interrupted`` set; the franchise is whole.
+            (With a folder it stands where the trace ends. Chains finish the sweep they are at; a second
+            Ctrl-C ends them at once.)
+
+        Raises
+        ------
+        RunError
+            With ``folder``: if something can't be saved, before the first sweep; if the folder holds a run
+            already; if it can't be written (StorageError, at any time; ``error.trace`` is the trace so far)
+            or another process works in it (LockedRunError).
+        ChainError
+            If all chains failed. If some did, ``trace.failures`` has their errors.
         """
         _whole("thin", thin)
-        draws = self.sample(franchise, sweeps, rng, init, progress=progress, audit_every=audit_every)
-        listeners = tuple(callbacks)
-        trace = Trace(record, exact=self.exact)
-        try:
-            for draw in draws:
-                with deferred_interrupt():  # all of a draw or nothing
-                    trace.append_moves(draw)
-                    if draw.sweep % thin == 0:
-                        trace.append(draw)
-                answers = [listener(draw) for listener in listeners]
-                if any(answer is True for answer in answers):
-                    break
-        except KeyboardInterrupt:
-            trace.interrupted = True
-        finally:
-            draws.close()
-            trace.seed = franchise.streams.seed if franchise.streams is not None else None
-        return trace
+        self._check(franchise, sweeps, init, audit_every)
+        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
+        if chains is not None:
+            _whole("chains", chains)
+        if processes is not None:
+            _whole("processes", processes)
+        plan = Plan(
+            record=dict(record or {}),
+            thin=thin,
+            callbacks=tuple(callbacks),
+            progress=progress,
+            audit_every=audit_every,
+            checkpoint=checkpoint or Checkpoint(),
+        )
+        streams = _streams(franchise, rng, init)
+        if folder is not None:
+            check_start(init, franchise.topology.n_customers) if init is not None else None
+            job = begin_folder(Path(folder), self.moves, franchise, sweeps, streams, init, plan, chains)
+            with job:
+                return job.run(franchise, plan, processes)
+        if chains is not None:
+            return run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
+        return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
 
     def sample(
         self,
@@ -119,8 +152,13 @@ class Scheduler:
         *,
         progress: Progress | None = None,
         audit_every: int | None = None,
-    ) -> _Draws:
+    ) -> Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
+        self._check(franchise, sweeps, init, audit_every)
+        streams = _streams(franchise, rng, init)
+        return Draws(sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every))
+
+    def _check(self, franchise: Franchise, sweeps: int, init: Any, audit_every: int | None) -> None:
         _whole("sweeps", sweeps)
         if audit_every is not None:
             _whole("audit_every", audit_every)
@@ -132,103 +170,12 @@ class Scheduler:
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )
-        fresh = rng is not None or init is not None or franchise.streams is None
-        streams = Streams(rng) if fresh else None
-        return _Draws(self._sweeps(franchise, sweeps, streams, init, progress, audit_every))
-
-    def _sweeps(
-        self,
-        franchise: Franchise,
-        sweeps: int,
-        fresh: Streams | None,
-        init: Any,
-        progress: Progress | None,
-        audit_every: int | None,
-    ) -> Iterator[Draw]:
-        with franchise.claimed():
-            franchise.streams = fresh or franchise.streams
-            yield from self._claimed_sweeps(franchise, sweeps, init, progress, audit_every)
-
-    def _claimed_sweeps(
-        self, franchise: Franchise, sweeps: int, init: Any, progress: Progress | None, audit_every: int | None
-    ) -> Iterator[Draw]:
-        streams = franchise.streams
-        assert streams is not None
-        clock = Clock(progress, franchise.topology.n_customers, sweeps)
-        if init is not None:
-            with deferred_interrupt() as answer, franchise.turn():
-                _pulsing(franchise, lambda fraction: answer())
-                try:
-                    start(franchise, init, streams.source(STARTS))
-                finally:
-                    franchise.on_pulse = None
-        clock.begin()
-        last = franchise.sweep + sweeps
-        while franchise.sweep < last:
-            draw, late = None, False
-            try:
-                with deferred_interrupt() as answer:
-                    draw = self._sweep(franchise, streams, clock, answer)
-            except KeyboardInterrupt:
-                if draw is None:
-                    raise
-                late = True  # the sweep was done: it belongs to the trace
-            if audit_every is not None and draw.sweep % audit_every == 0:
-                franchise.audit()
-            clock.swept(draw.values, finished=franchise.sweep == last)
-            yield draw
-            if late:
-                raise KeyboardInterrupt
-
-    def _sweep(
-        self, franchise: Franchise, streams: Streams, clock: Clock, answer: Callable[[], None]
-    ) -> Draw:
-        sweep = franchise.sweep + 1
-        records = []
-        places = [place for place, move in enumerate(self.moves) if move.runs_in(sweep)]
-        with franchise.turn():
-            try:
-                for done, place in enumerate(places):
-                    move = self.moves[place]
-
-                    def pulse(fraction: float, done: int = done) -> None:
-                        clock.pulse((done + fraction) / len(places), franchise.n_dishes)
-                        answer()
-
-                    _pulsing(franchise, pulse)
-                    began = time.perf_counter()
-                    source = streams.source(place + 1, sweep, attempt=franchise.attempt)
-                    info = move.apply(franchise, source)
-                    seconds = time.perf_counter() - began
-                    records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
-                    answer()
-            except BaseException:
-                # The words of this sweep's streams were used in part; none may be used again.
-                franchise.attempt += 1
-                raise
-            finally:
-                franchise.on_pulse = None
-            franchise.settle()
-            franchise.sweep = sweep
-            return make_draw(franchise, tuple(records))
 
 
-class _Draws(Iterator[Draw]):
-    """The generator of draws, started already: its checks have been made."""
-
-    def __init__(self, draws: Iterator[Draw]) -> None:
-        self._draws = draws
-
-    def __next__(self) -> Draw:
-        return next(self._draws)
-
-    def close(self) -> None:
-        """End the run."""
-        self._draws.close()  # type: ignore[attr-defined]
-
-
-def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:
-    franchise.on_pulse = pulse
+def _streams(franchise: Franchise, rng: Seed, init: Any) -> Streams:
+    if rng is None and init is None and franchise.streams is not None:
+        return Streams(franchise.streams.seed, franchise.streams.chain)
+    return Streams(rng)
 
 
 def _whole(name: str, value: Any) -> None:

@@ -23,7 +23,9 @@ class Tick:
     customers_per_second, seconds_left : float or None
         By the sweeps of this run so far.
     finished : bool
-        Whether this is the last tick.
+        Whether this is the last tick (of its chain).
+    chain, chains : int
+        Which chain it is, from 0, and how many there are.
     """
 
     sweep: int
@@ -34,3 +36,5 @@ class Tick:
     customers_per_second: float | None
     seconds_left: float | None
     finished: bool
+    chain: int = 0
+    chains: int = 1

@@ -1,0 +1,237 @@
+"""The folder of one chain: its trace, and two generations of its state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import filelock
+
+from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError
+from hdpkit.record.blocks import BlockReader, BlockWriter, Position
+from hdpkit.record.columns import append_block, check_columns, pack_rows
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import read_sealed, refusals, seal, write_whole
+from hdpkit.record.trace import Trace
+
+__all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "take_lock"]
+
+_MAGIC = b"hdpSTATE"
+GENERATIONS = ("state-0", "state-1")
+SECONDS_BETWEEN_BLOCKS = 1.0
+SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent died ends within a moment
+
+
+@attrs.frozen
+class Checkpointed:
+    """A checkpoint.
+
+    Attributes
+    ----------
+    serial : int
+        Counts the checkpoints of a chain.
+    generation : int
+        Which of the two files it is in.
+    sweep, target : int
+        Where the chain stands, and where it is to end.
+    stopped : bool
+        Whether a callback ended the run.
+    position : Position
+        Length and checksum of the trace at that moment.
+    frozen : dict
+        The state: see `Franchise.freeze`.
+    seed, chain : int
+        Of the streams.
+    """
+
+    serial: int
+    generation: int
+    sweep: int
+    target: int
+    stopped: bool
+    position: Position
+    frozen: dict[str, Any]
+    seed: int
+    chain: int
+
+
+class ChainFolder:
+    """What there is of a chain on disk. Reading needs no lock: the files are whole at any moment.
+
+    Parameters
+    ----------
+    path : Path
+        For instance ``run/chain-000``.
+    run : bytes
+        The run's id, 16 bytes.
+    chain : int
+    """
+
+    def __init__(self, path: Path, run: bytes, chain: int) -> None:
+        self.path = path
+        self.run = run
+        self.chain = chain
+        self.trace_path = path / "trace.bin"
+
+    def load(self) -> tuple[Checkpointed | None, BlockReader | None]:
+        """The newest checkpoint that is intact, with the trace; (None, None) before the first one.
+
+        Raises
+        ------
+        CorruptRunError, RunVersionError
+            If there are checkpoints and none of them is intact together with the trace up to it.
+        """
+        found: list[Checkpointed] = []
+        wrong: list[HdpkitError] = []
+        for generation, name in enumerate(GENERATIONS):
+            if (self.path / name).exists():
+                try:
+                    found.append(self._read(generation))
+                except HdpkitError as error:
+                    wrong.append(error)
+        if not found and not wrong:
+            return None, None
+        if not found:
+            raise wrong[0]
+        blocks = BlockReader(self.trace_path, self.run, self.chain)
+        for state in sorted(found, key=lambda state: -state.serial):
+            if state.position in blocks.ends:
+                return state, blocks
+        raise CorruptRunError(
+            str(self.trace_path), f"{blocks.ends[-1].length} intact bytes",
+            f"intact up to a checkpoint's end ({max(state.position.length for state in found)} bytes)",
+            "Restore a copy of it, or delete the chain's folder to begin the chain again.",
+        )  # fmt: skip
+
+    def trace(self, to: Position | None = None, blocks: BlockReader | None = None) -> Trace:
+        """The trace on disk, up to a position or as far as it is intact."""
+        trace = Trace()
+        if blocks is not None:
+            for payload, end in zip(blocks.blocks, blocks.ends[1:], strict=True):
+                if to is not None and end.length > to.length:
+                    break
+                append_block(trace, payload, str(self.trace_path))
+        return trace
+
+    def _read(self, generation: int) -> Checkpointed:
+        path = self.path / GENERATIONS[generation]
+        payload, _ = read_sealed(path, _MAGIC)
+        tree = unpack(payload, str(path))
+        try:
+            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
+                raise ValueError("it is of another run or chain")
+            return Checkpointed(
+                serial=tree["serial"],
+                generation=generation,
+                sweep=tree["sweep"],
+                target=tree["target"],
+                stopped=tree["stopped"],
+                position=Position(tree["trace_length"], tree["trace_crc"]),
+                frozen=tree["frozen"],
+                seed=tree["seed"],
+                chain=tree["chain"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptRunError(
+                str(path), f"{type(error).__name__}: {error}", "a checkpoint of this run",
+                "The file was damaged or changed; restore a copy of it.",
+            ) from error  # fmt: skip
+
+
+class ChainWriter:
+    """Writes a chain's trace and checkpoints. Holds the chain's lock until it is closed.
+
+    Parameters
+    ----------
+    folder : ChainFolder
+    seed, chain : int
+        Of the streams.
+    target : int
+        The sweep at which the run is to end.
+    """
+
+    def __init__(self, folder: ChainFolder, seed: int, chain: int, target: int) -> None:
+        self.folder = folder
+        self.target = target
+        self._seed = seed
+        self._chain = chain
+        with refusals(folder.path, "make a folder"):
+            folder.path.mkdir(exist_ok=True)
+        self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
+        self._blocks: BlockWriter | None = None
+        try:
+            self.loaded, blocks = folder.load()
+            at = None if self.loaded is None else self.loaded.position
+            self.trace = folder.trace(at, blocks)
+            self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
+        except BaseException:
+            self.close()
+            raise
+        self._serial = 0 if self.loaded is None else self.loaded.serial
+        self._generation = 1 if self.loaded is None else self.loaded.generation
+        self._rows = self.trace.n_draws
+        self._records = len(self.trace.records())
+        self._checked = False
+        self._flushed = time.monotonic()
+
+    def swept(self) -> None:
+        """A sweep was appended to `trace`: check it (the first one), and write it before long."""
+        if not self._checked and self.trace.n_draws > self._rows:
+            check_columns(self.trace)
+            self._checked = True
+        if time.monotonic() - self._flushed >= SECONDS_BETWEEN_BLOCKS:
+            self._flush()
+
+    def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
+        """Make the trace durable, then the state of the franchise at its end."""
+        assert self._blocks is not None
+        self._flush()
+        self._blocks.sync()
+        serial, generation = self._serial + 1, 1 - self._generation
+        tree = {
+            "run": self.folder.run.hex(),
+            "chain_folder": self.folder.chain,
+            "serial": serial,
+            "sweep": frozen["sweep"],
+            "target": self.target,
+            "stopped": stopped,
+            "trace_length": self._blocks.position.length,
+            "trace_crc": self._blocks.position.crc,
+            "seed": self._seed,
+            "chain": self._chain,
+            "frozen": frozen,
+        }
+        write_whole(self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state")))
+        self._serial, self._generation = serial, generation
+
+    def _flush(self) -> None:
+        assert self._blocks is not None
+        rows, records = self.trace.n_draws, len(self.trace.records())
+        if rows > self._rows or records > self._records:
+            self._blocks.append(pack_rows(self.trace, self._rows, self._records))
+            self._rows, self._records = rows, records
+        self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        """Let go of the files and the lock. Writes nothing."""
+        if self._blocks is not None:
+            self._blocks.close()
+        self._lock.release()
+
+
+def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
+    """Take a lock that the system releases when the process ends, however it ends."""
+    # Not bound to a thread: a run may be ended by another one than began it (a generator that is closed).
+    lock = filelock.FileLock(path, timeout=seconds, thread_local=False)
+    with refusals(path, "make a lock file"):
+        try:
+            lock.acquire(poll_interval=0.05)
+        except filelock.Timeout as error:  # it is an OSError too
+            raise LockedRunError(
+                "folder", str(path.parent), "a folder in which no other run is at work",
+                "Wait until the other process is done (reading its trace with hk.open_run is fine).",
+            ) from error  # fmt: skip
+    return lock

@@ -1,0 +1,113 @@
+"""The traces of several chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ChainError
+from hdpkit.franchise import Franchise
+from hdpkit.record.trace import Trace
+
+__all__ = ["ChainTrace"]
+
+
+class ChainTrace(Mapping[str, npt.NDArray[Any]]):
+    """What several chains recorded: ``trace[key]`` has shape (chains, sweeps, ...).
+
+    Chains that failed are not in it. Where chains have different lengths (a run that was interrupted),
+    ``trace[key]`` is the part that all have; ``chains`` has everything.
+
+    Attributes
+    ----------
+    chains : list of Trace
+        One for each chain that did not fail.
+    numbers : tuple of int
+        Their numbers; chain c draws from ``Streams(seed, chain=c)``.
+    franchises : list of Franchise
+        Their final states, in the same order; empty for a trace that was read from disk.
+    failures : dict
+        Number of a chain -> the `ChainError` that ended it.
+    """
+
+    def __init__(
+        self,
+        chains: Sequence[Trace],
+        numbers: Sequence[int] | None = None,
+        franchises: Sequence[Franchise] = (),
+        failures: Mapping[int, ChainError] | None = None,
+    ) -> None:
+        self.chains = list(chains)
+        self.numbers = tuple(range(len(self.chains)) if numbers is None else numbers)
+        self.franchises = list(franchises)
+        self.failures = dict(failures or {})
+
+    def __getitem__(self, key: str) -> npt.NDArray[Any]:
+        parts = [chain[key][: self.n_draws] for chain in self.chains]
+        if len({part.shape for part in parts}) > 1 or any(part.dtype == object for part in parts):
+            out = np.empty((len(parts), self.n_draws), dtype=object)
+            for row, part in zip(out, parts, strict=True):
+                row[:] = list(part)
+            return out
+        return np.stack(parts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.chains[0] if self.chains else ())
+
+    def __len__(self) -> int:
+        return len(self.chains[0]) if self.chains else 0
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        lengths = {chain.n_draws for chain in self.chains}
+        draws = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"{self.n_draws}"
+        end = ", interrupted" if self.interrupted else ""
+        return f"<ChainTrace of {len(self.chains)} chains{failed}, {draws} draws, seed {self.seed}{end}>"
+
+    @property
+    def n_draws(self) -> int:
+        """Recorded sweeps that all chains have."""
+        return min((chain.n_draws for chain in self.chains), default=0)
+
+    @property
+    def seed(self) -> int | None:
+        """Pass it as ``rng`` to get the same chains."""
+        return self.chains[0].seed if self.chains else None
+
+    @property
+    def exact(self) -> bool:
+        """False where a move of the schedule is only approximate."""
+        return all(chain.exact for chain in self.chains)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a chain ended early."""
+        return any(chain.interrupted for chain in self.chains)
+
+    @property
+    def moves(self) -> npt.NDArray[Any]:
+        """As `Trace.moves`, of all chains, with the number of the chain in the field ``chain``."""
+        parts = []
+        for number, chain in zip(self.numbers, self.chains, strict=True):
+            records = chain.moves
+            part = np.empty(len(records), dtype=[*records.dtype.descr, ("chain", np.int64)])
+            for name in records.dtype.names or ():
+                part[name] = records[name]
+            part["chain"] = number
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
+        """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part."""
+        from hdpkit.record.inference_data import inference_data
+
+        return inference_data(self.chains, self.numbers, after, separator)
+
+    def summary(self, *, after: int = 0, **options: Any) -> Any:
+        """As `Trace.summary`, over all chains: R-hat tells whether they agree."""
+        from hdpkit.record.inference_data import summary
+
+        return summary(self.to_arviz(after=after), options)

@@ -1,0 +1,86 @@
+"""Rows of a trace as columns: what a block of a trace's file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import CorruptRunError, RunError
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.trace import MoveRecord, Trace
+
+__all__ = ["append_block", "check_columns", "pack_rows"]
+
+_KINDS = "biufc"
+
+
+def check_columns(trace: Trace) -> None:
+    """Raise a RunError unless everything recorded so far can be kept in a run folder."""
+    for key, values in trace.columns().items():
+        _column(key, values)
+
+
+def pack_rows(trace: Trace, first_row: int, first_record: int) -> bytes:
+    """Rows from ``first_row`` on, and what the moves did from ``first_record`` on."""
+    records = trace.records()[first_record:]
+    names = list(dict.fromkeys(record.move for record in records))
+    code = {name: number for number, name in enumerate(names)}
+    return pack(
+        {
+            "values": {key: _column(key, values[first_row:]) for key, values in trace.columns().items()},
+            "names": names,
+            "move": np.array([code[record.move] for record in records], np.int32),
+            "sweep": np.array([record.sweep for record in records], np.int64),
+            "tried": np.array([record.tried for record in records], np.int64),
+            "accepted": np.array([record.accepted for record in records], np.int64),
+            "seconds": np.array([record.seconds for record in records], np.float64),
+        },
+        "trace",
+    )
+
+
+def append_block(trace: Trace, payload: bytes, where: str) -> None:
+    """Append to a trace what `pack_rows` wrote."""
+    block = unpack(payload, where)
+    try:
+        names = block["names"]
+        for key, column in block["values"].items():
+            trace.columns().setdefault(key, []).extend(column)
+        trace.records().extend(
+            MoveRecord(names[move], *numbers)
+            for move, *numbers in zip(
+                *(block[name].tolist() for name in ("move", "sweep", "tried", "accepted", "seconds")),
+                strict=True,
+            )
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise CorruptRunError(
+            where, f"{type(error).__name__}: {error}", "blocks that hdpkit wrote", "Restore a copy of it."
+        ) from error
+
+
+def _column(key: str, values: Sequence[Any]) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:
+    """Values of one key, one a row: an array, or a list of arrays where their shapes differ."""
+    arrays = [np.asarray(value) if not _ragged(value) else np.empty(0, object) for value in values]
+    for array in arrays:
+        if array.dtype.kind not in _KINDS or (array.dtype.kind in "fc" and array.dtype.itemsize > 16):
+            raise RunError(
+                f"record[{key!r}]",
+                array if array.dtype.kind not in "O" else values[0],
+                "a number or an array of numbers, where a run folder keeps it",
+                "Return numbers from the function, or record it without a folder.",
+            )
+    if len({array.shape for array in arrays}) > 1:
+        return arrays
+    return np.asarray(values)
+
+
+def _ragged(value: Any) -> bool:
+    try:
+        np.asarray(value)
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,314 @@
+"""The folder of a run: what it is of, its data, its start, and a folder for each chain."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+import filelock
+import numpy as np
+
+from hdpkit.data import GroupedData
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionError
+from hdpkit.franchise import Franchise
+from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, take_lock
+from hdpkit.record.data_file import pack_data, read_data, write_data
+from hdpkit.record.describe import Leave, describe, rebuild
+from hdpkit.record.encode import from_json, pack, to_json, unpack
+from hdpkit.record.files import FORMAT_VERSION, read_bytes, read_sealed, refusals, seal, write_whole
+
+__all__ = ["RunFolder", "Settings", "Start", "versions"]
+
+_INIT_MAGIC = b"hdp-INIT"
+_FORMAT = "hdpkit run"
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """The settings of a run.
+
+    Attributes
+    ----------
+    target : int
+        The sweep at which every chain was planned to end when the run began.
+    seed, stream : int
+        Seed, and the number of the first chain's streams.
+    chains : int or None
+        None: one chain, and a plain Trace.
+    thin, audit_every, checkpoint_sweeps, checkpoint_seconds
+        As given to `Scheduler.run`.
+    exact : bool
+        Whether all moves are.
+    record : dict
+        Key -> name of the function, None for one that has no name to find it by.
+    """
+
+    target: int
+    seed: int
+    stream: int
+    chains: int | None
+    thin: int
+    audit_every: int | None
+    checkpoint_sweeps: int | None
+    checkpoint_seconds: float | None
+    exact: bool
+    record: dict[str, str | None]
+
+
+@attrs.frozen
+class Start:
+    """How chains begin: with ``init``, or (``frozen``) from where the franchise stood."""
+
+    init: Any
+    frozen: dict[str, Any] | None = None
+
+
+class RunFolder:
+    """A run folder that has a run.json.
+
+    Parameters
+    ----------
+    path : Path
+    content : dict
+        What run.json holds.
+    """
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        self.path = path
+        self._content = content
+        try:
+            self.id = bytes.fromhex(content["run"])
+            self.settings = Settings(**content["settings"])
+            self.versions = dict(content["versions"])
+            self._data_digest = str(content["data"]["digest"])
+            self._init_digest = content["init"]["digest"]
+            if len(self.id) != 16 or self.settings.target < 0:
+                raise ValueError("run or target")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(path / "run.json", error) from error
+
+    # ------------------------------------------------------------------ making one
+
+    @classmethod
+    def create(
+        cls, path: Path, franchise: Franchise, moves: Any, start: Any, settings: Settings
+    ) -> tuple[Self, filelock.BaseFileLock]:
+        """Make a folder of a run; returns it with its lock, taken. run.json is written last.
+
+        Raises
+        ------
+        RunError
+            If the folder already holds a run, or something can't be saved (before anything is written).
+        StorageError, LockedRunError
+        """
+        described = {
+            "franchise": _described_franchise(franchise),
+            "moves": [describe(move, f"moves[{i}]") for i, move in enumerate(moves)],
+        }
+        init_inline, init_packed = _described_start(franchise, start)
+        to_json(described, path="declaration")
+        data = pack_data(franchise.data)
+        _refuse_run(path)
+        with refusals(path, "make a folder"):
+            path.mkdir(parents=True, exist_ok=True)
+        lock = take_lock(path / "lock", 0.0)
+        try:
+            _refuse_run(path)
+            _clear(path)
+            content = {
+                "run": os.urandom(16).hex(),
+                "versions": versions(),
+                "data": {
+                    "file": "data.bin",
+                    "digest": write_data(path / "data.bin", data),
+                    "kind": type(franchise.data).__name__,
+                    "customers": len(franchise.data),
+                },
+                "init": {"value": init_inline, "digest": None},
+                **described,
+                "settings": attrs.asdict(settings),
+            }
+            if init_packed is not None:
+                sealed = seal(_INIT_MAGIC, init_packed)
+                write_whole(path / "init.bin", sealed)
+                content["init"] = {"value": None, "digest": sealed[-32:].hex()}
+            node = to_json(content)
+            text = {"format": _FORMAT, "version": FORMAT_VERSION, "sha256": _sha256(node), "content": node}
+            write_whole(path / "run.json", (json.dumps(text, indent=1) + "\n").encode())
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, content), lock
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read run.json.
+
+        Raises
+        ------
+        RunError
+            If there is no run in the folder.
+        CorruptRunError, RunVersionError
+        """
+        file = path / "run.json"
+        if not file.is_file():
+            raise RunError(
+                "folder", str(path), "a folder with a run.json", "Begin one: run(..., folder=...)."
+            )
+        try:
+            text = json.loads(read_bytes(file))
+            if text["format"] != _FORMAT:
+                raise ValueError(f"format {text['format']!r}")
+            if type(text["version"]) is not int or text["version"] != FORMAT_VERSION:
+                raise RunVersionError(
+                    str(file), text["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
+                )
+            if text["sha256"] != _sha256(text["content"]):
+                raise ValueError("a wrong checksum")
+            content = from_json(text["content"])
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            if isinstance(error, HdpkitError):
+                raise
+            raise _damaged(file, error) from error
+        return cls(path, content)
+
+    def lock(self) -> filelock.BaseFileLock:
+        """Take the folder's lock or raise a LockedRunError at once."""
+        return take_lock(self.path / "lock", 0.0)
+
+    # ------------------------------------------------------------------ what it holds
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return self.settings.chains or 1
+
+    def chain(self, number: int) -> ChainFolder:
+        """The folder of a chain."""
+        return ChainFolder(self.path / f"chain-{number:03d}", self.id, number)
+
+    def data(self) -> GroupedData:
+        """The data."""
+        return read_data(self.path / "data.bin", self._data_digest)
+
+    def start(self) -> Start:
+        """How the chains begin."""
+        if self._init_digest is None:
+            return Start(rebuild(self._content["init"]["value"], Leave()))
+        path = self.path / "init.bin"
+        payload, digest = read_sealed(path, _INIT_MAGIC)
+        tree = unpack(payload, str(path))
+        if digest != self._init_digest or not isinstance(tree, dict) or "kind" not in tree:
+            raise CorruptRunError(str(path), digest[:12], "the start of this run", "Put its own file back.")
+        if tree["kind"] == "stand":
+            return Start(None, tree["value"])
+        return Start(tree["value"])
+
+    def franchise(self, leave: Leave, data: GroupedData | None = None) -> Franchise:
+        """The franchise as declared, over the data, nobody seated."""
+        part = self._part("franchise")
+        data = self.data() if data is None else data
+        more: dict[str, Any] = {}
+        if part["measure"] is not None:
+            more["measure"] = rebuild(part["measure"], leave)
+        restaurant, store = rebuild(part["restaurant"], leave), rebuild(part["store"], leave)
+        franchise = Franchise(restaurant, data, store=store, kernel=part["kernel"], **more)
+        for name, component in part["components"].items():
+            franchise.register(name, rebuild(component, leave))
+        return franchise
+
+    def moves(self, leave: Leave) -> list[Any]:
+        """The moves, in the order of the schedule."""
+        return [rebuild(move, leave) for move in self._part("moves")]
+
+    def _part(self, name: str) -> Any:
+        try:
+            return self._content[name]
+        except KeyError as error:
+            raise _damaged(self.path / "run.json", error) from error
+
+
+def _described_franchise(franchise: Franchise) -> dict[str, Any]:
+    declared = franchise.restaurant_declared.measure.for_data(franchise.data)
+    there = franchise.measure
+    return {
+        "restaurant": describe(franchise.restaurant_declared, "restaurant"),
+        "measure": None if _same(declared, there) else describe(there, "measure"),
+        "store": describe(franchise.store_type, "store"),
+        "kernel": franchise.forced_kernel,
+        "components": {
+            name: describe(component, f"components[{name!r}]")
+            for name, component in franchise.components.items()
+        },
+    }
+
+
+def _same(declared: Any, there: Any) -> bool:
+    """Whether a franchise's measure is the declared one, its present parameters aside."""
+    try:
+        one, other = describe(declared, "measure"), describe(there, "measure")
+    except RunError:
+        return type(declared) is type(there)  # what was made ready for the data needn't be describable
+    for name in getattr(there, "parameters", {}):
+        one["arguments"].pop(name, None)
+        other["arguments"].pop(name, None)
+    return json.dumps(to_json(one)) == json.dumps(to_json(other))
+
+
+def _described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None]:
+    """What run.json says of the start, or what is to be in init.bin."""
+    if init is None:
+        return None, pack({"kind": "stand", "value": franchise.freeze()}, "state of the franchise")
+    if isinstance(init, Mapping):
+        return None, pack({"kind": "state", "value": dict(init)}, "init")
+    if isinstance(init, Franchise):
+        return None, pack({"kind": "state", "value": init.freeze()}, "init")
+    if isinstance(init, str) or (attrs.has(type(init)) and not hasattr(init, "__array__")):
+        return describe(init, "init"), None
+    return None, pack({"kind": "dishes", "value": np.asarray(init)}, "init")
+
+
+def _refuse_run(path: Path) -> None:
+    if (path / "run.json").exists():
+        raise RunError(
+            "folder", str(path), "a folder that holds no run",
+            "Go on with that run by hk.open_run(folder).resume(), or choose another folder.",
+        )  # fmt: skip
+
+
+def _clear(path: Path) -> None:
+    """Remove what a run that never got as far as its run.json, or whose run.json was removed, left."""
+    with refusals(path, "remove the files of an unfinished run"):
+        for chain in path.glob("chain-[0-9][0-9][0-9]*"):
+            for name in (*GENERATIONS, "trace.bin"):
+                (chain / name).unlink(missing_ok=True)
+        for name in ("init.bin", "data.bin"):
+            (path / name).unlink(missing_ok=True)
+
+
+def versions() -> dict[str, str]:
+    """Of what the bits of a chain may depend on."""
+    return {
+        "hdpkit": str(getattr(sys.modules["hdpkit"], "__version__", "?")),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _sha256(node: Any) -> str:
+    return hashlib.sha256(json.dumps(node, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _damaged(path: Path, error: BaseException) -> CorruptRunError:
+    return CorruptRunError(
+        str(path), f"{type(error).__name__}: {error}", "what hdpkit wrote",
+        "The file was damaged or changed; restore a copy of it.",
+    )  # fmt: skip

@@ -1,0 +1,244 @@
+"""Several chains, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cloudpickle
+
+from hdpkit.errors import ChainError, ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.random import Streams
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule.collect import Plan
+from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.messages import STOP, Recipe, read_frame, write_frame
+from hdpkit.schedule.sweeps import Progress
+from hdpkit.schedule.ticks import Tick
+
+__all__ = ["run_chains", "run_chains_in_folder"]
+
+
+def run_chains(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    streams: Streams,
+    init: Any,
+    plan: Plan,
+    chains: int,
+    processes: int | None,
+) -> ChainTrace:
+    """Run chains from a start, or (``init=None``) from where the franchise stands, which stays as it is."""
+    job = {
+        "recipe": Recipe.of(franchise),
+        "moves": tuple(moves),
+        "init": init.freeze() if isinstance(init, Franchise) else init,
+        "frozen": franchise.freeze() if init is None else None,
+        "sweeps": sweeps,
+        "seed": streams.seed,
+    }
+    return _run(job, franchise, plan, chains, processes)
+
+
+def run_chains_in_folder(
+    folder: Path,
+    moves: Sequence[Move],
+    franchise: Franchise,
+    plan: Plan,
+    chains: int,
+    target: int,
+    processes: int | None,
+) -> ChainTrace:
+    """Begin or go on with the chains of a run folder, all to one sweep."""
+    job = {
+        "recipe": Recipe.of(franchise),
+        "moves": tuple(moves),
+        "folder": folder.resolve(),
+        "target": target,
+    }
+    return _run(job, franchise, plan, chains, processes)
+
+
+def _run(
+    job: dict[str, Any], franchise: Franchise, plan: Plan, chains: int, processes: int | None
+) -> ChainTrace:
+    job["plan"] = attrs.evolve(plan, progress=None, stop=None)
+    try:
+        text = cloudpickle.dumps(job, protocol=5)
+    except Exception as error:  # whatever the objects of a user's own raise
+        raise ScheduleError(
+            "chains", f"{type(error).__name__}: {error}", "of moves, functions and data that can be pickled",
+            "Take locks, open files and live franchises out of them, or run without chains.",
+        ) from error  # fmt: skip
+    supervisor = _Supervisor(text, chains, plan.progress, processes or min(chains, _processors()))
+    supervisor.run()
+    failures = dict(sorted(supervisor.failures.items()))
+    done = dict(sorted(supervisor.results.items()))
+    if not done:
+        if supervisor.interrupts:
+            raise KeyboardInterrupt
+        first = next(iter(failures.values()))
+        raise first from first.original
+    finals = []
+    for number, (trace, frozen) in done.items():
+        twin = franchise._twin(franchise.data, frozen)
+        twin.streams = Streams(trace.seed, number)
+        finals.append(twin)
+    return ChainTrace([trace for trace, _ in done.values()], tuple(done), finals, failures)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+class _Supervisor:
+    """Begins processes, hears them out, and leaves none behind."""
+
+    def __init__(self, job: bytes, chains: int, progress: Progress | None, processes: int) -> None:
+        self._job = job
+        self._chains = chains
+        self._progress = progress
+        self._processes = processes
+        self._news: queue.Queue[tuple[int, str, Any]] = queue.Queue()
+        self._running: dict[int, _Process] = {}
+        self._ticks: dict[int, Tick] = {}
+        self.results: dict[int, tuple[Trace, dict[str, Any]]] = {}
+        self.failures: dict[int, ChainError] = {}
+        self.interrupts = 0
+
+    def run(self) -> None:
+        """Run all chains to their ends. The first Ctrl-C ends them after their sweeps, the second at once."""
+        waiting = list(range(self._chains))
+        try:
+            with deferred_interrupt() as answer:
+                while waiting or self._running:
+                    while waiting and len(self._running) < self._processes:
+                        self._begin(waiting.pop(0))
+                    try:
+                        number, kind, value = self._news.get(timeout=0.1)
+                    except queue.Empty:
+                        pass
+                    else:
+                        self._hear(number, kind, value)
+                    try:
+                        answer()
+                    except KeyboardInterrupt:
+                        self.interrupts += 1
+                        for number in waiting:
+                            self._fail(number, "not begun before Ctrl-C")
+                        waiting = []
+                        for process in self._running.values():
+                            process.stop(at_once=self.interrupts > 1)
+        finally:
+            for process in self._running.values():
+                process.stop(at_once=True)
+
+    def _begin(self, number: int) -> None:
+        head = pickle.dumps((number, self._chains, self._progress is not None))
+        self._running[number] = _Process(number, head, self._job, self._news)
+
+    def _hear(self, number: int, kind: str, value: Any) -> None:
+        if kind == "tick":
+            self._show(value)
+        elif kind == "done":
+            self.results[number] = value
+        elif kind == "failed":
+            what, text, carried = value
+            self._fail(number, what, text, carried)
+        else:
+            del self._running[number]
+            if number not in self.results and number not in self.failures:
+                self._fail(number, f"its process ended with code {value}")
+            last = self._ticks.get(number) or Tick(
+                0, 0, 0.0, 0, None, None, None, False, number, self._chains
+            )
+            if not last.finished:
+                self._show(attrs.evolve(last, finished=True))
+
+    def _show(self, tick: Tick) -> None:
+        self._ticks[tick.chain] = tick
+        if self._progress is not None:
+            self._progress(tick)
+
+    def _fail(self, number: int, what: str, text: str = "", carried: bytes | None = None) -> None:
+        error = ChainError(
+            f"chain {number}", what, "a chain that ends without an error",
+            f"In its process:\n{text}" if text else "The other chains are not affected.",
+        )  # fmt: skip
+        error.remote_traceback = text
+        if carried is not None:
+            try:
+                error.original = pickle.loads(carried)
+            except Exception:  # its text has to do
+                error.original = None
+            error.trace = getattr(error.original, "trace", None)
+        self.failures[number] = error
+
+
+class _Process:
+    """One process, with a thread that hears it."""
+
+    def __init__(self, number: int, head: bytes, job: bytes, news: queue.Queue[Any]) -> None:
+        self._number = number
+        self._news = news
+        self._writing = threading.Lock()
+        # As much of the path as this process has, since it decides what the job's modules are.
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        more: dict[str, Any] = {"start_new_session": True}  # the terminal's Ctrl-C is for the parent
+        if os.name == "nt":
+            more = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "hdpkit.schedule.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+            **more,
+        )
+        threading.Thread(target=self._follow, args=(head, job), daemon=True).start()
+
+    def _follow(self, head: bytes, job: bytes) -> None:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            with self._writing:
+                write_frame(stdin, head)  # type: ignore[arg-type]
+                write_frame(stdin, job)  # type: ignore[arg-type]
+            while (data := read_frame(stdout)) is not None:  # type: ignore[arg-type]
+                kind, value = pickle.loads(data)
+                self._news.put((self._number, kind, value))
+        except Exception as error:  # a broken pipe; an answer that can't be read
+            self._news.put((self._number, "failed", (repr(error), "", None)))
+            self._process.kill()
+        code = self._process.wait()
+        stdout.close()
+        self._news.put((self._number, "ended", code))
+
+    def stop(self, at_once: bool) -> None:
+        """Ask the process to end after the present sweep, or end it."""
+        if at_once:
+            self._process.kill()
+            return
+        threading.Thread(target=self._ask, daemon=True).start()  # the job may still be on its way
+
+    def _ask(self) -> None:
+        try:
+            with self._writing:
+                assert self._process.stdin is not None
+                self._process.stdin.write(STOP)
+                self._process.stdin.flush()
+        except OSError:
+            pass  # it has ended already

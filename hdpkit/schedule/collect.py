@@ -1,0 +1,106 @@
+"""From draws to a trace: recording, callbacks, Ctrl-C, and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from hdpkit.errors import RunError
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.random import Streams
+from hdpkit.record import ChainWriter, Draw, Trace
+from hdpkit.schedule.checkpoint import Checkpoint, Keeper
+from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.sweeps import Progress, sweep_by_sweep
+
+__all__ = ["Plan", "collect"]
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """What a run does besides its moves; attributes as the parameters of `Scheduler.run`.
+
+    Attributes
+    ----------
+    stop : callable
+        Asked after every sweep whether to end the run early.
+    """
+
+    record: Mapping[str, Callable[[Franchise], Any]] = attrs.field(factory=dict)
+    thin: int = 1
+    callbacks: Sequence[Callable[[Draw], Any]] = ()
+    progress: Progress | None = None
+    audit_every: int | None = None
+    checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
+    stop: Callable[[], bool] | None = None
+
+
+def collect(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    streams: Streams | None,
+    init: Any,
+    plan: Plan,
+    trace: Trace,
+    writer: ChainWriter | None = None,
+) -> Trace:
+    """Run one chain and append what it does to a trace; with a writer, also to its folder.
+
+    A `RunError` (a full disk, a value that can't be kept) carries the trace so far.
+    """
+    keeper = None if writer is None else Keeper(franchise, writer, plan.checkpoint)
+    begun = None if keeper is None else keeper.begun
+    draws = sweep_by_sweep(moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun)
+    trace.own(plan.record)
+    trace.exact = all(move.exact for move in moves)
+    trace.interrupted = False
+    if streams is not None:
+        trace.seed = streams.seed
+    elif franchise.streams is not None:
+        trace.seed = franchise.streams.seed
+    stopped = False
+    try:
+        try:
+            for draw in draws:
+                with deferred_interrupt():  # all of a draw or nothing
+                    if draw.sweep % plan.thin == 0:
+                        trace.append(draw)
+                    trace.append_moves(draw)
+                    if keeper is not None:
+                        keeper.swept()
+                answers = [listener(draw) for listener in plan.callbacks]
+                stopped = any(answer is True for answer in answers)
+                trace.interrupted = plan.stop is not None and plan.stop()
+                if stopped or trace.interrupted:
+                    break
+        except KeyboardInterrupt:
+            trace.interrupted = True
+        finally:
+            draws.close()  # type: ignore[attr-defined]
+        if keeper is not None:
+            try:
+                with deferred_interrupt():
+                    keeper.undo()
+                    keeper.save(stopped)
+            except KeyboardInterrupt:  # during the last checkpoint, which is there all the same
+                trace.interrupted = True
+    except RunError as error:
+        error.trace = trace
+        raise
+    except BaseException as error:
+        _rescue(keeper, error)
+        raise
+    return trace
+
+
+def _rescue(keeper: Keeper | None, error: BaseException) -> None:
+    """Save the state after the last whole sweep when a move or a callback has failed."""
+    if keeper is not None:
+        try:
+            keeper.save()
+        except RunError as second:
+            error.add_note(f"The state could not be saved either: {second}")

@@ -1,0 +1,101 @@
+"""Runs in folders: to begin one, and to take its chains from where they stand to where they are to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import filelock
+
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.random import Streams
+from hdpkit.record import ChainTrace, ChainWriter, RunFolder, Settings, Trace, function_name
+from hdpkit.schedule.chains import run_chains_in_folder
+from hdpkit.schedule.collect import Plan, collect
+
+__all__ = ["Job", "begin_folder", "run_in_folder"]
+
+
+class Job:
+    """A run folder with its lock taken, until the end of the block."""
+
+    def __init__(
+        self, folder: RunFolder, lock: filelock.BaseFileLock, moves: Sequence[Move], target: int
+    ) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._moves = moves
+        self._target = target
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
+        """Take every chain to its end; the franchise is changed only where there is one chain."""
+        path, chains = self._folder.path, self._folder.settings.chains
+        if chains is None:
+            return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
+        return run_chains_in_folder(path, self._moves, franchise, plan, chains, self._target, processes)
+
+
+def begin_folder(
+    path: Path,
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    streams: Streams,
+    init: Any,
+    plan: Plan,
+    chains: int | None,
+) -> Job:
+    """Make a run folder: everything that it takes to run, and to begin again after a kill."""
+    target = sweeps + (franchise.sweep if init is None else 0)
+    settings = Settings(
+        target=target,
+        seed=streams.seed,
+        stream=0 if chains is not None else streams.chain,
+        chains=chains,
+        thin=plan.thin,
+        audit_every=plan.audit_every,
+        checkpoint_sweeps=plan.checkpoint.sweeps,
+        checkpoint_seconds=plan.checkpoint.seconds,
+        exact=all(move.exact for move in moves),
+        record={key: function_name(function) for key, function in plan.record.items()},
+    )
+    folder, lock = RunFolder.create(path, franchise, moves, init, settings)
+    return Job(folder, lock, moves, target)
+
+
+def run_in_folder(
+    path: Path, number: int, moves: Sequence[Move], franchise: Franchise, plan: Plan, target: int
+) -> Trace:
+    """Begin or go on with one chain in this process; returns its whole trace."""
+    folder = RunFolder.open(path)
+    settings = folder.settings
+    streams = Streams(settings.seed, settings.stream + number)
+    writer = ChainWriter(folder.chain(number), streams.seed, streams.chain, target)
+    try:
+        init = None
+        if writer.loaded is not None:
+            franchise.thaw(writer.loaded.frozen)
+        else:
+            start = folder.start()
+            init = start.init
+            if start.frozen is not None:
+                franchise.thaw(start.frozen)
+        sweeps = target - (franchise.sweep if init is None else 0)
+        if sweeps < 1:
+            franchise.streams = streams
+            writer.trace.seed, writer.trace.exact = streams.seed, settings.exact
+            return writer.trace
+        return collect(moves, franchise, sweeps, streams, init, plan, writer.trace, writer)
+    finally:
+        writer.close()

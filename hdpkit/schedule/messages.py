@@ -1,0 +1,66 @@
+"""What the processes of a run tell each other: frames over pipes, pickled. Nothing of it touches a file."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, BinaryIO
+
+import attrs
+
+from hdpkit.franchise import Franchise
+
+__all__ = ["STOP", "Recipe", "read_frame", "write_frame"]
+
+STOP = b"s"  # from the parent: end after the present sweep
+
+_LENGTH = struct.Struct("<Q")
+
+
+def write_frame(stream: BinaryIO, data: bytes) -> None:
+    """Write a length and the bytes."""
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """Read what `write_frame` wrote; None at the end of the stream."""
+    head = stream.read(_LENGTH.size)
+    if head is None or len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    return data if len(data) == length else None
+
+
+@attrs.frozen
+class Recipe:
+    """What it takes to build a franchise like another one, nobody seated."""
+
+    restaurant: Any
+    data: Any
+    store: Any
+    kernel: str
+    measure: Any
+    components: dict[str, Any]
+
+    @classmethod
+    def of(cls, franchise: Franchise) -> Recipe:
+        """The recipe of a franchise."""
+        return cls(
+            franchise.restaurant_declared,
+            franchise.data,
+            franchise.store_type,
+            franchise.forced_kernel,
+            franchise.measure,
+            dict(franchise.components),
+        )
+
+    def build(self) -> Franchise:
+        """Build it."""
+        franchise = Franchise(
+            self.restaurant, self.data, store=self.store, kernel=self.kernel, measure=self.measure
+        )
+        for name, component in self.components.items():
+            franchise.register(name, component)
+        return franchise

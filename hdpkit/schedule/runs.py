@@ -1,0 +1,215 @@
+"""Run folders that are there: to look into, and to go on with."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdpkit.errors import ParameterError, RunError
+from hdpkit.franchise import Franchise
+from hdpkit.random import Streams
+from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, versions
+from hdpkit.schedule.checkpoint import Checkpoint
+from hdpkit.schedule.collect import Plan
+from hdpkit.schedule.jobs import Job
+from hdpkit.schedule.sweeps import Progress
+
+__all__ = ["Run", "open_run"]
+
+_BITS_DEPEND_ON = ("hdpkit", "numpy")
+
+
+def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
+    """Open a run folder.
+
+    Parameters
+    ----------
+    folder : path
+        What was given to `Scheduler.run`.
+    allow : iterable of str, class or function
+        What of your own may be imported: names of modules, or the classes and functions themselves. Moves,
+        measures, stores and recorded functions of other packages than this one are saved by name, and code
+        that a file names is not run without your leave. It is asked for when it is needed.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    RunError
+        If there is no run in the folder. CorruptRunError, RunVersionError: if run.json or the data fail their
+        checks.
+    """
+    return Run(Path(folder), allow)
+
+
+class Run:
+    """A run folder. See `open_run`.
+
+    Attributes
+    ----------
+    folder : Path
+    versions : dict
+        Of hdpkit, NumPy, Python and the system that began it.
+    """
+
+    def __init__(self, folder: Path, allow: Iterable[Any] = ()) -> None:
+        self._leave = Leave(allow)
+        self._files = RunFolder.open(folder)
+        self._data = self._files.data()
+        self.folder = folder
+        self.versions = self._files.versions
+
+    def __repr__(self) -> str:
+        chains = self._files.settings.chains
+        what = "one chain" if chains is None else f"{chains} chains"
+        return f"<Run in {self.folder}: {what}, planned to sweep {self._files.settings.target}>"
+
+    @property
+    def trace(self) -> Trace | ChainTrace:
+        """What is on disk now, also while another process runs. ``interrupted`` until a run is at its end."""
+        traces = [self._trace(number) for number in range(self._files.n_chains)]
+        return traces[0] if self._files.settings.chains is None else ChainTrace(traces)
+
+    def _trace(self, number: int) -> Trace:
+        chain, settings = self._files.chain(number), self._files.settings
+        state, blocks = chain.load()
+        trace = chain.trace(None, blocks)
+        trace.seed, trace.exact = settings.seed, settings.exact
+        trace.interrupted = state is None or (state.sweep < state.target and not state.stopped)
+        return trace
+
+    def franchise(self, chain: int = 0) -> Franchise:
+        """A franchise in the state of a chain's newest checkpoint.
+
+        Raises
+        ------
+        RunError
+            If there is no checkpoint yet, or a class isn't allowed.
+        """
+        n = self._files.n_chains
+        if isinstance(chain, bool) or not isinstance(chain, int | np.integer) or not 0 <= chain < n:
+            raise ParameterError("chain", chain, f"a whole number from 0 to {n - 1}", "Chains count from 0.")
+        state, _ = self._files.chain(int(chain)).load()
+        if state is None:
+            raise RunError(
+                "folder", str(self.folder), f"a run of which chain {chain} has a checkpoint",
+                "It was ended before its first one; resume() begins it.",
+            )  # fmt: skip
+        franchise = self._files.franchise(self._leave, self._data)
+        franchise.thaw(state.frozen)
+        franchise.streams = Streams(state.seed, state.chain)
+        return franchise
+
+    def franchises(self) -> list[Franchise]:
+        """Those of all chains."""
+        return [self.franchise(chain) for chain in range(self._files.n_chains)]
+
+    def resume(
+        self,
+        sweeps: int | None = None,
+        *,
+        progress: Progress | None = None,
+        callbacks: Iterable[Callable[[Draw], Any]] = (),
+        record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        checkpoint: Checkpoint | None = None,
+        processes: int | None = None,
+    ) -> Trace | ChainTrace:
+        """Go on from the newest checkpoint, bit for bit as if nothing had ended the run.
+
+        Parameters
+        ----------
+        sweeps : int, optional
+            How many more, from where the run stands (the furthest of its chains). None: what is missing of
+            those that were planned.
+        progress, callbacks, checkpoint, processes
+            As in `Scheduler.run`; the interval of checkpoints is by default that of the run.
+        record : dict of functions, optional
+            Needed where functions can't be found by their names (lambdas); with the same keys.
+
+        Returns
+        -------
+        Trace or ChainTrace
+            The whole of it, earlier sweeps included.
+
+        Raises
+        ------
+        RunError
+            If a class isn't allowed, functions are missing, another process works in the folder
+            (LockedRunError), or it can't be read or written.
+        """
+        if sweeps is not None and (
+            isinstance(sweeps, bool) or not isinstance(sweeps, int | np.integer) or sweeps < 1
+        ):
+            raise ParameterError(
+                "sweeps", sweeps, "a whole number >= 1, or None", "None ends what was planned."
+            )
+        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
+        settings = self._files.settings
+        plan = Plan(
+            record=self._functions(record),
+            thin=settings.thin,
+            callbacks=tuple(callbacks),
+            progress=progress,
+            audit_every=settings.audit_every,
+            checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
+        )
+        moves = self._files.moves(self._leave)
+        franchise = self._files.franchise(self._leave, self._data)
+        for move in moves:
+            move.check(franchise)
+        self._warn_of_versions()
+        lock = self._files.lock()
+        try:
+            target = self._target(sweeps)
+        except BaseException:
+            lock.release()
+            raise
+        with Job(self._files, lock, moves, target) as job:
+            return job.run(franchise, plan, processes)
+
+    def _target(self, sweeps: int | None) -> int:
+        states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]
+        there = [state for state in states if state is not None]
+        if sweeps is None:
+            return max([self._files.settings.target, *(state.target for state in there)])
+        if not there:
+            frozen = self._files.start().frozen
+            return int(sweeps) + (0 if frozen is None else int(frozen["sweep"]))
+        return int(sweeps) + max(state.sweep for state in there)
+
+    def _functions(self, given: Mapping[str, Callable[[Franchise], Any]] | None) -> dict[str, Any]:
+        names = self._files.settings.record
+        if given is not None and set(given) != set(names):
+            raise RunError(
+                "record", sorted(given), f"functions for the keys of the run: {sorted(names)}",
+                "A trace has the same keys from its first sweep to its last.",
+            )  # fmt: skip
+        if given is not None:
+            return {key: given[key] for key in names}
+        unnamed = [key for key, name in names.items() if name is None]
+        if unnamed:
+            raise RunError(
+                "record", None, f"given, since these functions have no name to find them by: {unnamed}",
+                f"resume(record={{...}}) with the keys {sorted(names)}.",
+            )  # fmt: skip
+        return {key: self._leave.find(str(name)) for key, name in names.items()}
+
+    def _warn_of_versions(self) -> None:
+        now = versions()
+        changed = [f"{name} {self.versions.get(name)} -> {now[name]}" for name in _BITS_DEPEND_ON
+                   if self.versions.get(name) != now[name]]  # fmt: skip
+        if changed:
+            warnings.warn(
+                f"other versions than the run began with ({', '.join(changed)}): it goes on by the same law, "
+                "but maybe not bit for bit",
+                UserWarning,
+                stacklevel=3,
+            )

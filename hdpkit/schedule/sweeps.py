@@ -1,0 +1,128 @@
+"""The sweeps of one chain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hdpkit.franchise import Franchise, start
+from hdpkit.moves import Move
+from hdpkit.random import STARTS, Streams
+from hdpkit.record import Draw, MoveRecord, make_draw
+from hdpkit.schedule.clock import Clock
+from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.ticks import Tick
+
+__all__ = ["Draws", "Progress", "sweep_by_sweep"]
+
+Progress = Callable[[Tick], Any]
+
+
+def sweep_by_sweep(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    fresh: Streams | None,
+    init: Any,
+    progress: Progress | None,
+    audit_every: int | None,
+    begun: Callable[[], None] | None = None,
+) -> Iterator[Draw]:
+    """Yield a draw after every sweep; the franchise is claimed from the first to the last.
+
+    Parameters
+    ----------
+    fresh : Streams, optional
+        None goes on with those of the franchise.
+    init : start
+        As in `Scheduler.run`.
+    begun : callable, optional
+        Called when the franchise stands at its start.
+    """
+    with franchise.claimed():
+        franchise.streams = streams = fresh or franchise.streams
+        assert streams is not None
+        clock = Clock(progress, franchise.topology.n_customers, sweeps)
+        if init is not None:
+            with deferred_interrupt() as answer, franchise.turn():
+                _pulsing(franchise, lambda fraction: answer())
+                try:
+                    start(franchise, init, streams.source(STARTS))
+                finally:
+                    franchise.on_pulse = None
+        if begun is not None:
+            with deferred_interrupt():
+                begun()
+        clock.begin()
+        last = franchise.sweep + sweeps
+        while franchise.sweep < last:
+            draw, late = None, False
+            try:
+                with deferred_interrupt() as answer:
+                    draw = _sweep(moves, franchise, streams, clock, answer)
+            except KeyboardInterrupt:
+                if draw is None:
+                    raise
+                late = True  # the sweep was done: it belongs to the trace
+            if audit_every is not None and draw.sweep % audit_every == 0:
+                franchise.audit()
+            clock.swept(draw.values, finished=franchise.sweep == last)
+            yield draw
+            if late:
+                raise KeyboardInterrupt
+
+
+def _sweep(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    streams: Streams,
+    clock: Clock,
+    answer: Callable[[], None],
+) -> Draw:
+    sweep = franchise.sweep + 1
+    records = []
+    places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
+    with franchise.turn():
+        try:
+            for done, place in enumerate(places):
+                move = moves[place]
+
+                def pulse(fraction: float, done: int = done) -> None:
+                    clock.pulse((done + fraction) / len(places), franchise.n_dishes)
+                    answer()
+
+                _pulsing(franchise, pulse)
+                began = time.perf_counter()
+                source = streams.source(place + 1, sweep, attempt=franchise.attempt)
+                info = move.apply(franchise, source)
+                seconds = time.perf_counter() - began
+                records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
+                answer()
+        except BaseException:
+            # The words of this sweep's streams were used in part; none may be used again.
+            franchise.attempt += 1
+            raise
+        finally:
+            franchise.on_pulse = None
+        franchise.settle()
+        franchise.sweep = sweep
+        return make_draw(franchise, tuple(records))
+
+
+class Draws(Iterator[Draw]):
+    """The generator of draws, started already: its checks have been made."""
+
+    def __init__(self, draws: Iterator[Draw]) -> None:
+        self._draws = draws
+
+    def __next__(self) -> Draw:
+        return next(self._draws)
+
+    def close(self) -> None:
+        """End the run."""
+        self._draws.close()  # type: ignore[attr-defined]
+
+
+def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:
+    franchise.on_pulse = pulse

@@ -1,0 +1,87 @@
+"""The process of one chain. Begun by `hdpkit.schedule.chains` as ``python -m hdpkit.schedule.worker``.
+
+On standard input come the number of the chain and the job; afterwards a byte asks to end after the present
+sweep, and the end of the stream means that the parent is gone: then so is this process, at once. Answers go
+to what was standard output; whatever moves and callbacks print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO
+
+import attrs
+import cloudpickle
+
+from hdpkit.random import Streams
+from hdpkit.record import Trace
+from hdpkit.schedule.collect import collect
+from hdpkit.schedule.jobs import run_in_folder
+from hdpkit.schedule.messages import read_frame, write_frame
+
+__all__ = ["main", "work"]
+
+
+def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
+    """Do a job; returns the trace and the final state."""
+    franchise, plan, moves = job["recipe"].build(), job["plan"], job["moves"]
+    if "folder" in job:
+        trace = run_in_folder(job["folder"], number, moves, franchise, plan, job["target"])
+        return trace, franchise.freeze()
+    if job["frozen"] is not None:
+        franchise.thaw(job["frozen"])
+    streams = Streams(job["seed"], number)
+    trace = collect(moves, franchise, job["sweeps"], streams, job["init"], plan, Trace())
+    return trace, franchise.freeze()
+
+
+def main() -> None:
+    """Read a job, do it, and send what came of it."""
+    answers: BinaryIO = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and says so
+    requests = sys.stdin.buffer
+    head, text = read_frame(requests), read_frame(requests)
+    if head is None or text is None:
+        os._exit(1)
+    number, chains, ticking = pickle.loads(head)
+    sending, asked = threading.Lock(), threading.Event()
+
+    def send(kind: str, value: Any) -> None:
+        data = pickle.dumps((kind, value), protocol=5)
+        with sending:
+            write_frame(answers, data)
+
+    def listen() -> None:
+        while requests.read(1):
+            asked.set()
+        os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        job = pickle.loads(text)
+
+        def tick(value: Any) -> None:
+            send("tick", attrs.evolve(value, chain=number, chains=chains))
+
+        job["plan"] = attrs.evolve(job["plan"], progress=tick if ticking else None, stop=asked.is_set)
+        result = work(job, number)
+        send("done", result)
+    except BaseException as error:
+        text_of_error = traceback.format_exc()
+        try:
+            carried: bytes | None = cloudpickle.dumps(error)
+            pickle.loads(carried or b"")
+        except Exception:  # an error that holds what can't be pickled still has its text
+            carried = None
+        send("failed", (repr(error), text_of_error, carried))
+    os._exit(0)  # not by way of the thread that still reads
+
+
+if __name__ == "__main__":
+    main()
