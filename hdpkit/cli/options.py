@@ -71,7 +71,9 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
             "Check the path.",
         ) from error  # fmt: skip
     except ValueError as error:  # no TOML, no UTF-8
-        raise DataError(f"file {os.fspath(path)}", str(error), "TOML in UTF-8", "Correct it.") from error
+        raise DataError(
+            f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
+        ) from error
     known = {str(param.name): param for param in command.params if param.name not in ("config", "help")}
     options: dict[str, str] = {}
     for key, value in content.items():

@@ -101,7 +101,9 @@ def _move(text: str) -> Move:
         if not equals or not value:
             raise ParameterError(f"moves, {name}", setting, "key=value", "For instance split-merge:until=50.")
         if key in TIME_TABLES:
-            times.append((key, _value(value)))
+            if not re.fullmatch(r"[0-9]{1,18}", value):
+                raise ParameterError(f"moves, {name}", setting, "a whole number", "Sweeps count from 1.")
+            times.append((key, int(value)))
         elif key not in known:
             raise ParameterError(
                 f"moves, {name}", key, "an argument of the move or a time table",

@@ -50,8 +50,8 @@ def check_new_folder(folder: Path) -> None:
     Raises
     ------
     RunError
-        If there is a run in it, or anything that no run put there, or it is a file. (StorageError: it can't be
-        looked into.)
+        If there is a run in it, or anything that no run put there, or it is a file; a StorageError if it
+        can't be looked into.
     """
     if (folder / "run.json").exists():
         raise RunError(

@@ -113,7 +113,7 @@ def _read_matrix_market(path: Path, words: tuple[str, ...] | None) -> Corpus:
         matrix: Any = scipy.io.mmread(BytesIO(content))
     except (ValueError, TypeError, OverflowError, EOFError, OSError) as error:
         raise DataError(
-            f"file {path}", str(error), "a Matrix Market file: counts, documents x terms",
+            f"file {path}", "damaged", f"a Matrix Market file, documents x terms ({error})",
             "Write it again, for instance by scipy.io.mmwrite.",
         ) from error  # fmt: skip
     if words is not None and len(words) == n_rows != n_columns:

@@ -98,7 +98,7 @@ def read_text_folder(folder: Path, options: TextOptions, vocabulary: tuple[str, 
         if isinstance(error, DataError):
             raise
         raise DataError(
-            "words", str(error), "some that are left to count",
+            "words", None, f"some that are left to count ({error})",
             "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
         ) from error  # fmt: skip
     names = [_name(path.relative_to(folder)) for path in files]
