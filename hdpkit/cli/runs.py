@@ -63,7 +63,7 @@ def check_new_folder(folder: Path) -> None:
         if folder.is_dir():
             names = sorted(path.name for path in folder.iterdir())
             others = [n for n in names if n not in _LEFT_BY_RUNS and not n.startswith("chain-")]
-            found = f"a folder with {others[0]} in it" if others else None
+            found = f"holding {others[0]}" if others else None
         elif folder.exists():
             found = "a file"
     if found is not None:

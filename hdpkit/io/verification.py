@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.data import GroupedData
-from hdpkit.errors import HdpkitError, RunError
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.record import Leave, RunFolder, Trace, scalars
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
@@ -112,29 +112,36 @@ def _check_chain(
     chain = files.chain(number)
     name = chain.path.name
     present = [g for g, file in enumerate(GENERATIONS) if (chain.path / file).exists()]
-    for generation in present:
+    states = [
         checks.attempt(
             f"{name}/{GENERATIONS[generation]}",
             lambda generation=generation: chain.read(generation),  # type: ignore[misc]
             lambda state: f"checksum; the state after sweep {state.sweep}",
         )
+        for generation in present
+    ]
     if not present:
         checks.found.append(Check(name, True, "no checkpoint yet: hdpkit resume begins it"))
         return
-    trace = checks.attempt(f"{name}/trace.bin", lambda: _read_trace(chain, files.id), lambda read: read[1])
-    loaded = checks.attempt(
-        name, lambda: chain.load()[0], lambda state: f"the trace reaches the state after sweep {state.sweep}"
+    intact = [state for state in states if state is not None]
+    read = checks.attempt(
+        f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
     )
+    loaded = checks.attempt(name, lambda: chain.load()[0], lambda state: f"goes on after sweep {state.sweep}")
     if loaded is not None and data is not None:
-        checks.attempt(
-            name,
-            lambda: _check_state(files, data, leave, loaded, None if trace is None else trace[0]),
-            lambda detail: detail,
-        )
+        trace = None if read is None else read[0]
+        checks.attempt(name, lambda: _check_state(files, data, leave, loaded, trace), lambda detail: detail)
 
 
-def _read_trace(chain: ChainFolder, run: bytes) -> tuple[Trace, str]:
+def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> tuple[Trace, str]:
     blocks = BlockReader(chain.trace_path, run, chain.chain)
+    for state in states:
+        if state.position not in blocks.ends:
+            raise CorruptRunError(
+                str(chain.trace_path), f"{blocks.ends[-1].length} intact bytes",
+                f"intact up to the state after sweep {state.sweep} ({state.position.length} bytes)",
+                "Restore a copy of it; without one, resuming goes on from an older state or not at all.",
+            )  # fmt: skip
     trace = chain.trace(None, blocks)
     behind = chain.trace_path.stat().st_size - blocks.ends[-1].length
     detail = f"{len(blocks.blocks)} blocks, checksums; {trace.n_draws} draws"
