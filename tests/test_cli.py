@@ -350,6 +350,11 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     assert process.stderr is not None
     while "sweep" not in process.stderr.readline():
         assert process.poll() is None
+    assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not
+    done("verify", folder)
+    second = hdpkit_command("resume", folder)
+    assert second.exit_code == 1
+    assert "no other run" in second.stderr
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
@@ -363,6 +368,49 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     other = hk.open_run(tmp_path / "unbroken").trace
     np.testing.assert_array_equal(trace["log_joint"], other["log_joint"][..., : trace.n_draws])
     assert "K = " in stdout
+
+
+class Fragile(moves.Move):
+    """Breaks in one chain, at the third sweep."""
+
+    def __init__(self, chain):
+        self.chain = chain
+
+    def apply(self, state, rng, steps=None):
+        if state.streams.chain == self.chain and state.sweep == 2:
+            raise OSError("worn out")
+        return moves.MoveInfo()
+
+
+@pytest.fixture
+def fragile():
+    moves.registry.moves.register("fragile", Fragile)
+    yield
+    moves.registry.moves.remove("fragile")
+
+
+def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
+    run = tmp_path / "run"
+    result = hdpkit_command(
+        "fit", ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
+    )
+    assert result.exit_code == 1
+    assert "chain 0: K = " in result.stdout
+    assert "6 sweeps" in result.stdout
+    assert "worn out" in result.stderr
+    assert f"hdpkit resume {run}" in result.stderr
+
+
+def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
+    run = tmp_path / "run"
+    result = hdpkit_command(
+        "fit", ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0"
+    )
+    assert result.exit_code == 1
+    assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
+    assert f"hdpkit resume {run}" in result.stderr
+    assert hdpkit_command("resume", run).exit_code == 2  # the move is in no package that is allowed
+    assert isinstance(hdpkit_command("resume", run, "--allow", __name__).exception, OSError)
 
 
 def test_the_command_works_as_a_process_of_its_own(tmp_path, ldac, vocabulary):

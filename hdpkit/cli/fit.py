@@ -121,8 +121,13 @@ def fit(corpus: Path, **options: Any) -> None:
 
     folder: Path = options["out"]
     check_new_folder(folder)
+    quiet = options["quiet"]
+    if not quiet:
+        click.echo(f"reading {click.format_filename(corpus)}", err=True)
     data = _read(corpus, options)
-    click.echo(f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms", err=True)
+    if not quiet:
+        sizes = f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
+        click.echo(sizes, err=True)
     priors = {name: options[f"{name}_concentration"] for name in ("document", "root")}
     root = hk.Restaurant(
         base=hk.DirichletMultinomial(eta=options["eta"]), concentration=priors["root"], name="root"
@@ -144,7 +149,7 @@ def fit(corpus: Path, **options: Any) -> None:
             checkpoint=hk.Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
         )
 
-    carry_out(run, folder, options["terms"], options["quiet"])
+    carry_out(run, folder, options["terms"], quiet)
 
 
 def _read(path: Path, options: dict[str, Any]) -> Corpus:

@@ -18,7 +18,7 @@ from hdpkit.cli.summary import (
     topics_csv,
     topics_json,
 )
-from hdpkit.errors import RunError
+from hdpkit.errors import HdpkitError, RunError
 from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
 from hdpkit.io.verification import verify_run
@@ -91,9 +91,10 @@ def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool
         interrupted = bool(trace.interrupted)
     except KeyboardInterrupt:
         interrupted = True
-    except RunError as error:
-        if error.trace is not None:
-            error.remedy = f"{error.remedy.rstrip()} {again}"
+    except Exception as error:
+        # A run that was under way; what is wrong with the command or the folder would only be so again.
+        if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
+            click.echo(again, err=True)
         raise
     failures = getattr(trace, "failures", {})
     if interrupted:
@@ -121,7 +122,8 @@ def _report(folder: Path, trace: Any, n_terms: int) -> None:
         if place == 0:
             found = franchise_topics(franchise, n_terms)
             echo_table(found, [topic for topic in found if topic.token_share >= WORTH_A_ROW])
-        click.echo((f"chain {number}: " if len(numbers) > 1 else "") + _facts_text(franchise, trace.seed))
+        which = f"chain {number}: " if hasattr(trace, "numbers") else ""
+        click.echo(which + _facts_text(franchise, trace.seed))
 
 
 def _facts_text(franchise: Franchise, seed: int | None) -> str:
