@@ -23,7 +23,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
 from hdpkit.io.verification import verify_run
 from hdpkit.record.files import refusals
-from hdpkit.schedule import open_run
+from hdpkit.schedule import Run, open_run
 
 __all__ = ["INTERRUPTED", "carry_out", "check_new_folder", "resume", "topics", "verify"]
 
@@ -137,6 +137,12 @@ def _facts_text(franchise: Franchise, seed: int | None) -> str:
     return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
 
 
+def _open(folder: Path, allow: tuple[str, ...]) -> Run:
+    if not (folder / "run.json").is_file():
+        raise RunError(f"run {folder}", "no run", "a folder with a run.json", "Begin one: hdpkit fit.")
+    return open_run(folder, allow)
+
+
 def _resume_command(folder: Path) -> str:
     return f"hdpkit resume {shlex.quote(str(folder))}"
 
@@ -165,7 +171,7 @@ def topics(
       hdpkit topics run --terms 20 --topics 5 --chain 2
       hdpkit topics run --format json > topics.json
     """
-    there = open_run(run, allow=allow)
+    there = _open(run, allow)
     franchise = there.franchise(chain)
     found = franchise_topics(franchise, terms)
     shown = found[:n_topics]
@@ -197,7 +203,7 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
       hdpkit resume run                 ends what was planned
       hdpkit resume run --sweeps 200    200 more, also of a run that is at its end
     """
-    there = open_run(run, allow=allow)
+    there = _open(run, allow)
     before = len(there.trace.moves)
     carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet)
     if sweeps is None and len(there.trace.moves) == before:

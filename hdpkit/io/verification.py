@@ -62,7 +62,7 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     """
     leave, path = Leave(allow), Path(folder)
     if not (path / "run.json").is_file():
-        raise RunError("run", str(path), "a folder with a run.json", "Check the path.")
+        raise RunError(f"run {path}", "no run", "a folder with a run.json", "Check the path.")
     checks = _Checks()
     files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
     if files is None:
