@@ -21,7 +21,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_code_in_the_pages_runs(block, capsys):
+def test_code_in_the_pages_runs(block, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "<page>", "exec"), {"__name__": "page"})
 
 

@@ -70,7 +70,9 @@ def describe(thing: Any, path: str) -> Any:
         if name is None:
             raise _unsaved(path, thing, "Use a function that is defined at the top of a module.")
         return {"function": name}
-    if isinstance(thing, types.MethodType | types.ModuleType) or not hasattr(type(thing), "__init__"):
+    # What is neither plain data nor of a class written in Python (a lock, a generator) has no arguments.
+    written = hasattr(thing, "__dict__") or hasattr(type(thing), "__slots__")
+    if not written or isinstance(thing, types.MethodType | types.ModuleType):
         raise _unsaved(path, thing, "Pass a function or an object of a class of yours.")
     arguments = _arguments(thing, path)
     return {

@@ -56,11 +56,14 @@ def inference_data(traces: Sequence[Trace], numbers: Sequence[int], after: int, 
             values[key] = np.stack(stacked)
     statistics = {key: values.pop(key) for key in _STATISTICS if key in values}
     statistics |= _acceptance(traces, sweeps[0][rows])
-    return arviz.from_dict(
-        posterior=_renamed(values, separator),
-        sample_stats=_renamed(statistics, separator),
-        coords={"chain": list(numbers), "draw": sweeps[0][rows]},
-    )
+    with warnings.catch_warnings():
+        # It would have log_likelihood be pointwise; here it is one number a sweep, a statistic.
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return arviz.from_dict(
+            posterior=_renamed(values, separator),
+            sample_stats=_renamed(statistics, separator),
+            coords={"chain": list(numbers), "draw": sweeps[0][rows]},
+        )
 
 
 def _renamed(values: dict[str, Any], separator: str) -> dict[str, Any]:

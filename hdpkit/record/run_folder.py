@@ -108,10 +108,15 @@ class RunFolder:
             If the folder already holds a run, or something can't be saved (before anything is written).
         StorageError, LockedRunError
         """
-        described = {
-            "franchise": _described_franchise(franchise),
-            "moves": [describe(move, f"moves[{i}]") for i, move in enumerate(moves)],
-        }
+        try:
+            described = {
+                "franchise": _described_franchise(franchise),
+                "moves": [describe(move, f"moves[{i}]") for i, move in enumerate(moves)],
+            }
+        except RecursionError as error:
+            raise RunError(
+                "moves", moves, "without circles", "An object that holds itself can't be saved."
+            ) from error
         init_inline, init_packed = _described_start(franchise, start)
         to_json(described, path="declaration")
         data = pack_data(franchise.data)

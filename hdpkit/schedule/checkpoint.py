@@ -65,7 +65,7 @@ class Keeper:
         self._writer = writer
         self._checkpoint = checkpoint
         self._frozen: dict[str, Any] | None = None
-        self._saved_sweep = 0
+        self._saved_sweep = -1
         self._saved_at = 0.0
 
     def begun(self) -> None:
@@ -85,6 +85,11 @@ class Keeper:
         if self._frozen is not None:
             self._writer.checkpoint(self._frozen, stopped)
             self._saved_sweep, self._saved_at = self._frozen["sweep"], time.monotonic()
+
+    def end(self, stopped: bool) -> None:
+        """Write the last checkpoint, unless it is there: the other generation is worth more than a copy."""
+        if stopped or (self._frozen is not None and self._frozen["sweep"] != self._saved_sweep):
+            self.save(stopped)
 
     def undo(self) -> None:
         """Take back a sweep that was interrupted: the franchise stands where its trace ends."""

@@ -42,7 +42,7 @@ def collect(
     moves: Sequence[Move],
     franchise: Franchise,
     sweeps: int,
-    streams: Streams | None,
+    streams: Streams,
     init: Any,
     plan: Plan,
     trace: Trace,
@@ -58,10 +58,7 @@ def collect(
     trace.own(plan.record)
     trace.exact = all(move.exact for move in moves)
     trace.interrupted = False
-    if streams is not None:
-        trace.seed = streams.seed
-    elif franchise.streams is not None:
-        trace.seed = franchise.streams.seed
+    trace.seed = streams.seed
     stopped = False
     try:
         try:
@@ -85,7 +82,7 @@ def collect(
             try:
                 with deferred_interrupt():
                     keeper.undo()
-                    keeper.save(stopped)
+                    keeper.end(stopped)
             except KeyboardInterrupt:  # during the last checkpoint, which is there all the same
                 trace.interrupted = True
     except RunError as error:
@@ -101,6 +98,6 @@ def _rescue(keeper: Keeper | None, error: BaseException) -> None:
     """Save the state after the last whole sweep when a move or a callback has failed."""
     if keeper is not None:
         try:
-            keeper.save()
+            keeper.end(False)
         except RunError as second:
             error.add_note(f"The state could not be saved either: {second}")

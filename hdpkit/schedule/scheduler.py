@@ -135,7 +135,8 @@ class Scheduler:
         )
         streams = _streams(franchise, rng, init)
         if folder is not None:
-            check_start(init, franchise.topology.n_customers) if init is not None else None
+            if init is not None:
+                check_start(init, franchise.topology.n_customers)
             job = begin_folder(Path(folder), self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
                 return job.run(franchise, plan, processes)

@@ -23,7 +23,7 @@ def sweep_by_sweep(
     moves: Sequence[Move],
     franchise: Franchise,
     sweeps: int,
-    fresh: Streams | None,
+    streams: Streams,
     init: Any,
     progress: Progress | None,
     audit_every: int | None,
@@ -33,16 +33,15 @@ def sweep_by_sweep(
 
     Parameters
     ----------
-    fresh : Streams, optional
-        None goes on with those of the franchise.
+    streams : Streams
+        The franchise gets them.
     init : start
         As in `Scheduler.run`.
     begun : callable, optional
         Called when the franchise stands at its start.
     """
     with franchise.claimed():
-        franchise.streams = streams = fresh or franchise.streams
-        assert streams is not None
+        franchise.streams = streams
         clock = Clock(progress, franchise.topology.n_customers, sweeps)
         if init is not None:
             with deferred_interrupt() as answer, franchise.turn():
@@ -51,6 +50,7 @@ def sweep_by_sweep(
                     start(franchise, init, streams.source(STARTS))
                 finally:
                     franchise.on_pulse = None
+                    franchise.streams = streams  # a state that was taken over may have brought its own
         if begun is not None:
             with deferred_interrupt():
                 begun()

@@ -1,0 +1,451 @@
+"""Several chains in processes of their own: equal to single ones, reported one by one, resumed one by one."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from test_run_folders import assert_same, assert_same_state
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.schedule.worker import work
+
+
+def franchise(**more):
+    documents = np.random.default_rng(5).integers(0, 12, size=(20, 12)).tolist()
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Franchise(
+        hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document"),
+        hk.Corpus.from_documents(documents, n_terms=12),
+        **more,
+    )
+
+
+def schedule():
+    return hk.Scheduler(
+        [moves.TableGibbs(), moves.SplitMerge().until(8), moves.DishGibbs().every(2), moves.Concentration()]
+    )
+
+
+def assert_same_chains(one, other):
+    assert list(one) == list(other)
+    assert one.numbers == other.numbers
+    for left, right in zip(one.chains, other.chains, strict=True):
+        assert_same(left, right)
+    for key in one:
+        assert np.array_equal(one[key], other[key])
+
+
+class Misbehaving(moves.Move):
+    """Does something in one chain, which it knows by the seed of its streams."""
+
+    def __init__(self, what, chains=(1,), sweep=3):
+        self.what = what
+        self.chains = chains
+        self.sweep = sweep
+
+    def apply(self, state, rng, steps=None):
+        if state.streams.chain in self.chains and state.sweep + 1 == self.sweep:
+            if self.what == "raise":
+                raise ZeroDivisionError("one over nought")
+            if self.what == "raise what can't be sent":
+                error = ZeroDivisionError("with a lock")
+                error.lock = threading.Lock()
+                raise error
+            if self.what == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.what == "exit":
+                sys.exit("out")
+            if self.what == "print":
+                print("printed by a move")
+        return moves.MoveInfo()
+
+
+# ------------------------------------------------------------------------- what comes back
+
+
+def test_chains_have_streams_of_their_own_and_leave_the_franchise():
+    given = franchise()
+    trace = schedule().run(given, 12, rng=7, chains=3)
+    assert given.sweep == 0
+    assert given.streams is None
+    assert (given.dishes == -1).all()
+    assert trace["n_dishes"].shape == trace["log_joint"].shape == (3, 12)
+    assert len(trace.chains) == len(trace.franchises) == 3
+    assert trace.failures == {}
+    assert trace.seed == 7
+    assert trace.n_draws == 12
+    assert not np.array_equal(trace["log_joint"][0], trace["log_joint"][1])
+    single = franchise()
+    assert_same(trace.chains[0], schedule().run(single, 12, rng=7))
+    assert_same_state(trace.franchises[0], single)
+    again = schedule().run(franchise(), 12, rng=7, chains=3, processes=1)
+    assert_same_chains(trace, again)
+    for state, log_joint in zip(trace.franchises, trace["log_joint"][:, -1], strict=True):
+        assert state.log_joint() == pytest.approx(log_joint, rel=1e-12)
+    records = trace.moves
+    assert set(records["chain"]) == {0, 1, 2}
+    assert len(records) == sum(len(chain.moves) for chain in trace.chains)
+    # A final state goes on by itself, with its own chain's streams.
+    more = schedule().run(trace.franchises[2], 3, init=None)
+    assert np.array_equal(
+        more["log_joint"], schedule().run(franchise(), 15, rng=7, chains=3)["log_joint"][2, 12:]
+    )
+
+
+@pytest.mark.parametrize("init", ["one", "random", "array", "state", "franchise", "none"])
+def test_chains_begin_where_a_single_one_does(init):
+    other = franchise(store="explicit")
+    schedule().run(other, 2, rng=1)
+    given = {
+        "random": hk.init.Random(4), "array": other.dishes, "state": other.freeze(), "franchise": other,
+        "none": None,
+    }.get(init, init)  # fmt: skip
+    rng = None if init == "none" else 3
+    trace = schedule().run(other, 3, rng=rng, init=given, chains=2)
+    single = other.copy()
+    assert_same(trace.chains[0], schedule().run(single, 3, rng=rng, init=given))
+    assert trace["sweep"][1].tolist() == ([3, 4, 5] if init == "none" else [1, 2, 3])
+
+
+def test_what_is_defined_here_goes_along():
+    class Local(moves.Move):
+        def apply(self, state, rng, steps=None):
+            state.reseat(0, 4, rng)
+            return moves.MoveInfo(4, 4)
+
+    offset = 10
+    record = {"shifted": lambda f: f.n_dishes + offset, "process": lambda f: os.getpid()}
+    stop = [lambda draw: draw.sweep == 4]
+    trace = hk.Scheduler([moves.TableGibbs(), Local()]).run(
+        franchise(), 9, rng=0, chains=2, record=record, callbacks=stop, thin=2
+    )
+    assert np.array_equal(trace["shifted"], trace["n_dishes"] + 10)
+    assert trace["sweep"].tolist() == [[2, 4], [2, 4]]
+    assert len(set(trace["process"].ravel().tolist()) - {os.getpid()}) == 2
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import hdpkit as hk
+            from hdpkit import moves
+
+            class Mine(moves.Move):
+                def apply(self, state, rng, steps=None):
+                    state.reseat(0, 2, rng)
+                    return moves.MoveInfo()
+
+            corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
+            state = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
+            print(hk.Scheduler([Mine()]).run(state, 3, rng=0, chains=2)["n_dishes"].shape)
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout == "(2, 3)\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("options", [{"chains": 0}, {"chains": 1.5}, {"chains": True}, {"processes": 0}])
+def test_bad_options(options):
+    with pytest.raises(errors.ParameterError):
+        schedule().run(franchise(), 1, rng=0, **{"chains": 2, **options})
+
+
+def test_what_cannot_be_sent_is_refused_at_once():
+    lock = threading.Lock()
+    with pytest.raises(errors.ScheduleError, match="chains"):
+        schedule().run(franchise(), 1, chains=2, record={"x": lambda f: lock.locked()})
+
+
+# ------------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize("what", ["raise", "raise what can't be sent", "die", "exit"])
+def test_a_chain_that_fails_does_not_take_the_others_along(what):
+    scheduler = hk.Scheduler([moves.TableGibbs(), Misbehaving(what)])
+    trace = scheduler.run(franchise(), 6, rng=0, chains=3)
+    assert list(trace.failures) == [1]
+    assert trace.numbers == (0, 2)
+    assert trace["n_dishes"].shape == (2, 6)
+    error = trace.failures[1]
+    assert isinstance(error, errors.ChainError)
+    assert "chain 1" in str(error)
+    if what == "die":
+        assert "-9" in str(error)
+    else:
+        assert "in apply" in error.remote_traceback
+    if what == "raise":
+        assert isinstance(error.original, ZeroDivisionError)
+        assert "one over nought" in str(error)
+    whole = hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")]).run(franchise(), 6, rng=0, chains=3)
+    assert np.array_equal(trace["log_joint"], whole["log_joint"][[0, 2]])
+
+
+def test_if_all_fail_the_first_error_is_raised():
+    with pytest.raises(errors.ChainError, match="chain 0") as caught:
+        hk.Scheduler([Misbehaving("raise", (0, 1))]).run(franchise(), 6, rng=0, chains=2)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_what_moves_print_goes_to_standard_error(capfd):
+    trace = hk.Scheduler([moves.TableGibbs(), Misbehaving("print")]).run(franchise(), 4, rng=0, chains=2)
+    assert trace.n_draws == 4
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "printed by a move" in printed.err
+
+
+class Slow(moves.Move):
+    def apply(self, state, rng, steps=None):
+        time.sleep(0.05)
+        return moves.MoveInfo()
+
+
+def interrupt_once(ticks):
+    """A progress function that presses Ctrl-C when both chains are under way."""
+
+    def progress(tick):
+        ticks.append(tick)
+        if len({t.chain for t in ticks if t.sweep > 1}) == 2 and not progress.done:
+            progress.done = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+    progress.done = False
+    return progress
+
+
+@pytest.fixture
+def ctrl_c():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_ends_the_chains_after_their_sweeps(tmp_path):
+    ticks = []
+    scheduler = hk.Scheduler([moves.TableGibbs(), Slow()])
+    trace = scheduler.run(
+        franchise(),
+        200,
+        rng=0,
+        chains=2,
+        processes=2,
+        progress=interrupt_once(ticks),
+        folder=tmp_path / "run",
+    )
+    assert trace.interrupted
+    assert trace.failures == {}
+    assert all(1 < chain.n_draws < 200 for chain in trace.chains)
+    on_disk = hk.open_run(tmp_path / "run").trace
+    assert on_disk.interrupted
+    assert_same_chains(on_disk, trace)
+    furthest = max(chain.n_draws for chain in trace.chains)
+    resumed = hk.open_run(tmp_path / "run", allow=[__name__]).resume(sweeps=2)
+    assert [chain.n_draws for chain in resumed.chains] == [furthest + 2] * 2
+    whole = hk.Scheduler([moves.TableGibbs(), moves.TableGibbs().until(0)]).run(
+        franchise(), furthest + 2, rng=0, chains=2
+    )
+    assert np.array_equal(resumed["log_joint"], whole["log_joint"])
+
+
+def test_no_orphan_stays(tmp_path):
+    """The parent is killed: its chains end at once, and the folder can be resumed."""
+    code = (
+        "import sys, hdpkit as hk\nfrom hdpkit import moves\n"
+        "from test_chains import franchise, Slow\n"
+        "record = {'process': __import__('test_chains').process}\n"
+        "hk.Scheduler([moves.TableGibbs(), Slow()]).run(franchise(), 400, rng=0, chains=2, processes=2,\n"
+        "    folder=sys.argv[1], checkpoint=hk.Checkpoint(sweeps=1), record=record)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "run")], cwd=os.path.dirname(__file__)
+    )
+    run = None
+    for _ in range(600):
+        time.sleep(0.05)
+        if (tmp_path / "run" / "run.json").exists():
+            run = hk.open_run(tmp_path / "run", allow=[__name__])
+            if min(chain.n_draws for chain in run.trace.chains) > 1:
+                break
+    processes = {int(chain["process"][0]) for chain in run.trace.chains}
+    assert len(processes) == 2
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10.0
+    while any(alive(number) for number in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(alive(number) for number in processes)
+    n = max(run.franchise(chain).sweep for chain in (0, 1))
+    resumed = run.resume(sweeps=1)
+    whole = hk.Scheduler([moves.TableGibbs(), moves.TableGibbs().until(0)]).run(
+        franchise(), n + 1, rng=0, chains=2
+    )
+    assert np.array_equal(resumed["log_joint"], whole["log_joint"])
+
+
+def process(state):
+    return os.getpid()
+
+
+def alive(number):
+    try:
+        with open(f"/proc/{number}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# ------------------------------------------------------------------------- folders
+
+
+def test_four_chains_resumed_twice_are_the_unbroken_run(tmp_path):
+    whole = schedule().run(franchise(), 12, rng=5, chains=4)
+    schedule().run(franchise(), 3, rng=5, chains=4, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    assert_same_chains(run.resume(sweeps=4), run.trace)
+    resumed = run.resume(sweeps=5, processes=1)
+    assert_same_chains(resumed, whole)
+    assert_same_chains(run.trace, whole)
+    for one, other, third in zip(run.franchises(), whole.franchises, resumed.franchises, strict=True):
+        assert_same_state(one, other)
+        assert_same_state(third, other)
+    with pytest.raises(errors.ParameterError):
+        run.franchise(4)
+
+
+def test_a_failed_chain_in_a_folder_is_resumed_with_the_others(tmp_path):
+    scheduler = hk.Scheduler([moves.TableGibbs(), Misbehaving("die", sweep=4)])
+    trace = scheduler.run(
+        franchise(), 6, rng=0, chains=2, folder=tmp_path / "run", checkpoint=hk.Checkpoint(sweeps=1)
+    )
+    assert list(trace.failures) == [1]
+    run = hk.open_run(tmp_path / "run", allow=[Misbehaving])
+    assert [chain.n_draws for chain in run.trace.chains] == [6, 3]
+    assert run.trace["n_dishes"].shape == (2, 3)
+    run._files._content["moves"][1]["arguments"]["what"] = "nothing"
+    assert_same_chains(run.resume(), scheduler_without_failure().run(franchise(), 6, rng=0, chains=2))
+
+
+def scheduler_without_failure():
+    return hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")])
+
+
+# ------------------------------------------------------------------------- progress
+
+
+def test_every_chain_ticks_and_ends():
+    ticks = []
+    schedule().run(franchise(), 5, rng=0, chains=3, progress=ticks.append)
+    assert {tick.chains for tick in ticks} == {3}
+    for chain in range(3):
+        own = [tick for tick in ticks if tick.chain == chain]
+        assert [tick.finished for tick in own].count(True) == 1
+        assert own[-1].finished
+        assert own[-1].sweep == own[-1].sweeps == 5
+
+
+def test_the_tick_of_a_chain_that_dies_ends_its_line():
+    ticks = []
+    hk.Scheduler([Misbehaving("die")]).run(franchise(), 5, rng=0, chains=2, progress=ticks.append)
+    assert {tick.chain for tick in ticks if tick.finished} == {0, 1}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def tick(chain, sweep, finished=False):
+    return hk.Tick(sweep, 10, 0.0, 3, -5.0, 100.0, 1.0, finished, chain, 2)
+
+
+@pytest.mark.parametrize("kind", [Terminal, io.StringIO])
+def test_the_bar_has_a_line_for_each_chain(kind):
+    file = kind()
+    bar = hk.ProgressBar(file, seconds_between_lines=0.0)
+    bar(tick(1, 4))
+    bar(tick(0, 5))
+    bar(tick(1, 10, finished=True))
+    assert bar._console is not None
+    bar(tick(0, 10, finished=True))
+    assert bar._console is None
+    text = file.getvalue()
+    assert "chain 0: sweep 5/10" in text
+    assert "chain 1: sweep 10/10" in text
+
+
+# ------------------------------------------------------------------------- ArviZ
+
+
+def test_to_arviz_and_summary():
+    record = {
+        "pair": lambda f: np.array([f.n_dishes, f.n_tables]),
+        "sizes": lambda f: f.dish_counts.sum(axis=1),
+    }
+    trace = schedule().run(franchise(), 30, rng=2, chains=3, record=record)
+    data = trace.to_arviz(after=10)
+    assert data.posterior["n_dishes"].dims == ("chain", "draw")
+    assert np.array_equal(data.posterior["concentration/root"].values, trace["concentration/root"][:, 10:])
+    assert data.posterior["draw"].values.tolist() == list(range(11, 31))
+    assert data.posterior["pair"].shape == (3, 20, 2)
+    assert "sizes" not in data.posterior
+    assert np.array_equal(data.sample_stats["log_joint"].values, trace["log_joint"][:, 10:])
+    rates = data.sample_stats["acceptance/TableGibbs"].values
+    assert (rates == 1.0).all()
+    assert np.isnan(trace.to_arviz().sample_stats["acceptance/SplitMerge"].values[:, 8:]).all()
+    table = trace.summary(after=10)
+    assert {"r_hat", "ess_bulk", "mean"} <= set(table.columns)
+    assert {"n_dishes", "concentration/root"} <= set(table.index)
+    assert "discount/root" not in table.index
+    assert np.isfinite(table.loc["n_tables", ["r_hat", "ess_bulk"]]).all()
+    assert table.loc["n_tables", "mean"] == pytest.approx(trace["n_tables"][:, 10:].mean(), abs=1e-3)
+    one = trace.chains[1]
+    assert one.to_arviz().posterior["n_dishes"].shape == (1, 30)
+    assert one.summary(var_names=["n_dishes", "discount/root"]).shape[0] == 2
+    assert "concentration_root" in trace.to_arviz(separator="_").posterior
+    for bad in (-1, 1.5, "3"):
+        with pytest.raises(errors.ParameterError):
+            trace.to_arviz(after=bad)
+    with pytest.raises(errors.DataError):
+        trace.to_arviz(after=30)
+
+
+def test_chains_of_different_lengths_say_so():
+    trace = hk.ChainTrace(
+        [schedule().run(franchise(), n, rng=2) for n in (6, 9)],
+    )
+    assert trace["n_dishes"].shape == (2, 6)
+    assert "6 to 9" in repr(trace)
+    with pytest.warns(UserWarning, match="first 6"):
+        assert trace.to_arviz().posterior["n_dishes"].shape == (2, 6)
+
+
+def test_without_arviz_the_extra_is_named(monkeypatch):
+    trace = schedule().run(franchise(), 2, rng=2)
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]") as caught:
+        trace.to_arviz()
+    assert isinstance(caught.value, ImportError)
+
+
+def test_the_worker_does_a_job_in_this_process_too():
+    from hdpkit.schedule.collect import Plan
+    from hdpkit.schedule.messages import Recipe
+
+    job = {"recipe": Recipe.of(franchise()), "plan": Plan(), "moves": schedule().moves,
+           "frozen": None, "init": "one", "seed": 3, "sweeps": 4}  # fmt: skip
+    trace, frozen = work(job, 0)
+    assert_same(trace, schedule().run(franchise(), 4, rng=3, init="one"))
+    assert frozen["sweep"] == 4

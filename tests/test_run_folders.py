@@ -1,0 +1,706 @@
+"""Run folders: what is kept, what is refused, how a run goes on."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kill_trials import leaves
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.stores import HistogramReference
+
+
+def corpus():
+    return hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+
+
+def two_levels(measure=None, concentration=0.7):
+    root = hk.Restaurant(measure or hk.DirichletMultinomial(0.5), concentration=hk.Gamma(2.0, 4.0))
+    return hk.Restaurant(root, concentration=concentration, each="document")
+
+
+def franchise(**more):
+    return hk.Franchise(two_levels(), corpus(), **more)
+
+
+def gibbs():
+    return hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+
+
+def assert_same(one, other):
+    assert list(one) == list(other)
+    for key in one:
+        assert one[key].dtype == other[key].dtype, key
+        # One by one: what has as many entries as there are dishes is an array of arrays.
+        assert all(np.array_equal(a, b) for a, b in zip(one[key], other[key], strict=True)), key
+    assert one.seed == other.seed
+    assert one.exact == other.exact
+    assert one.interrupted == other.interrupted
+    for name in ("move", "sweep", "tried", "accepted"):
+        assert np.array_equal(one.moves[name], other.moves[name])
+        assert one.moves[name].dtype == other.moves[name].dtype
+
+
+def assert_same_state(one, other):
+    left, right = dict(leaves(one.freeze())), dict(leaves(other.freeze()))
+    assert left.keys() == right.keys()
+    for path in left:
+        assert np.array_equal(left[path], right[path]), path
+
+
+def largest(state):
+    return state.dish_counts.sum(axis=1).max()
+
+
+def pair(state):
+    return np.array([state.n_dishes, state.n_tables], dtype=np.int16)
+
+
+def sizes(state):
+    return state.dish_counts.sum(axis=1)
+
+
+# ------------------------------------------------------------------------- what is kept
+
+
+def test_a_folder_holds_the_trace_and_the_state(tmp_path):
+    record = {"largest": largest, "pair": pair, "sizes": sizes, "half": lambda f: np.float32(f.n_dishes / 2)}
+    state, folder = franchise(), tmp_path / "deep" / "run"
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs().every(2), moves.Concentration()])
+    trace = scheduler.run(state, 9, rng=4, folder=folder, thin=2, record=record)
+    run = hk.open_run(str(folder))
+    assert_same(run.trace, trace)
+    assert_same(trace, scheduler.run(franchise(), 9, rng=4, thin=2, record=record))
+    assert run.trace.moves["seconds"].tolist() == trace.moves["seconds"].tolist()
+    assert_same_state(run.franchise(), state)
+    assert run.franchise().streams.seed == 4
+    assert trace["pair"].shape == (4, 2)
+    assert trace["sizes"].dtype == object  # as many as there are dishes
+    assert run.versions["hdpkit"] == hk.__version__
+    assert {file.name for file in folder.rglob("*") if file.is_file()} == {
+        "run.json", "data.bin", "lock", "trace.bin", "state-0", "state-1"
+    }  # fmt: skip
+    written = json.loads((folder / "run.json").read_text())
+    assert written["content"]["settings"]["seed"] == 4
+    assert "pickle" not in (folder / "run.json").read_text()
+
+
+@pytest.mark.parametrize("seed", [0, 2**63, 2**130 + 1, None])
+def test_any_seed_is_kept(seed, tmp_path):
+    trace = gibbs().run(franchise(), 3, rng=seed, folder=tmp_path / "run")
+    again = hk.open_run(tmp_path / "run").resume(sweeps=3)
+    assert again.seed == trace.seed
+    assert np.array_equal(again["log_joint"], gibbs().run(franchise(), 6, rng=trace.seed)["log_joint"])
+
+
+TIMES = [
+    lambda m: m,
+    lambda m: m.until(3),
+    lambda m: m.after(2),
+    lambda m: m.every(3),
+    lambda m: m.repeat(2).every(2).until(6),
+]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_run_n_is_run_k_and_resume_the_rest(data, tmp_path_factory):
+    store = data.draw(
+        st.sampled_from(["explicit", "histogram", "explicit-reference", "histogram-reference"]), "store"
+    )
+    kernel = data.draw(st.sampled_from(["auto", "reference"] + ["generic"] * ("ref" not in store)), "kernel")
+    n = data.draw(st.integers(2, 9), "n")
+    k = data.draw(st.integers(1, n - 1), "k")
+    thin = data.draw(st.integers(1, 3), "thin")
+    every = data.draw(st.integers(1, 4), "checkpoint")
+    init = data.draw(st.sampled_from(["sequential", "one", hk.init.Random(3), [0, 1, 0, 1, 2, 2, 0]]), "init")
+    times = st.sampled_from(TIMES)
+    kinds = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(scans=1), moves.Concentration()]
+    kinds.append(hk.Mixture([(moves.TableGibbs(), 2.0), (moves.SplitMerge(), 1.0)]))
+    plan = hk.Scheduler([data.draw(times, "times")(move) for move in kinds])
+    seed = data.draw(st.integers(0, 5), "seed")
+    folder = tmp_path_factory.mktemp("run") / "run"
+    whole_state, state = (franchise(store=store, kernel=kernel) for _ in range(2))
+    whole = plan.run(whole_state, n, rng=seed, init=init, thin=thin)
+    plan.run(state, k, rng=seed, init=init, thin=thin, folder=folder, checkpoint=hk.Checkpoint(sweeps=every))
+    run = hk.open_run(folder)
+    resumed = run.resume(sweeps=n - k)
+    if n >= thin:
+        assert_same(resumed, whole)
+    assert_same_state(run.franchise(), whole_state)
+    assert_same(run.trace, resumed)
+
+
+def test_declarations_come_back_as_they_were(tmp_path):
+    eta = np.array([0.2, 0.5, 0.1])
+    root = hk.Restaurant(
+        DirichletMultinomialReference(eta), concentration=hk.Gamma(2.0, 4.0), discount=0.25, name="top"
+    )
+    middle = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(1.5, 1.0)), each="author")
+    deep = hk.Restaurant(middle, concentration=3, discount=np.float64(0.5), each="document")
+    data = hk.Corpus.from_documents(
+        [["a", "b"], [], ["c", "c", "ä"]], names=["x", "y", "z"], groups={"author": ["ann", None, "bob"]}
+    )
+    measure = DirichletMultinomialReference([0.2, 0.5, 0.1, 1.0])
+    root = attrs.evolve(root, base=measure)
+    deep = attrs.evolve(deep, base=attrs.evolve(middle, base=root))
+    state = hk.Franchise(deep, data, store=HistogramReference, kernel="reference")
+    gibbs().run(state, 2, rng=0, folder=tmp_path / "run")
+    back = hk.open_run(tmp_path / "run").franchise()
+    assert [d.name for d in back.declarations] == ["top", "author", "document"]
+    assert [d.hyperparameters for d in back.declarations] == [d.hyperparameters for d in state.declarations]
+    assert back.store_type is HistogramReference
+    assert back.kernel("reseat") == "reference"
+    assert np.array_equal(back.measure.eta, measure.eta)
+    assert back.data.vocabulary == data.vocabulary
+    assert back.data.names == data.names
+    assert back.data.document_customers(2) == slice(2, 5)
+    for name in data.label_names:
+        assert np.array_equal(back.data.codes(name), data.codes(name))
+        assert back.data.keys(name) == data.keys(name)
+    assert_same_state(back, state)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        hk.Groups.from_arrays([[0, 1], [], [2]], names=[("a", 1), 2.5, np.datetime64("2020-01-01")]),
+        hk.Groups.from_labels([0, 1, 2], {"group": [True, None, False]}),
+    ],
+    ids=["arrays", "labels"],
+)
+def test_groups_come_back(data, tmp_path):
+    state = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3)), each="group"), data
+    )
+    hk.Scheduler([moves.TableGibbs()]).run(state, 2, rng=0, folder=tmp_path / "run")
+    back = hk.open_run(tmp_path / "run").franchise()
+    assert np.array_equal(back.data.values, data.values)
+    assert back.data.values.dtype == data.values.dtype
+    assert back.data.keys("group") == data.keys("group")
+    assert_same_state(back, state)
+
+
+def test_simulated_data_keep_their_measure(tmp_path):
+    groups = hk.Groups.from_arrays([[0, 4], [1]])
+    state = hk.Franchise(hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="group"), groups)
+    twin = state.simulate(3)
+    hk.Scheduler([moves.TableGibbs()]).run(twin, 2, rng=0, folder=tmp_path / "run")
+    assert hk.open_run(tmp_path / "run").franchise().measure.n_terms == twin.measure.n_terms == 5
+
+
+# ------------------------------------------------------------------------- starts
+
+
+@pytest.mark.parametrize("kind", ["dishes", "state", "franchise", "none", "random"])
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(kind, tmp_path):
+    other = franchise(store="explicit")
+    gibbs().run(other, 3, rng=9)
+    init = {
+        "dishes": np.array([5, 5, 9, 9, 9, 5, 0]), "state": other.freeze(), "franchise": other, "none": None,
+        "random": hk.init.Random(4),
+    }[kind]  # fmt: skip
+    state, whole_state = other.copy(), other.copy()
+    rng = None if kind == "none" else 2**70
+    whole = gibbs().run(whole_state, 6, rng=rng, init=init)
+    gibbs().run(state, 6, rng=rng, init=init, folder=tmp_path / "run")
+    for file in (tmp_path / "run" / "chain-000").iterdir():
+        file.unlink()
+    run = hk.open_run(tmp_path / "run")
+    assert run.trace.n_draws == 0
+    assert run.trace.interrupted
+    with pytest.raises(errors.RunError, match="checkpoint"):
+        run.franchise()
+    assert_same(run.resume(), whole)
+    assert_same_state(run.franchise(), whole_state)
+    assert whole["sweep"].tolist() == ([4, 5, 6, 7, 8, 9] if kind == "none" else [1, 2, 3, 4, 5, 6])
+
+
+def test_resume_ends_what_was_planned_and_then_does_nothing(tmp_path):
+    stop = [lambda draw: draw.sweep == 4]
+    part = gibbs().run(franchise(), 10, rng=1, folder=tmp_path / "run", callbacks=stop)
+    assert part["sweep"][-1] == 4
+    assert not hk.open_run(tmp_path / "run").trace.interrupted
+    whole = gibbs().run(franchise(), 10, rng=1)
+    run = hk.open_run(tmp_path / "run")
+    assert_same(run.resume(), whole)
+    assert_same(run.resume(), whole)
+    assert_same(run.resume(sweeps=2), gibbs().run(franchise(), 12, rng=1))
+    assert_same(run.resume(), run.trace)
+    for bad in (0, -1, 1.5, True, "2"):
+        with pytest.raises(errors.ParameterError):
+            run.resume(sweeps=bad)
+
+
+def test_ctrl_c_takes_the_interrupted_sweep_back(tmp_path):
+    """The franchise stands where trace and checkpoint end, and the resumed run is the unbroken one."""
+
+    class Pressing(moves.Move):
+        def __init__(self, at):
+            self.at = at
+
+        def apply(self, state, rng, steps=None):
+            state.reseat(0, 3, rng)
+            if state.sweep + 1 == self.at:
+                os.kill(os.getpid(), signal.SIGINT)
+            return moves.MoveInfo()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        state = franchise()
+        # An ordinary move stands behind it, so that the sweep is broken in the middle.
+        trace = hk.Scheduler([Pressing(4), moves.TableGibbs()]).run(state, 9, rng=3, folder=tmp_path / "run")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert trace.interrupted
+    assert state.sweep == trace["sweep"][-1] == 3
+    assert state.attempt == 0
+    run = hk.open_run(tmp_path / "run", allow=[Pressing])
+    assert_same_state(run.franchise(), state)
+    assert_same(run.trace, trace)
+    whole = hk.Scheduler([Pressing(0), moves.TableGibbs()]).run(franchise(), 9, rng=3)
+    run._files._content["moves"][0]["arguments"]["at"] = 0
+    resumed = run.resume()
+    assert np.array_equal(resumed["log_joint"], whole["log_joint"])
+
+
+def test_an_error_of_a_move_leaves_the_last_whole_sweep(tmp_path):
+    class Failing(moves.Move):
+        def apply(self, state, rng, steps=None):
+            if state.sweep == 3:
+                raise ZeroDivisionError
+            return moves.MoveInfo()
+
+    with pytest.raises(ZeroDivisionError):
+        hk.Scheduler([moves.TableGibbs(), Failing()]).run(franchise(), 9, rng=3, folder=tmp_path / "run")
+    assert hk.open_run(tmp_path / "run").trace["sweep"].tolist() == [1, 2, 3]
+    assert hk.open_run(tmp_path / "run", allow=[Failing]).franchise().sweep == 3
+
+
+# ------------------------------------------------------------------------- one's own things
+
+
+class HalfSweep(moves.Move):
+    def __init__(self, start=0, *, weights=None):
+        self.start = start
+        self.weights = weights
+
+    def apply(self, state, rng, steps=None):
+        for customer in range(self.start, state.topology.n_customers, 2):
+            state.reseat(customer, customer + 1, rng)
+        return moves.MoveInfo()
+
+
+class Halved(DirichletMultinomialReference):
+    pass
+
+
+@attrs.frozen
+class Fixed:
+    mean: float
+    _spread: float = 1.0
+
+    def log_density(self, x):
+        return 0.0
+
+    def draw(self, generator, size=None):
+        return self.mean
+
+
+def own_franchise():
+    return hk.Franchise(two_levels(Halved(0.5), Fixed(0.6, spread=2.0)), corpus())
+
+
+def test_ones_own_classes_come_by_leave_only(tmp_path):
+    schedule = hk.Scheduler([HalfSweep(1, weights=np.arange(3.0)).until(5), moves.TableGibbs()])
+    whole = schedule.run(own_franchise(), 8, rng=0, record={"largest": largest})
+    schedule.run(own_franchise(), 4, rng=0, folder=tmp_path / "run", record={"largest": largest})
+    run = hk.open_run(tmp_path / "run")
+    assert run.trace.n_draws == 4
+    for use in (run.franchise, run.resume):
+        with pytest.raises(errors.RunError) as caught:
+            use()
+        assert "allow" in caught.value.remedy
+    with pytest.raises(errors.RunError, match=r"Fixed|Halved"):
+        hk.open_run(tmp_path / "run", allow=[HalfSweep, largest]).resume()
+    with pytest.raises(errors.RunError, match="largest"):
+        hk.open_run(tmp_path / "run", allow=[HalfSweep, Halved, Fixed]).resume()
+    everything = [HalfSweep, Halved, Fixed, largest]
+    assert_same(hk.open_run(tmp_path / "run", allow=everything).resume(sweeps=2), _first(whole, 6))
+    by_module = hk.open_run(tmp_path / "run", allow=[__name__])
+    assert_same(by_module.resume(sweeps=2), whole)
+    assert by_module.franchise().declarations[1].hyperparameters[0].prior == Fixed(0.6, spread=2.0)
+    for bad in ("module", [3], 3, [HalfSweep()]):
+        with pytest.raises(errors.ParameterError):
+            hk.open_run(tmp_path / "run", allow=bad)
+
+
+def _first(trace, n):
+    part = hk.Trace(seed=trace.seed, exact=trace.exact)
+    for key, values in trace.columns().items():
+        part.columns()[key] = values[:n]
+    part.records().extend(record for record in trace.records() if record.sweep <= n)
+    return part
+
+
+def test_a_module_that_a_file_names_is_not_imported(tmp_path):
+    path = tmp_path / "path"
+    path.mkdir()
+    (path / "trap_of_a_run.py").write_text(
+        "import hdpkit as hk\nclass Trap(hk.moves.Move):\n    def apply(self, state, rng, steps=None):\n"
+        "        return hk.moves.MoveInfo()\n"
+    )
+    sys.path.insert(0, str(path))
+    try:
+        from trap_of_a_run import Trap
+
+        hk.Scheduler([Trap()]).run(franchise(), 1, rng=0, folder=tmp_path / "run")
+        del sys.modules["trap_of_a_run"]
+        with pytest.raises(errors.RunError, match="trap_of_a_run"):
+            hk.open_run(tmp_path / "run").resume(sweeps=1)
+        assert "trap_of_a_run" not in sys.modules
+        assert hk.open_run(tmp_path / "run", allow=["trap_of_a_run"]).resume(sweeps=1).n_draws == 2
+        assert "trap_of_a_run" in sys.modules
+    finally:
+        sys.path.remove(str(path))
+
+
+@pytest.mark.parametrize("name", ["hdpkit.cli.main:main", "os:system", "hdpkit.moves.protocol:Any", "move/no",
+                                  "hdpkit.io.progress:ProgressBar", "hdpkit.moves:None"])  # fmt: skip
+def test_nothing_else_of_the_package_is_called(name):
+    from hdpkit.record import Leave
+
+    with pytest.raises(errors.RunError):
+        Leave().find(name)
+
+
+class Opaque(moves.Move):
+    def __init__(self, thing):
+        self.thing = thing
+
+    def apply(self, state, rng, steps=None):
+        return moves.MoveInfo()
+
+
+class Hiding(Opaque):
+    def __init__(self, other):
+        super().__init__(other)
+
+
+class Many(Opaque):
+    def __init__(self, *things):
+        super().__init__(things)
+
+
+@pytest.mark.parametrize(
+    ("move", "place"),
+    [
+        (Opaque(lambda: 0), r"moves\[1\].thing"),
+        (Opaque(threading.Lock()), r"moves\[1\].thing"),
+        (Opaque(np.array([object()])), "moves|declaration"),
+        (Opaque({1: 2}), r"moves\[1\].thing"),
+        (Hiding(1), r"moves\[1\].other"),
+        (Many(1), r"moves\[1\]"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_before_anything_is_written(move, place, tmp_path):
+    state = franchise()
+    with pytest.raises(errors.RunError, match=place) as caught:
+        hk.Scheduler([moves.TableGibbs(), move]).run(state, 2, rng=0, folder=tmp_path / "run")
+    assert caught.value.remedy
+    assert not (tmp_path / "run").exists()
+    assert (state.dishes == -1).all()
+
+
+def test_lambdas_are_recorded_and_asked_for_again(tmp_path):
+    record = {"twice": lambda f: 2 * f.n_dishes, "largest": largest}
+    gibbs().run(franchise(), 3, rng=0, folder=tmp_path / "run", record=record)
+    run = hk.open_run(tmp_path / "run", allow=[largest])
+    with pytest.raises(errors.RunError, match="twice"):
+        run.resume(sweeps=2)
+    with pytest.raises(errors.RunError, match="largest"):
+        run.resume(sweeps=2, record={"twice": record["twice"]})
+    assert_same(run.resume(sweeps=2, record=record), gibbs().run(franchise(), 5, rng=0, record=record))
+
+
+@pytest.mark.parametrize("value", ["text", None, {"a": 1}, [[1], [2, 3]], object()])
+def test_records_are_numbers(value, tmp_path):
+    state = franchise()
+    with pytest.raises(errors.RunError, match="mine") as caught:
+        gibbs().run(state, 3, rng=0, folder=tmp_path / "run", record={"mine": lambda f: value})
+    assert state.sweep == 1
+    assert caught.value.trace.n_draws == 1
+
+
+class Counting(hk.Component):
+    def __init__(self, start=0):
+        self.start = start
+        self.births = 0
+
+    def born(self, slot):
+        self.births += 1
+
+    def freeze(self):
+        return {"births": np.array(self.births)}
+
+    def thaw(self, frozen):
+        self.births = int(frozen["births"])
+
+
+def test_components_are_kept(tmp_path):
+    state = franchise()
+    state.register("counting", Counting(3))
+    gibbs().run(state, 20, rng=0, folder=tmp_path / "run")
+    back = hk.open_run(tmp_path / "run", allow=[Counting]).franchise()
+    assert back.components["counting"].births == state.components["counting"].births > 0
+    assert back.components["counting"].start == 3
+
+
+def test_classes_of_a_script_are_passed_or_named(tmp_path):
+    script = tmp_path / "script_of_a_user.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            import hdpkit as hk
+            from hdpkit import moves
+
+            class Mine(moves.Move):
+                def apply(self, state, rng, steps=None):
+                    state.reseat(0, 2, rng)
+                    return moves.MoveInfo()
+
+            if __name__ == "__main__":
+                if sys.argv[2] == "run":
+                    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
+                    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
+                    state = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+                    hk.Scheduler([Mine()]).run(state, 2, rng=0, folder=sys.argv[1])
+                else:
+                    print(hk.open_run(sys.argv[1], allow=[Mine]).resume(sweeps=2).n_draws)
+            """
+        )
+    )
+    for what in ("run", "resume"):
+        done = subprocess.run(
+            [sys.executable, str(script), str(tmp_path / "run"), what],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stdout.strip() == "4"
+    sys.path.insert(0, str(tmp_path))
+    try:
+        from script_of_a_user import Mine
+
+        assert hk.open_run(tmp_path / "run", allow=[Mine]).resume(sweeps=1).n_draws == 5
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+# ------------------------------------------------------------------------- folders that refuse
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path):
+    gibbs().run(franchise(), 2, rng=0, folder=tmp_path / "run")
+    with pytest.raises(errors.RunError, match="resume"):
+        gibbs().run(franchise(), 2, rng=0, folder=tmp_path / "run")
+    assert hk.open_run(tmp_path / "run").trace.n_draws == 2
+    with pytest.raises(errors.RunError, match=r"run\.json"):
+        hk.open_run(tmp_path)
+
+
+def test_leftovers_of_a_run_without_its_run_json_are_not_taken_for_its_own(tmp_path):
+    gibbs().run(franchise(), 9, rng=0, folder=tmp_path / "run")
+    (tmp_path / "run" / "run.json").unlink()
+    trace = gibbs().run(franchise(), 3, rng=1, folder=tmp_path / "run")
+    assert_same(hk.open_run(tmp_path / "run").trace, trace)
+    assert trace.n_draws == 3
+
+
+@pytest.mark.parametrize("wrong", ["random", [0, 1], [[0]], object()])
+def test_a_bad_start_leaves_no_folder(wrong, tmp_path):
+    with pytest.raises(errors.ParameterError):
+        gibbs().run(franchise(), 2, rng=0, init=wrong, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    state = franchise()
+    for folder in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(errors.StorageError) as caught:
+            gibbs().run(state, 2, rng=0, folder=folder)
+        assert isinstance(caught.value.__cause__, OSError)
+        assert caught.value.remedy
+    assert (state.dishes == -1).all()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    """As root, permissions don't bind; the system's answer is put in their place."""
+    from hdpkit.record import files
+
+    def refuse(path, *arguments, **more):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    state = franchise()
+    monkeypatch.setattr(files, "open", refuse, raising=False)
+    with pytest.raises(errors.StorageError, match="Permission denied"):
+        gibbs().run(state, 2, rng=0, folder=tmp_path / "run")
+    assert (state.dishes == -1).all()
+    monkeypatch.undo()
+    assert gibbs().run(state, 2, rng=0, folder=tmp_path / "run").n_draws == 2
+
+
+FULL = """
+import resource, signal, sys
+import hdpkit as hk
+from test_run_folders import franchise, gibbs, assert_same, assert_same_state
+import numpy as np
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+state = franchise()
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+try:
+    gibbs().run(state, 400, rng=0, folder=sys.argv[1], checkpoint=hk.Checkpoint(sweeps=3))
+except hk.errors.StorageError as error:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    whole = gibbs().run(franchise(), 400, rng=0)
+    n = error.trace.n_draws
+    assert 0 < n == state.sweep < 400, n
+    assert all(np.array_equal(error.trace[key], whole[key][:n]) for key in whole)
+    state.audit()
+    more = gibbs().run(state, 3, init=None)
+    assert np.array_equal(more["log_joint"], whole["log_joint"][n : n + 3])
+    run = hk.open_run(sys.argv[1])
+    assert n - 3 <= run.franchise().sweep <= n
+    assert_same(run.resume(), whole)
+    print("full at", n)
+"""
+
+
+@pytest.mark.parametrize("limit", [20_001, 27_123])
+def test_a_full_disk_loses_nothing(limit, tmp_path):
+    """A limit on the size of a file: it is met in the middle of a block of the trace, as on a full disk."""
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "run"), str(limit)],
+        capture_output=True, text=True, check=False, cwd=os.path.dirname(__file__),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("full at")
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
+    from hdpkit.record import chain_folder, files
+
+    left = [at]
+
+    def write(path, data):
+        if left[0] == 0:
+            with files.refusals(path, "write a file"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= 1
+        files.write_whole(path, data)
+
+    monkeypatch.setattr(chain_folder, "write_whole", write)
+    state = franchise()
+    with pytest.raises(errors.StorageError, match="No space left") as caught:
+        gibbs().run(state, 30, rng=0, folder=tmp_path / "run", checkpoint=hk.Checkpoint(sweeps=2))
+    assert caught.value.trace.n_draws == state.sweep
+    monkeypatch.undo()
+    assert_same(hk.open_run(tmp_path / "run").resume(), gibbs().run(franchise(), 30, rng=0))
+
+
+def test_two_processes_on_one_folder(tmp_path):
+    code = (
+        "import sys, time, hdpkit as hk\nfrom test_run_folders import franchise, gibbs\n"
+        "def wait(draw):\n    print(draw.sweep, flush=True)\n    sys.stdin.readline()\n"
+        "gibbs().run(franchise(), 3, rng=0, folder=sys.argv[1], callbacks=[wait])\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "run")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(__file__),
+    )  # fmt: skip
+    try:
+        assert other.stdout.readline().strip() == "1"
+        run = hk.open_run(tmp_path / "run")
+        began = time.monotonic()
+        with pytest.raises(errors.LockedRunError) as caught:
+            run.resume()
+        assert time.monotonic() - began < 5.0
+        assert isinstance(caught.value, errors.RunError)
+        assert run.franchise().sweep == 0
+    finally:
+        other.kill()
+        other.wait()
+        other.stdin.close()
+        other.stdout.close()
+    assert_same(run.resume(), gibbs().run(franchise(), 3, rng=0))  # the system has released the lock
+
+
+def test_two_runs_of_one_process_on_one_folder(tmp_path):
+    def again(draw):
+        with pytest.raises(errors.LockedRunError):
+            hk.open_run(tmp_path / "run").resume()
+
+    assert gibbs().run(franchise(), 2, rng=0, folder=tmp_path / "run", callbacks=[again]).n_draws == 2
+
+
+# ------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sweeps": 0}, {"sweeps": 1.5}, {"sweeps": True}, {"seconds": 0}, {"seconds": -1.0},
+     {"seconds": float("nan")}, {"seconds": float("inf")}, {"seconds": "60"}],
+)  # fmt: skip
+def test_bad_checkpoints(options):
+    with pytest.raises(errors.ParameterError):
+        hk.Checkpoint(**options)
+
+
+def test_checkpoints_come_when_they_are_due(tmp_path, monkeypatch):
+    from hdpkit.record import chain_folder
+
+    assert not hk.Checkpoint().due(10**6, 59.0)
+    assert hk.Checkpoint().due(0, 60.0)
+    assert hk.Checkpoint(sweeps=3).due(3, 0.0)
+    assert not hk.Checkpoint(sweeps=3).due(2, 1e9)
+    assert hk.Checkpoint(sweeps=3, seconds=5.0).due(1, 5.0)
+    sweeps = []
+    original = chain_folder.ChainWriter.checkpoint
+
+    def spy(self, frozen, stopped=False):
+        sweeps.append(frozen["sweep"])
+        original(self, frozen, stopped)
+
+    monkeypatch.setattr(chain_folder.ChainWriter, "checkpoint", spy)
+    gibbs().run(franchise(), 10, rng=0, folder=tmp_path / "run", checkpoint=hk.Checkpoint(sweeps=4))
+    assert sweeps == [0, 4, 8, 10]
+    sweeps.clear()
+    gibbs().run(franchise(), 8, rng=0, folder=tmp_path / "even", checkpoint=hk.Checkpoint(sweeps=4))
+    assert sweeps == [0, 4, 8]  # the older generation is of an older sweep
+    with pytest.raises(errors.ParameterError):
+        gibbs().run(franchise(), 1, folder=tmp_path / "other", checkpoint=60)
+
+
+def test_another_version_of_a_package_is_said(tmp_path, monkeypatch):
+    gibbs().run(franchise(), 1, rng=0, folder=tmp_path / "run")
+    monkeypatch.setattr(hk, "__version__", "99")
+    with pytest.warns(UserWarning, match="99"):
+        hk.open_run(tmp_path / "run").resume(sweeps=1)
