@@ -1,11 +1,73 @@
 """The command line."""
 
+import csv
+import gzip
+import io
+import json
 import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import click
+import numpy as np
+import pytest
 from click.testing import CliRunner
 
 import hdpkit
+import hdpkit as hk
+from hdpkit import moves
 from hdpkit.cli.main import main
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = ["bread", "butter", "oven", "salt", "harbour", "sail", "ship", "storm"]
+COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
+
+
+def hdpkit_command(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments):
+    result = hdpkit_command(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def counts():
+    rng = np.random.default_rng(5)
+    kinds = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / np.array([[18], [18]])
+    return np.array([rng.multinomial(25, kinds[d % 2]) for d in range(16)])
+
+
+def texts(folder, suffix=".txt"):
+    folder.mkdir(exist_ok=True)
+    for d, row in enumerate(counts()):
+        (folder / f"{d:02d}{suffix}").write_text(" ".join(np.repeat(WORDS, row)) + " the", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    path = tmp_path / "vocabulary.txt"
+    path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def ldac(tmp_path):
+    lines = [
+        " ".join([str(np.count_nonzero(row)), *(f"{v}:{row[v]}" for v in np.flatnonzero(row))])
+        for row in counts()
+    ]
+    path = tmp_path / "corpus.dat"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+# ------------------------------------------------------------------ demo
 
 
 def test_version():
@@ -31,3 +93,376 @@ def test_demo_fits_the_installed_documentation_and_prints_topics():
 def test_bad_options_are_refused():
     for arguments in (["--sweeps", "0"], ["--store", "pickle"], ["--seed", "-1"]):
         assert CliRunner().invoke(main, ["demo", *arguments]).exit_code == 2
+
+
+# ------------------------------------------------------------------ fit
+
+
+def write_corpus(kind, folder):
+    import scipy.io
+
+    if kind == "text":
+        return texts(folder / "texts")
+    content = io.BytesIO()
+    scipy.io.mmwrite(content, counts())
+    path = folder / ("corpus.mtx" if kind == "mtx" else "corpus.mtx.gz")
+    path.write_bytes(content.getvalue() if kind == "mtx" else gzip.compress(content.getvalue()))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["ldac", "mtx", "mtx.gz", "text"])
+def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path, ldac, vocabulary):
+    corpus = ldac if kind == "ldac" else write_corpus(kind, tmp_path)
+    result = done("fit", corpus, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 30)
+    assert "16 documents, 400 tokens, 8 terms" in result.stderr
+    assert "sweep 30/30" in result.stderr
+    assert "ship" in result.stdout
+    assert re.search(r"K = \d+ topics, root concentration = ", result.stdout)
+    rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
+    assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
+    assert sum(int(row["tokens"]) for row in rows) == 400
+    names = hk.open_run(tmp_path / "run").franchise().data.names
+    assert names == (tuple(f"{d:02d}.txt" for d in range(16)) if kind == "text" else None)
+
+
+def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabulary):
+    done(
+        "fit", ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 12, "--seed", 9,
+        "--moves", "table-gibbs,split-merge:until=5:repeat=2,concentration,base-measure-parameters",
+        "--store", "explicit", "--kernel", "generic", "--init", "random:3", "--thin", 2,
+        "--eta", "gamma(1,2)", "--document-concentration", "gamma(2,3)", "--root-concentration", 1.5,
+        "--quiet",
+    )  # fmt: skip
+    G0 = hk.Restaurant(base=hk.DirichletMultinomial(eta=hk.Gamma(1, 2)), concentration=1.5)
+    Gj = hk.Restaurant(base=G0, concentration=hk.Gamma(2, 3), each="document")
+    franchise = hk.Franchise(Gj, hk.Corpus.from_ldac(ldac, vocabulary), store="explicit", kernel="generic")
+    scheduler = hk.Scheduler(
+        [moves.TableGibbs(), moves.SplitMerge().until(5).repeat(2), moves.Concentration(),
+         moves.BaseMeasureParameters()]
+    )  # fmt: skip
+    trace = scheduler.run(franchise, 12, 9, hk.init.Random(3), thin=2)
+    there = hk.open_run(tmp_path / "run")
+    for key in trace:
+        np.testing.assert_array_equal(there.trace[key], trace[key])
+    np.testing.assert_array_equal(there.franchise().dishes, franchise.dishes)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["TableGibbs", "DishGibbs", "SplitMerge", "Concentration"]),
+        (["--eta", "gamma(1,1)"],
+         ["TableGibbs", "DishGibbs", "SplitMerge", "Concentration", "BaseMeasureParameters"]),
+        (["--document-concentration", "1", "--root-concentration", "2"],
+         ["TableGibbs", "DishGibbs", "SplitMerge"]),
+    ],
+)  # fmt: skip
+def test_by_default_what_has_a_prior_is_updated(options, expected, tmp_path, ldac):
+    done("fit", ldac, "--out", tmp_path / "run", "--sweeps", 1, *options)
+    assert hk.open_run(tmp_path / "run").trace.moves["move"].tolist() == expected
+
+
+def test_settings_from_a_file_give_the_same_run_and_the_command_line_wins(tmp_path, ldac, vocabulary):
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'corpus = "corpus.dat"\nvocabulary = "vocabulary.txt"\nout = "from-file"\nsweeps = 6\nseed = 3\n'
+        'moves = ["table-gibbs", "concentration"]\neta = 0.2\nquiet = true\ncheckpoint-sweeps = 2\n'
+    )
+    result = done("fit", "--config", study)
+    assert "sweep 6/6" not in result.stderr
+    done("fit", "--config", study, "--out", tmp_path / "other", "--seed", 4)
+    done("fit", ldac, "--vocabulary", vocabulary, "--out", tmp_path / "by-hand", "--sweeps", 6, "--seed", 3,
+         "--moves", "table-gibbs,concentration", "--eta", 0.2)  # fmt: skip
+    one, other, by_hand = (hk.open_run(tmp_path / name).trace for name in ("from-file", "other", "by-hand"))
+    np.testing.assert_array_equal(one["log_joint"], by_hand["log_joint"])
+    assert (one.seed, other.seed) == (3, 4)
+    assert not np.array_equal(one["log_joint"], other["log_joint"])
+
+
+BAD = {
+    "missing file": (["absent.dat", "--out", "run"], "absent.dat"),
+    "missing vocabulary": (["corpus.dat", "--out", "run", "--vocabulary", "absent.txt"], "absent.txt"),
+    "small vocabulary": (["corpus.dat", "--out", "run", "--vocabulary", "short.txt"], "at most 1"),
+    "bad utf-8 in vocabulary": (["corpus.dat", "--out", "run", "--vocabulary", "latin.txt"], "UTF-8"),
+    "unknown move": (["corpus.dat", "--out", "run", "--moves", "table-gibs"], "Did you mean 'table-gibbs'"),
+    "idle move": (
+        ["corpus.dat", "--out", "run", "--moves", "table-gibbs,base-measure-parameters"],
+        "something to do",
+    ),
+    "negative sweeps": (["corpus.dat", "--out", "run", "--sweeps", "-5"], "--sweeps"),
+    "no chains": (["corpus.dat", "--out", "run", "--chains", "0"], "--chains"),
+    "bad prior": (["corpus.dat", "--out", "run", "--eta", "gamma(1)"], "gamma(shape, rate)"),
+    "bad start": (["corpus.dat", "--out", "run", "--init", "random"], "random:K"),
+    "bad store": (["corpus.dat", "--out", "run", "--store", "pickle"], "histogram"),
+    "missing kernel": (
+        ["corpus.dat", "--out", "run", "--store", "histogram-reference", "--kernel", "generic"],
+        "kernel",
+    ),
+    "nan": (["corpus.dat", "--out", "run", "--checkpoint-seconds", "nan"], "seconds"),
+    "text options for counts": (["corpus.dat", "--out", "run", "--min-documents", "2"], "ldac"),
+    "no text": (["empty", "--out", "run"], "text files"),
+    "wrong format": (["corpus.dat", "--out", "run", "--format", "matrix-market"], "Matrix Market"),
+    "full folder": (["corpus.dat", "--out", "mine"], "thesis.tex"),
+    "a file": (["corpus.dat", "--out", "short.txt"], "a file"),
+    "missing config": (["--config", "absent.toml"], "absent.toml"),
+    "unknown key": (["corpus.dat", "--config", "bad.toml", "--out", "run"], "Did you mean 'sweeps'"),
+    "no corpus": (["--out", "run"], "CORPUS"),
+    "no folder": (["corpus.dat"], "--out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_message_and_leaves_nothing(case, tmp_path, ldac, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("short.txt").write_text("bread\nbutter\n")
+    Path("latin.txt").write_bytes("été\n".encode("latin-1"))
+    Path("bad.toml").write_text("sweps = 3\n")
+    Path("empty").mkdir()
+    Path("mine").mkdir()
+    Path("mine/thesis.tex").write_text("years of work")
+    Path("mine/data.bin").write_text("more of it")
+    before = sorted(tmp_path.rglob("*"))
+    arguments, message = BAD[case]
+    result = hdpkit_command("fit", *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_that_holds_a_run_is_not_run_over(tmp_path, ldac):
+    done("fit", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    result = hdpkit_command("fit", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    assert result.exit_code == 2
+    assert f"hdpkit resume {shlex.quote(str(tmp_path / 'run'))}" in result.stderr
+    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+
+
+def test_a_folder_that_cannot_be_made_is_a_failed_run(tmp_path, ldac):
+    result = hdpkit_command("fit", ldac, "--out", ldac / "run", "--sweeps", 2)
+    assert result.exit_code == 1
+    assert "Error: " in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    result = hdpkit_command("fit", texts(tmp_path / "texts"), "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "pip install 'hdpkit[text]'" in result.stderr
+
+
+def test_terms_are_neither_markup_nor_commands_to_a_terminal(tmp_path, ldac):
+    words = ["[red]", "\x1b[2J", "été", "[/]", "a", "b", "c", "d"]
+    (tmp_path / "v.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    result = done("fit", ldac, "--vocabulary", tmp_path / "v.txt", "--out", tmp_path / "run", "--sweeps", 2)
+    for output in (result.stdout, done("topics", tmp_path / "run").stdout):
+        assert "[red]" in output
+        assert "[/]" in output
+        assert "été" in output
+        assert "\x1b" not in output
+    listed = json.loads(done("topics", tmp_path / "run", "--format", "json").stdout)["topics"]
+    assert {term for topic in listed for term in topic["terms"]} == set(words)
+
+
+# ------------------------------------------------------------------ topics
+
+
+def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
+    run = tmp_path / "run"
+    done("fit", ldac, "--vocabulary", vocabulary, "--out", run, "--sweeps", 20, "--chains", 2, "--seed", 2)
+    for chain in (0, 1):
+        franchise = hk.open_run(run).franchise(chain)
+        found = json.loads(done("topics", run, "--format", "json", "--chain", chain).stdout)
+        assert found["n_topics"] == franchise.n_dishes == len(found["topics"])
+        assert found["log_likelihood"] == franchise.log_likelihood()
+        assert found["concentration/document"] == franchise.concentration("document")
+        assert (found["sweep"], found["seed"]) == (20, 2)
+        assert [topic["tokens"] for topic in found["topics"]] == sorted(
+            franchise.dish_counts.sum(axis=1).tolist(), reverse=True
+        )
+        text = done("topics", run, "--format", "csv", "--chain", chain).stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert [row["terms"].split() for row in rows] == [topic["terms"] for topic in found["topics"]]
+        table = done("topics", run, "--chain", chain, "--terms", 2, "--topics", 1).stdout
+        assert re.search(rf"1\s+{' '.join(found['topics'][0]['terms'][:2])}\s+\d", table)
+    result = hdpkit_command("topics", run, "--chain", 2)
+    assert result.exit_code == 2
+    assert "from 0 to 1" in result.stderr
+
+
+def test_topics_need_a_run_of_a_corpus(tmp_path):
+    result = hdpkit_command("topics", tmp_path)
+    assert result.exit_code == 2
+    assert "run.json" in result.stderr
+    data = hk.Groups.from_arrays([np.array([0, 1]), np.array([1])])
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5))
+    hk.Scheduler([moves.TableGibbs()]).run(hk.Franchise(root, data), 2, 0, folder=tmp_path / "run")
+    result = hdpkit_command("topics", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "a Corpus" in result.stderr
+
+
+# ------------------------------------------------------------------ resume
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+def test_resume_gives_the_unbroken_run(chains, tmp_path, ldac):
+    settings = [ldac, "--eta", "gamma(1,1)", "--chains", chains, "--seed", 1, "--init", "one"]
+    done("fit", *settings, "--sweeps", 11, "--out", tmp_path / "unbroken")
+    done("fit", *settings, "--sweeps", 4, "--out", tmp_path / "broken")
+    result = done("resume", tmp_path / "broken", "--sweeps", 5)
+    assert "9 sweeps" in result.stdout
+    done("resume", tmp_path / "broken", "--sweeps", 2)
+    one, other = (hk.open_run(tmp_path / name) for name in ("unbroken", "broken"))
+    for key in one.trace:
+        np.testing.assert_array_equal(one.trace[key], other.trace[key])
+    for chain in range(chains):
+        assert one.franchise(chain).log_joint() == other.franchise(chain).log_joint()
+        np.testing.assert_array_equal(one.franchise(chain).dishes, other.franchise(chain).dishes)
+    assert "at its end already" in done("resume", tmp_path / "broken").stderr
+
+
+def test_resume_refuses_what_it_cannot_do(tmp_path, ldac):
+    done("fit", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    assert hdpkit_command("resume", tmp_path / "run", "--sweeps", -1).exit_code == 2
+    assert hdpkit_command("resume", tmp_path / "absent").exit_code == 2
+    data = tmp_path / "run" / "data.bin"
+    data.write_bytes(data.read_bytes()[:-1])
+    result = hdpkit_command("resume", tmp_path / "run", "--sweeps", 1)
+    assert result.exit_code == 1
+    assert "data.bin" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
+@pytest.mark.parametrize("chains", [1, 2])
+def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_path, ldac):
+    folder = tmp_path / "a run"
+    settings = [str(ldac), "--chains", str(chains)]
+    process = subprocess.Popen(
+        [*COMMAND, "fit", *settings, "--out", str(folder), "--sweeps", "1000000"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    while "sweep" not in process.stderr.readline():
+        assert process.poll() is None
+    assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not
+    done("verify", folder)
+    second = hdpkit_command("resume", folder)
+    assert second.exit_code == 1
+    assert "no other run" in second.stderr
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130, stderr
+    assert f"Interrupted. Go on with it: hdpkit resume '{folder}'" in stderr
+    assert "Traceback" not in stderr
+    done("verify", folder)
+    done("resume", folder, "--sweeps", 3)
+    trace = hk.open_run(folder).trace
+    lengths = [one.n_draws for one in getattr(trace, "chains", [trace])]
+    done("fit", *settings, "--out", tmp_path / "unbroken", "--sweeps", max(lengths))
+    other = hk.open_run(tmp_path / "unbroken").trace
+    np.testing.assert_array_equal(trace["log_joint"], other["log_joint"][..., : trace.n_draws])
+    assert "K = " in stdout
+
+
+class Fragile(moves.Move):
+    """Breaks in one chain, at the third sweep."""
+
+    def __init__(self, chain):
+        self.chain = chain
+
+    def apply(self, state, rng, steps=None):
+        if state.streams.chain == self.chain and state.sweep == 2:
+            raise OSError("worn out")
+        return moves.MoveInfo()
+
+
+@pytest.fixture
+def fragile():
+    moves.registry.moves.register("fragile", Fragile)
+    yield
+    moves.registry.moves.remove("fragile")
+
+
+def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
+    run = tmp_path / "run"
+    result = hdpkit_command(
+        "fit", ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
+    )
+    assert result.exit_code == 1
+    assert "chain 0: K = " in result.stdout
+    assert "6 sweeps" in result.stdout
+    assert "worn out" in result.stderr
+    assert f"hdpkit resume {run}" in result.stderr
+
+
+def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
+    run = tmp_path / "run"
+    result = hdpkit_command(
+        "fit", ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0"
+    )
+    assert result.exit_code == 1
+    assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
+    assert f"hdpkit resume {run}" in result.stderr
+    assert hdpkit_command("resume", run).exit_code == 2  # the move is in no package that is allowed
+    assert isinstance(hdpkit_command("resume", run, "--allow", __name__).exception, OSError)
+
+
+def test_the_command_works_as_a_process_of_its_own(tmp_path, ldac, vocabulary):
+    arguments = ["fit", ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", "5"]
+    process = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert "K = " in process.stdout
+    process = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert process.stderr.startswith("Error: out ")
+    for code, encoding in ((0, "utf-8"), (0, "ascii")):
+        process = subprocess.run(
+            [*COMMAND, "topics", tmp_path / "run"], capture_output=True, check=False,
+            env={"PYTHONPATH": ":".join(sys.path), "PYTHONIOENCODING": encoding},
+        )  # fmt: skip
+        assert process.returncode == code, process.stderr
+        assert b"ship" in process.stdout
+
+
+# ------------------------------------------------------------------ pages
+
+
+def examples_of(command):
+    return re.findall(r"^\s*hdpkit (\S+ .*?)(?: {4}.*| && .*| > .*)?$", command.help or "", re.MULTILINE)
+
+
+def test_every_command_has_help_with_examples_that_can_be_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text('corpus = "corpus.dat"\n')
+    for name, command in main.commands.items():
+        result = done(name, "--help")
+        assert "--" in result.stdout
+        examples = examples_of(command)
+        assert examples or name == "demo"
+        for example in examples:
+            own, *arguments = shlex.split(example)
+            assert own == name
+            with click.Context(command) as context:
+                command.parse_args(context, arguments)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command_line.md"])
+def test_commands_in_the_pages_run_as_printed(page, tmp_path, monkeypatch):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- command line -->\n```(?:sh)?\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    texts(Path("reports"))
+    for file, content in re.findall(r"<!-- file (\S+) -->\n```toml\n(.*?)```", text, re.DOTALL):
+        Path(file).write_text(content)
+    for line in "".join(blocks).splitlines():
+        words = shlex.split(line, comments=True)
+        assert words[0] == "hdpkit"
+        result = CliRunner().invoke(main, words[1:])
+        assert result.exit_code == 0, (line, result.output)

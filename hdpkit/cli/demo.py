@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 
 import attrs
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
+from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 from hdpkit.io.progress import ProgressBar, format_seconds
-from hdpkit.io.topics import TopicSummary, summarise_topics
 
-__all__ = ["RunFacts", "demo", "facts_text", "topics_table"]
-
-PRESENT = 0.05
-"""A topic counts as present in a document from this share of its tokens."""
-WORTH_A_ROW = 0.001
-"""Topics below this share of the tokens are counted, not listed, unless asked for."""
-WIDTH_OF_A_FILE = 132
-"""Columns of the table where there is no terminal to ask."""
+__all__ = ["RunFacts", "demo", "facts_text"]
 
 
 @attrs.frozen(kw_only=True)
@@ -46,28 +36,6 @@ class RunFacts:
     n_failed: int
     seconds_reading: float
     seconds_fitting: float
-
-
-def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
-    """A table with a row for each topic.
-
-    Parameters
-    ----------
-    topics : sequence of TopicSummary
-        In the order in which they are to be shown.
-    at_least : float
-        The share of a document's tokens from which a topic counted as present, for the header.
-    """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("", justify="right", style="dim")
-    table.add_column("top terms", overflow="fold")
-    table.add_column("share of\ntokens", justify="right", no_wrap=True)
-    table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
-    for rank, topic in enumerate(topics, start=1):
-        table.add_row(
-            str(rank), " ".join(topic.terms), f"{topic.token_share:.2%}", f"{topic.document_share:.2%}"
-        )
-    return table
 
 
 def facts_text(facts: RunFacts) -> str:
@@ -164,22 +132,8 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, qui
         )
     seconds_fitting = time.perf_counter() - began
 
-    found = summarise_topics(
-        franchise.dish_counts,
-        franchise.dishes,
-        corpus.document,
-        corpus.vocabulary,
-        n_documents=corpus.n_documents,
-        n_terms=terms,
-        at_least=PRESENT,
-    )
-    shown = found[:topics] if topics else [topic for topic in found if topic.token_share >= WORTH_A_ROW]
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
-    console.print(topics_table(shown))
-    rest = found[len(shown) :]
-    if rest:
-        share = sum(topic.token_share for topic in rest)
-        click.echo(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
+    found = franchise_topics(franchise, terms)
+    echo_table(found, found[:topics] if topics else [t for t in found if t.token_share >= WORTH_A_ROW])
     click.echo(
         facts_text(
             RunFacts(

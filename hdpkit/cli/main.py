@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import click
 
 import hdpkit
 from hdpkit.cli.demo import demo
-from hdpkit.errors import HdpkitError
+from hdpkit.cli.fit import fit
+from hdpkit.cli.runs import INTERRUPTED, resume, topics, verify
+from hdpkit.errors import ChainError, CorruptRunError, HdpkitError, LockedRunError, StateError, StorageError
 
 __all__ = ["FriendlyGroup", "main"]
+
+_FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
+"""Errors that are not the fault of what was given."""
 
 
 class _Mistake(click.ClickException):
@@ -18,20 +25,49 @@ class _Mistake(click.ClickException):
 
 
 class FriendlyGroup(click.Group):
-    """A group whose subcommands end with one message, not with a traceback, when the input is at fault."""
+    """A group whose subcommands end with one message, not with a traceback.
+
+    Exit code 2 says that the input is at fault, 1 that the run failed, 130 that Ctrl-C ended it.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; an error of the package becomes a message and exit code 2."""
+        """Run; an error of the package becomes a message and an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a terminal that can't show a letter shows its number
+                stream.reconfigure(errors="backslashreplace")
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except _FAILURES as error:
+            raise click.ClickException(str(error)) from error
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    click.echo(f"Warning: {message}", err=True)
 
 
 @click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(hdpkit.__version__, prog_name="hdpkit")
 def main() -> None:
-    """Inference with hierarchical Dirichlet and Pitman-Yor processes."""
+    """Topics by hierarchical Dirichlet processes, and runs to keep and to go on with.
+
+    \b
+    Examples:
+      hdpkit demo
+      hdpkit fit reports/ --stop-words english --out run
+      hdpkit topics run
+      hdpkit resume run --sweeps 200
+      hdpkit verify run
+
+    Exit codes: 0 done, 1 a run or a check failed, 2 something is wrong with what was given, 130 Ctrl-C.
+    """
 
 
-main.add_command(demo)
+for command in (demo, fit, topics, resume, verify):
+    main.add_command(command)

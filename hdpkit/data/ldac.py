@@ -14,14 +14,14 @@ from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 from hdpkit.data.labels import check_names
 from hdpkit.errors import DataError
 
-__all__ = ["read_ldac", "read_vocabulary"]
+__all__ = ["read_ldac", "read_unpacked", "read_vocabulary"]
 
 # At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
 _LINE = re.compile(rb"[ \t]*+[0-9]{1,18}+(?:[ \t]++[0-9]{1,18}+:[0-9]{1,18}+)*+[ \t\r]*+")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_unpacked(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file, unpacked if it is a gzip file by its first two bytes."""
     with open(path, "rb") as file:
         content = file.read()
@@ -43,7 +43,7 @@ def read_vocabulary(path: str | os.PathLike[str]) -> tuple[str, ...]:
     DataError
         If a line is empty or isn't UTF-8, or a term is given twice. The error counts lines from 1.
     """
-    lines = _lines(_read_bytes(path))
+    lines = _lines(read_unpacked(path))
     terms = []
     for number, line in enumerate(lines, start=1):
         place = f"{os.fspath(path)}, line {number}"
@@ -75,7 +75,7 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Count
     OSError
         If the file can't be read.
     """
-    content = _read_bytes(path)
+    content = read_unpacked(path)
     lines = _lines(content)
     if not lines:
         raise DataError(

@@ -89,7 +89,7 @@ class ChainFolder:
         for generation, name in enumerate(GENERATIONS):
             if (self.path / name).exists():
                 try:
-                    found.append(self._read(generation))
+                    found.append(self.read(generation))
                 except HdpkitError as error:
                     wrong.append(error)
         if not found and not wrong:
@@ -116,7 +116,8 @@ class ChainFolder:
                 append_block(trace, payload, str(self.trace_path))
         return trace
 
-    def _read(self, generation: int) -> Checkpointed:
+    def read(self, generation: int) -> Checkpointed:
+        """A generation of the state; a CorruptRunError or RunVersionError if it isn't intact."""
         path = self.path / GENERATIONS[generation]
         payload, _ = read_sealed(path, _MAGIC)
         tree = unpack(payload, str(path))

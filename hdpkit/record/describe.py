@@ -54,7 +54,7 @@ def describe(thing: Any, path: str) -> Any:
         If some part can't be saved; the path to it is named.
     """
     if isinstance(thing, Resampled):
-        return describe(thing.prior, path)
+        return describe(thing.prior, path)  # its present value is in the state
     if thing is None or isinstance(thing, bool | int | float | str | bytes | np.ndarray | np.generic):
         return thing
     if isinstance(thing, list):

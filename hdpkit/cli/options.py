@@ -1,0 +1,122 @@
+"""Types of options, and options from a file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hdpkit.cli.parse import closest
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = ["Parsed", "config_option", "positive", "read_config"]
+
+positive = click.IntRange(min=1)
+
+
+class Parsed(click.ParamType):
+    """An option whose text a function reads; its ParameterError is what the user sees.
+
+    Parameters
+    ----------
+    name : str
+        What help shows as the kind of value.
+    parse : callable
+        Of the text.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text; anything else has been read already."""
+        return self._parse(value) if isinstance(value, str) else value
+
+
+def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, str]:
+    """Read options from a TOML file.
+
+    Keys are the names of options and arguments, with ``-`` or ``_``. Values are numbers, strings, booleans,
+    or lists, whose items are joined by commas. Paths in the file are relative to its folder.
+
+    Parameters
+    ----------
+    path : path
+    command : click.Command
+        Whose options they are.
+    ctx : click.Context
+
+    Returns
+    -------
+    dict
+        Parameter name -> text, as if it had been written on the command line.
+
+    Raises
+    ------
+    DataError
+        If the file can't be read or isn't TOML.
+    ParameterError
+        If a key isn't known (the nearest that is is named), is given twice, or its value isn't legal.
+    """
+    try:
+        content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise DataError(
+            f"file {os.fspath(path)}", error.strerror or str(error), "a file that can be read",
+            "Check the path.",
+        ) from error  # fmt: skip
+    except ValueError as error:  # no TOML, no UTF-8
+        raise DataError(
+            f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
+        ) from error
+    known = {str(param.name): param for param in command.params if param.name not in ("config", "help")}
+    options: dict[str, str] = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        where = f"{os.fspath(path)}, {key}"
+        if name not in known:
+            names = [other.replace("_", "-") for other in known]
+            raise ParameterError(where, value, "an option", closest(key.replace("_", "-"), names))
+        if name in options:
+            raise ParameterError(where, value, "given once", "Remove one of the two.")
+        options[name] = _text(where, value, known[name], Path(path).parent, ctx)
+    return options
+
+
+def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: click.Context) -> str:
+    if not isinstance(value, str | int | float | list):  # a table, a date
+        raise ParameterError(where, value, "a number, a string, a boolean or a list", "Write it so.")
+    if "\0" in str(value):
+        raise ParameterError(where, value, "without a character of number 0", "Remove it.")
+    text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
+    if isinstance(param.type, click.Path):
+        text = os.path.join(folder, text)
+    try:
+        param.type.convert(text, param, ctx)
+    except click.UsageError as error:
+        raise ParameterError(
+            where, value, f"a legal value: {error.message.rstrip('.')}", "The option's help says which."
+        ) from error
+    return text
+
+
+def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None:
+        ctx.default_map = {**(ctx.default_map or {}), **read_config(value, ctx.command, ctx)}
+    return value
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    is_eager=True,  # before the options that it gives values to
+    callback=_load,
+    expose_value=False,
+    metavar="FILE",
+    help="TOML file with any of these options; what is on the command line wins.",
+)

@@ -1,0 +1,139 @@
+"""What is written on the command line or in a file of settings, as objects: moves, priors, starts."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.init import Random
+from hdpkit.moves import Move
+from hdpkit.moves.registry import moves
+from hdpkit.priors import Gamma
+
+__all__ = ["closest", "parse_init", "parse_moves", "parse_number_or_prior"]
+
+TIME_TABLES = ("until", "after", "every", "repeat")
+"""Keys of a move that are methods of every move, not arguments of this one."""
+
+_GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the known name nearest to one that isn't known, or lists all."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names)}."
+
+
+def parse_number_or_prior(name: str, text: str) -> float | Gamma:
+    """Read a positive number (fixed) or ``gamma(shape, rate)`` (resampled).
+
+    Parameters
+    ----------
+    name : str
+        What it is for, for errors.
+    text : str
+
+    Raises
+    ------
+    ParameterError
+    """
+    prior = _GAMMA.fullmatch(re.sub(r"\s+", "", text))
+    try:
+        numbers = [float(part) for part in (prior.groups() if prior else [text])]
+    except ValueError:
+        numbers = [math.nan]
+    if not all(0.0 < number < math.inf for number in numbers):
+        raise ParameterError(
+            name, text, "a number above 0, or gamma(shape, rate)",
+            "A number stays as it is; a prior is resampled, for instance gamma(1, 1).",
+        )  # fmt: skip
+    return Gamma(*numbers) if prior else numbers[0]
+
+
+def parse_init(text: str) -> str | Random:
+    """Read a start: ``sequential``, ``one``, or ``random:K``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    name, _, count = text.strip().partition(":")
+    if name in ("sequential", "one") and not count:
+        return name
+    if name == "random" and re.fullmatch(r"[0-9]{1,18}", count):
+        return Random(int(count))
+    raise ParameterError("init", text, "sequential, one or random:K", "For instance random:100.")
+
+
+def parse_moves(text: str) -> list[Move]:
+    """Read moves: names with arguments and time tables, for instance ``table-gibbs,split-merge:until=50``.
+
+    Parameters
+    ----------
+    text : str
+        Moves are separated by commas. A move is a name of the registry, then ``:key=value`` as often as
+        wanted: arguments of the move, or ``until``, ``after``, ``every``, ``repeat``.
+
+    Raises
+    ------
+    ParameterError
+        If a name or a key isn't known (it says which one is meant), or the move refuses a value.
+    """
+    return [_move(part.strip()) for part in text.split(",")]
+
+
+def _move(text: str) -> Move:
+    name, *settings = (part.strip() for part in text.split(":"))
+    if name not in moves:
+        raise ParameterError("moves", name, "the name of a move", closest(name, moves))
+    kind = moves[name].thing
+    known = list(inspect.signature(kind).parameters)
+    arguments: dict[str, Any] = {}
+    times: list[tuple[str, int]] = []
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not value:
+            raise ParameterError(f"moves, {name}", setting, "key=value", "For instance split-merge:until=50.")
+        if key in TIME_TABLES:
+            if not re.fullmatch(r"[0-9]{1,18}", value):
+                raise ParameterError(f"moves, {name}", setting, "a whole number", "Sweeps count from 1.")
+            times.append((key, int(value)))
+        elif key not in known:
+            raise ParameterError(
+                f"moves, {name}", key, "an argument of the move or a time table",
+                closest(key, [*known, *TIME_TABLES]),
+            )  # fmt: skip
+        elif key in arguments:
+            raise ParameterError(f"moves, {name}", setting, "given once", "Remove one of the two.")
+        else:
+            arguments[key] = _value(value)
+    try:
+        move = kind(**arguments)
+    except HdpkitError:
+        raise
+    except Exception as error:  # what a registered move of somebody else raises
+        raise ParameterError(
+            f"moves, {name}", arguments, f"arguments that it takes ({type(error).__name__}: {error})",
+            "See the documentation of the move.",
+        ) from error  # fmt: skip
+    for key, number in times:
+        move = getattr(move, key)(number)
+    return move
+
+
+def _value(text: str) -> Any:
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,233 @@
+"""``hdpkit topics``, ``resume`` and ``verify``: what is done with a run folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hdpkit.cli.options import positive
+from hdpkit.cli.summary import (
+    WORTH_A_ROW,
+    echo_table,
+    franchise_facts,
+    franchise_topics,
+    topics_csv,
+    topics_json,
+)
+from hdpkit.errors import HdpkitError, RunError
+from hdpkit.franchise import Franchise
+from hdpkit.io.progress import ProgressBar
+from hdpkit.io.verification import verify_run
+from hdpkit.record.files import refusals
+from hdpkit.schedule import Run, open_run
+
+__all__ = ["INTERRUPTED", "carry_out", "check_new_folder", "resume", "topics", "verify"]
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin")
+
+run_argument = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    metavar="MODULE",
+    help="Module with a move, measure or store of your own, which the run uses and you trust.",
+)
+terms_option = click.option(
+    "--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic."
+)
+
+
+def check_new_folder(folder: Path) -> None:
+    """Refuse, before anything is read, a folder that is not free to hold a run.
+
+    Raises
+    ------
+    RunError
+        If there is a run in it, or anything that no run put there, or it is a file; a StorageError if it
+        can't be looked into.
+    """
+    if (folder / "run.json").exists():
+        raise RunError(
+            f"out {folder}", "a folder that holds a run", "a new or an empty folder",
+            f"Go on with that run: {_resume_command(folder)}. Or choose another folder.",
+        )  # fmt: skip
+    found = None
+    with refusals(folder, "look into a folder"):
+        if folder.is_dir():
+            names = sorted(path.name for path in folder.iterdir())
+            others = [n for n in names if n not in _LEFT_BY_RUNS and not n.startswith("chain-")]
+            found = f"holding {others[0]}" if others else None
+        elif folder.exists():
+            found = "a file"
+    if found is not None:
+        raise RunError(f"out {folder}", found, "a new or an empty folder", "Choose another folder.")
+
+
+def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool) -> None:
+    """Run with a bar, print topics and facts, and say how to go on where something ended the run.
+
+    Parameters
+    ----------
+    run : callable
+        Of a function for progress, or None; returns the trace.
+    folder : Path
+        The run's folder.
+    n_terms : int
+        Top terms to print of a topic.
+    quiet : bool
+    """
+    again = f"Go on with it: {_resume_command(folder)}"
+    trace, interrupted = None, False
+    try:
+        with ProgressBar() as bar:
+            trace = run(None if quiet else bar)
+        interrupted = bool(trace.interrupted)
+    except KeyboardInterrupt:
+        interrupted = True
+    except Exception as error:
+        # A run that was under way; what is wrong with the command or the folder would only be so again.
+        if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
+            click.echo(again, err=True)
+        raise
+    failures = getattr(trace, "failures", {})
+    if interrupted:
+        failures = {chain: error for chain, error in failures.items() if error.original is not None}
+    _report(folder, trace, n_terms)
+    for failure in failures.values():
+        click.echo(f"Error: {failure}", err=True)
+    if failures:
+        click.echo(f"{len(failures)} of the chains failed. {again}", err=True)
+        raise click.exceptions.Exit(1)
+    if interrupted:
+        click.echo(f"Interrupted. {again}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _report(folder: Path, trace: Any, n_terms: int) -> None:
+    numbers = getattr(trace, "numbers", (0,)) if trace is not None else ()
+    there = open_run(folder) if numbers else None
+    for place, number in enumerate(numbers):
+        assert there is not None
+        try:
+            franchise = there.franchise(number)
+        except RunError:  # it was ended before its start was done
+            continue
+        if place == 0:
+            found = franchise_topics(franchise, n_terms)
+            echo_table(found, [topic for topic in found if topic.token_share >= WORTH_A_ROW])
+        which = f"chain {number}: " if hasattr(trace, "numbers") else ""
+        click.echo(which + _facts_text(franchise, trace.seed))
+
+
+def _facts_text(franchise: Franchise, seed: int | None) -> str:
+    facts = franchise_facts(franchise, seed)
+    parts = [f"K = {facts['n_topics']} topics"]
+    for key, value in facts.items():
+        if "/" in key and not isinstance(value, list):
+            what, name = key.split("/", 1)
+            parts.append(f"{name if what == 'base' else f'{name} {what}'} = {value:.4g}")
+    parts.append(f"log likelihood = {facts['log_likelihood']:,.1f}")
+    return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
+
+
+def _open(folder: Path, allow: tuple[str, ...]) -> Run:
+    if not (folder / "run.json").is_file():
+        raise RunError(f"run {folder}", "no run", "a folder with a run.json", "Begin one: hdpkit fit.")
+    return open_run(folder, allow)
+
+
+def _resume_command(folder: Path) -> str:
+    return f"hdpkit resume {shlex.quote(str(folder))}"
+
+
+@click.command()
+@run_argument
+@terms_option
+@click.option("--topics", "n_topics", type=positive, help="Topics to print.  [default: all but tiny ones]")
+@click.option("--chain", type=click.IntRange(min=0), default=0, show_default=True, help="Which chain.")
+@click.option(
+    "--format",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="CSV and JSON have all topics unless --topics says how many.",
+)
+@allow_option
+def topics(
+    run: Path, terms: int, n_topics: int | None, chain: int, format: str, allow: tuple[str, ...]
+) -> None:
+    """Print the topics of a run, as of its newest checkpoint.
+
+    \b
+    Examples:
+      hdpkit topics run
+      hdpkit topics run --terms 20 --topics 5 --chain 2
+      hdpkit topics run --format json > topics.json
+    """
+    there = _open(run, allow)
+    franchise = there.franchise(chain)
+    found = franchise_topics(franchise, terms)
+    shown = found[:n_topics]
+    seed = franchise.streams.seed if franchise.streams is not None else None
+    if format == "csv":
+        click.echo(topics_csv(shown), nl=False)
+    elif format == "json":
+        click.echo(topics_json(shown, franchise_facts(franchise, seed)), nl=False)
+    else:
+        if n_topics is None:
+            shown = [topic for topic in found if topic.token_share >= WORTH_A_ROW]
+        echo_table(found, shown)
+        click.echo(_facts_text(franchise, seed))
+
+
+@click.command()
+@run_argument
+@click.option("--sweeps", type=positive, help="More sweeps to run.  [default: what is missing]")
+@terms_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@allow_option
+def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[str, ...]) -> None:
+    """Go on with a run from its newest checkpoint.
+
+    It is the chain that the run would have been if nothing had ended it, bit for bit.
+
+    \b
+    Examples:
+      hdpkit resume run                 ends what was planned
+      hdpkit resume run --sweeps 200    200 more, also of a run that is at its end
+    """
+    there = _open(run, allow)
+    before = len(there.trace.moves)
+    carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet)
+    if sweeps is None and len(there.trace.moves) == before:
+        click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
+
+
+@click.command()
+@run_argument
+@allow_option
+def verify(run: Path, allow: tuple[str, ...]) -> None:
+    """Check a run: checksums of every file, the states, the trace.
+
+    Prints a line a check; exit code 1 says that one failed.
+
+    \b
+    Examples:
+      hdpkit verify run
+      hdpkit verify run && rsync -a run/ archive/run/
+    """
+    failed = 0
+    for check in verify_run(run, allow):
+        failed += not check.passed
+        click.echo(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}: {check.detail}")
+    if failed:
+        click.echo(f"{failed} of the checks failed", err=True)
+        raise click.exceptions.Exit(1)
+    click.echo("all is well")

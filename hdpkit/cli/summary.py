@@ -1,0 +1,133 @@
+"""What a person sees of a run: its topics as a table, CSV or JSON, and its facts in a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError
+from hdpkit.franchise import Franchise
+from hdpkit.io.topics import TopicSummary, summarise_topics
+
+__all__ = [
+    "PRESENT",
+    "WORTH_A_ROW",
+    "echo_table",
+    "franchise_facts",
+    "franchise_topics",
+    "topics_csv",
+    "topics_json",
+    "topics_table",
+]
+
+PRESENT = 0.05
+"""A topic counts as present in a document from this share of its tokens."""
+WORTH_A_ROW = 0.001
+"""Topics below this share of the tokens are counted, not listed, unless asked for."""
+WIDTH_OF_A_FILE = 132
+"""Columns of the table where there is no terminal to ask."""
+
+
+def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
+    """Topics of a franchise over a corpus, the largest first.
+
+    Raises a DataError where its data are none.
+    """
+    corpus = franchise.data
+    if not isinstance(corpus, Corpus):
+        raise DataError(
+            "data", type(corpus).__name__, "a Corpus, whose dishes are topics",
+            "See hk.open_run(folder).franchise().dish_parameters().",
+        )  # fmt: skip
+    return summarise_topics(
+        franchise.dish_counts,
+        franchise.dishes,
+        corpus.document,
+        corpus.vocabulary,
+        n_documents=corpus.n_documents,
+        n_terms=n_terms,
+        at_least=PRESENT,
+    )
+
+
+def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
+    """A table with a row for each topic.
+
+    Parameters
+    ----------
+    topics : sequence of TopicSummary
+        In the order in which they are to be shown.
+    at_least : float
+        The share of a document's tokens from which a topic counted as present, for the header.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("", justify="right", style="dim")
+    table.add_column("top terms", overflow="fold")
+    table.add_column("share of\ntokens", justify="right", no_wrap=True)
+    table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
+    for rank, topic in enumerate(topics, start=1):
+        # As text: a term like "[bold]" is no markup, and one with an escape sequence commands no terminal.
+        words = Text(" ".join(_printable(term) for term in topic.terms))
+        table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}")
+    return table
+
+
+def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary]) -> None:
+    """Print the table of the topics that are shown, and a line about the others."""
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(topics_table(shown))
+    rest = topics[len(shown) :]
+    if rest:
+        share = sum(topic.token_share for topic in rest)
+        click.echo(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
+
+
+def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
+    """Number of topics, hyperparameters, score, sweep and seed, by name."""
+    values: dict[str, Any] = {"n_topics": franchise.n_dishes}
+    for declaration in franchise.declarations:
+        theta = franchise.concentration(declaration.name)
+        values[f"concentration/{declaration.name}"] = theta if declaration.is_tied else theta.tolist()
+    for name, value in franchise.measure.parameters.items():
+        values[f"base/{name}"] = value.tolist() if hasattr(value, "tolist") else value
+    return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
+
+
+def topics_csv(topics: Sequence[TopicSummary]) -> str:
+    """A line a topic: rank, tokens, both shares, and its terms separated by blanks."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["topic", "tokens", "token_share", "document_share", "terms"])
+    for rank, topic in enumerate(topics, start=1):
+        writer.writerow([rank, topic.tokens, topic.token_share, topic.document_share, " ".join(topic.terms)])
+    return out.getvalue()
+
+
+def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
+    """The facts, and under ``topics`` a list of objects with the columns of the table."""
+    listed = [
+        {
+            "topic": rank,
+            "tokens": topic.tokens,
+            "token_share": topic.token_share,
+            "document_share": topic.document_share,
+            "terms": list(topic.terms),
+        }
+        for rank, topic in enumerate(topics, start=1)
+    ]
+    return json.dumps({**facts, "topics": listed}, indent=1, allow_nan=False) + "\n"
+
+
+def _printable(term: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in term)

@@ -1,0 +1,173 @@
+"""Is a run folder whole? Every file, every state, every trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.data import GroupedData
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.record import Leave, RunFolder, Trace, scalars
+from hdpkit.record.blocks import BlockReader
+from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
+
+__all__ = ["Check", "verify_run"]
+
+_COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
+
+
+@attrs.frozen
+class Check:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, below the folder, or of the chain.
+    passed : bool
+    detail : str
+        What was found, or what is wrong.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:
+    """Check a run folder: the checksum of every file, the digest of the data, every state, every trace.
+
+    A state is loaded into a franchise, recounted (`Franchise.audit`), and compared with the trace. Nothing
+    in the folder is changed.
+
+    Parameters
+    ----------
+    folder : path
+    allow : iterable of str, class or function
+        As in `open_run`.
+
+    Yields
+    ------
+    Check
+
+    Raises
+    ------
+    RunError
+        If there is no run in the folder.
+    """
+    leave, path = Leave(allow), Path(folder)
+    if not (path / "run.json").is_file():
+        raise RunError(f"run {path}", "no run", "a folder with a run.json", "Check the path.")
+    checks = _Checks()
+    files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
+    if files is None:
+        yield from checks.found
+        return
+    data = checks.attempt("data.bin", files.data, _data_detail)
+    checks.attempt("start", files.start, lambda _: "can be read")
+    checks.attempt("moves", lambda: files.moves(leave), lambda moves: f"{len(moves)}, which can be built")
+    yield from checks.drain()
+    for number in range(files.n_chains):
+        _check_chain(checks, files, number, data, leave)
+        yield from checks.drain()
+
+
+class _Checks:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def attempt(self, name: str, what: Callable[[], Any], detail: Callable[[Any], str]) -> Any:
+        """Do something that should work; returns its answer, None if it fails."""
+        try:
+            answer = what()
+            self.found.append(Check(name, True, detail(answer)))
+        except HdpkitError as error:
+            self.found.append(Check(name, False, str(error)))
+            return None
+        except Exception as error:  # whatever a damaged content leads to
+            self.found.append(Check(name, False, f"{type(error).__name__}: {error}"))
+            return None
+        return answer
+
+    def drain(self) -> list[Check]:
+        """Those since the last time."""
+        found, self.found = self.found, []
+        return found
+
+
+def _data_detail(data: GroupedData) -> str:
+    return f"checksum, digest of the run; {len(data):,} customers"
+
+
+def _check_chain(
+    checks: _Checks, files: RunFolder, number: int, data: GroupedData | None, leave: Leave
+) -> None:
+    chain = files.chain(number)
+    name = chain.path.name
+    present = [g for g, file in enumerate(GENERATIONS) if (chain.path / file).exists()]
+    states = [
+        checks.attempt(
+            f"{name}/{GENERATIONS[generation]}",
+            lambda generation=generation: chain.read(generation),  # type: ignore[misc]
+            lambda state: f"checksum; the state after sweep {state.sweep}",
+        )
+        for generation in present
+    ]
+    if not present:
+        checks.found.append(Check(name, True, "no checkpoint yet: hdpkit resume begins it"))
+        return
+    intact = [state for state in states if state is not None]
+    read = checks.attempt(
+        f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
+    )
+    loaded = checks.attempt(name, lambda: chain.load()[0], lambda state: f"goes on after sweep {state.sweep}")
+    if loaded is not None and data is not None:
+        trace = None if read is None else read[0]
+        checks.attempt(name, lambda: _check_state(files, data, leave, loaded, trace), lambda detail: detail)
+
+
+def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> tuple[Trace, str]:
+    blocks = BlockReader(chain.trace_path, run, chain.chain)
+    for state in states:
+        if state.position not in blocks.ends:
+            raise CorruptRunError(
+                str(chain.trace_path), f"{blocks.ends[-1].length} intact bytes",
+                f"intact up to the state after sweep {state.sweep} ({state.position.length} bytes)",
+                "Restore a copy of it; without one, resuming goes on from an older state or not at all.",
+            )  # fmt: skip
+    trace = chain.trace(None, blocks)
+    behind = chain.trace_path.stat().st_size - blocks.ends[-1].length
+    detail = f"{len(blocks.blocks)} blocks, checksums; {trace.n_draws} draws"
+    for key in trace:
+        if len(trace[key]) != trace.n_draws:
+            raise RunError(key, len(trace[key]), f"{trace.n_draws} values", "Restore a copy of the trace.")
+    if behind:  # a kill in the middle of a block leaves this
+        detail += f"; {behind} bytes of an unfinished block at the end, which resuming cuts off"
+    return trace, detail
+
+
+def _check_state(
+    files: RunFolder, data: GroupedData, leave: Leave, loaded: Checkpointed, trace: Trace | None
+) -> str:
+    franchise = files.franchise(leave, data)
+    franchise.thaw(loaded.frozen)
+    franchise.audit()
+    detail = f"the state passes its audit: {franchise.n_dishes} dishes, {franchise.n_tables} tables"
+    rows = np.flatnonzero(trace["sweep"] == loaded.sweep) if trace is not None and trace.n_draws else None
+    if trace is not None and rows is not None and len(rows):  # thinning may have left it out
+        values = scalars(franchise)
+        for key in _COMPARED:
+            then, now = float(trace[key][rows[-1]]), float(values[key])
+            if not np.isclose(then, now, rtol=1e-9, atol=1e-9):
+                raise RunError(
+                    key, now, f"{then}, as the trace says", "State and trace are of different runs."
+                )
+        detail += ", and is the one of the trace"
+    return detail

@@ -1,0 +1,154 @@
+"""What is written on the command line or in a file of settings."""
+
+import click
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.fit import fit
+from hdpkit.cli.options import read_config
+from hdpkit.cli.parse import closest, parse_init, parse_moves, parse_number_or_prior
+from hdpkit.errors import DataError, HdpkitError, ParameterError
+from hdpkit.moves.registry import moves as registry
+
+
+def test_moves_with_arguments_and_time_tables():
+    one, two, three = parse_moves(
+        "table-gibbs, split-merge:scans=2:until=50:repeat=3,"
+        "base-measure-parameters:method=metropolis:width=0.5"
+    )
+    assert isinstance(one, moves.TableGibbs)
+    assert two == moves.SplitMerge(scans=2).until(50).repeat(3)
+    assert three == moves.BaseMeasureParameters("metropolis", 0.5)
+    assert parse_moves("split-merge:scans=none") == [moves.SplitMerge()]
+
+
+def test_every_registered_move_can_be_named():
+    for name in registry:
+        assert isinstance(parse_moves(f"{name}:every=2")[0], moves.Scheduled)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("table-gibs", "Did you mean 'table-gibbs'"),
+        ("", "Known are"),
+        ("table-gibbs,,concentration", "Known are"),
+        ("zzz", "Known are.*split-merge"),
+        ("split-merge:scan=2", "Did you mean 'scans'"),
+        ("split-merge:untill=2", "Did you mean 'until'"),
+        ("split-merge:scans", "key=value"),
+        ("split-merge:scans=", "key=value"),
+        ("split-merge:=2", "an argument"),
+        ("split-merge:scans=1:scans=2", "given once"),
+        ("split-merge:scans=-1", "scans"),
+        ("split-merge:scans=many", "scans"),
+        ("split-merge:until=-5", "a whole number"),
+        ("split-merge:every=0", "period"),
+        ("split-merge:after=x", "a whole number"),
+        ("split-merge:repeat=1.5", "a whole number"),
+    ],
+)
+def test_moves_that_make_no_sense(text, message):
+    with pytest.raises(ParameterError, match=message):
+        parse_moves(text)
+
+
+def test_a_move_that_fails_to_be_built_is_a_typed_error():
+    class Picky(moves.Move):
+        def __init__(self, wanted):
+            pass
+
+        def apply(self, state, rng, steps=None):
+            return moves.MoveInfo()
+
+    registry.register("picky", Picky)
+    try:
+        assert isinstance(parse_moves("picky:wanted=1")[0], Picky)
+        with pytest.raises(ParameterError, match="picky"):
+            parse_moves("picky")
+    finally:
+        registry.remove("picky")
+
+
+def test_numbers_and_priors():
+    assert parse_number_or_prior("eta", "0.5") == 0.5
+    assert parse_number_or_prior("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
+    for text in ("", "0", "-1", "nan", "inf", "gamma", "gamma(1)", "gamma(1,2,3)", "gamma(1,-1)",
+                 "gamma(a,b)", "beta(1,1)", "gamma(1,1)x", "1e400", "__import__('os')"):  # fmt: skip
+        with pytest.raises(ParameterError) as caught:
+            parse_number_or_prior("eta", text)
+        assert caught.value.parameter == "eta"
+
+
+def test_starts():
+    assert parse_init("one") == "one"
+    assert parse_init("random:7") == hk.init.Random(7)
+    for text in ("", "two", "random", "random:", "random:0", "random:-1", "random:1.5", "one:2"):
+        with pytest.raises(HdpkitError):
+            parse_init(text)
+
+
+def test_closest():
+    assert closest("sweps", ["sweeps", "seed"]) == "Did you mean 'sweeps'?"
+    assert closest("zzzz", ["b", "a"]) == "Known are: a, b."
+
+
+def config(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_config(path, fit, click.Context(fit))
+
+
+def test_a_file_of_settings(tmp_path):
+    found = config(
+        tmp_path,
+        'corpus = "data/a.dat"\nsweeps = 20\neta = "gamma(1, 1)"\nroot_concentration = 1.5\nquiet = true\n'
+        'document-concentration = 2\nmoves = ["table-gibbs", "split-merge:until=5"]\nout = "/runs/1"\n',
+    )
+    assert found == {
+        "corpus": str(tmp_path / "data/a.dat"),  # relative to the file
+        "out": "/runs/1",
+        "sweeps": "20",
+        "eta": "gamma(1, 1)",
+        "root_concentration": "1.5",
+        "quiet": "True",
+        "document_concentration": "2",
+        "moves": "table-gibbs,split-merge:until=5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("sweps = 3", ParameterError, r"study\.toml, sweps = 3.*Did you mean 'sweeps'"),
+        ("zzzzzz = 3", ParameterError, "Known are.*sweeps"),
+        ('config = "other.toml"', ParameterError, "an option"),
+        ("help = true", ParameterError, "an option"),
+        ("sweeps = -3", ParameterError, "study.toml, sweeps = -3"),
+        ("sweeps = 5.5", ParameterError, "sweeps = 5.5.*integer"),
+        ("sweeps = true", ParameterError, "integer"),
+        ("sweeps = inf", ParameterError, "integer"),
+        ('sweeps = "many"', ParameterError, "integer"),
+        ('store = "pickle"', ParameterError, "store"),
+        ('moves = ["table-gibs"]', ParameterError, "table-gibbs"),
+        ("eta = -1", ParameterError, "eta"),
+        ("eta = {shape = 1}", ParameterError, "a number, a string"),
+        ("[eta]\nshape = 1", ParameterError, "a number, a string"),
+        ("seed = 1979-05-27", ParameterError, "a number, a string"),
+        ("checkpoint-sweeps = 1\ncheckpoint_sweeps = 2", ParameterError, "given once"),
+        ('out = "a\\u0000b"', ParameterError, "number 0"),
+        ("sweeps = 1\nsweeps = 2", DataError, "TOML"),
+        ("sweeps", DataError, "TOML"),
+        (b'out = "\xff"', DataError, "TOML in UTF-8"),
+    ],
+)
+def test_settings_that_make_no_sense(tmp_path, text, error, message):
+    with pytest.raises(error, match=message):
+        config(tmp_path, text)
+
+
+def test_a_file_of_settings_that_is_not_there(tmp_path):
+    for path in (tmp_path / "absent.toml", tmp_path):
+        with pytest.raises(DataError, match=str(path)):
+            read_config(path, fit, click.Context(fit))

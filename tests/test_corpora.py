@@ -1,0 +1,221 @@
+"""Corpora as files: every format, and everything that can be wrong with one."""
+
+import gzip
+import io
+import os
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
+from hdpkit.io.corpora import FORMATS, detect_format, read_corpus
+from hdpkit.io.text_folder import TextOptions
+
+COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
+WORDS = ("ship", "salt", "été")
+
+
+def same(one, other):
+    return np.array_equal(one.to_counts().toarray(), other.to_counts().toarray())
+
+
+def matrix_market(matrix, **options):
+    file = io.BytesIO()
+    scipy.io.mmwrite(file, matrix, **options)
+    return file.getvalue()
+
+
+def write_texts(folder, texts):
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    path = tmp_path / "vocabulary.txt"
+    path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    return path
+
+
+def test_ldac_plain_and_gzip(tmp_path, vocabulary):
+    text = b"2 0:2 2:1\n1 1:3\n0\n3 0:1 1:1 2:1\n"
+    for name, content in (("a.dat", text), ("a.dat.gz", gzip.compress(text)), ("no suffix", text)):
+        (tmp_path / name).write_bytes(content)
+        assert detect_format(tmp_path / name) == "ldac"
+        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
+        assert same(corpus, hk.Corpus.from_counts(COUNTS))
+        assert corpus.vocabulary == WORDS
+
+
+@pytest.mark.parametrize(
+    "matrix", [COUNTS, sp.coo_array(COUNTS), COUNTS.astype(float)], ids=lambda m: str(m.dtype)
+)
+def test_matrix_market_plain_and_gzip(tmp_path, vocabulary, matrix):
+    content = matrix_market(matrix)
+    for name, data in (("a.mtx", content), ("a.MTX.gz", gzip.compress(content)), ("no suffix", content)):
+        (tmp_path / name).write_bytes(data)
+        assert detect_format(tmp_path / name) == "matrix-market"
+        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
+        assert same(corpus, hk.Corpus.from_counts(COUNTS))
+        assert corpus.vocabulary == WORDS
+
+
+def test_text_is_read_in_the_order_of_paths_and_keeps_them_as_names(tmp_path):
+    folder = write_texts(
+        tmp_path / "texts",
+        {"b.txt": "Salt, the SALT. 42 x2", "a/z.txt": "ship\u00a0ship", "a.txt": "e\u0301te\u0301",
+         "empty.txt": "", "a/notes.md": "unread"},
+    )  # fmt: skip
+    corpus = read_corpus(folder)
+    assert corpus.names == ("a/z.txt", "a.txt", "b.txt", "empty.txt")
+    assert corpus.vocabulary == ("salt", "ship", "the", "été")  # composed, in lower case, letters only
+    assert corpus.document_lengths.tolist() == [2, 1, 3, 0]
+    assert same(corpus, read_corpus(folder, format="text"))
+
+
+def test_words_are_left_out_as_asked_for(tmp_path):
+    folder = write_texts(
+        tmp_path, {"1.txt": "the ship ship", "2.txt": "the salt sea", "3.txt": "the ship sea"}
+    )
+    assert read_corpus(folder, text=TextOptions(min_documents=2)).vocabulary == ("sea", "ship", "the")
+    assert read_corpus(folder, text=TextOptions(max_document_share=0.9)).vocabulary == ("salt", "sea", "ship")
+    assert "the" not in read_corpus(folder, text=TextOptions(stop_words="english")).vocabulary
+    with pytest.raises(DataError, match="words"):
+        read_corpus(folder, text=TextOptions(min_documents=4))
+
+
+def test_a_vocabulary_says_which_words_of_a_text_count(tmp_path, vocabulary):
+    folder = write_texts(tmp_path / "texts", {"1.txt": "ship the été ship", "2.txt": "sea salt"})
+    corpus = read_corpus(folder, vocabulary=vocabulary)
+    assert corpus.vocabulary == WORDS
+    assert corpus.to_counts().toarray().tolist() == [[2, 0, 1], [0, 1, 0]]
+    with pytest.raises(ParameterError, match="min_documents"):
+        read_corpus(folder, vocabulary=vocabulary, text=TextOptions(min_documents=2))
+    for term in ("Ship", "two words", "x", "c3po"):
+        vocabulary.write_text(f"salt\n{term}\n")
+        with pytest.raises(DataError, match=r"vocabulary, line 2.*never be found"):
+            read_corpus(folder, vocabulary=vocabulary)
+    vocabulary.write_text("absent\n")
+    with pytest.raises(DataError, match="empty"):
+        read_corpus(folder, vocabulary=vocabulary)
+
+
+def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
+    folder = write_texts(tmp_path, {"1.txt": "ship"})
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'hdpkit\[text\]'"):
+        read_corpus(folder)
+
+
+def test_a_file_that_is_not_utf8_is_named_with_the_place(tmp_path):
+    write_texts(tmp_path, {"good.txt": "ship", "bad [red].txt": "sh\xefp".encode("latin-1")})
+    with pytest.raises(DataError, match=r"bad \[red\]\.txt, byte 2.*UTF-8"):
+        read_corpus(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux only")
+def test_names_of_files_that_are_no_text(tmp_path):
+    write_texts(tmp_path, {"line\nbreak.txt": "ship"})
+    with open(os.path.join(os.fsencode(tmp_path), b"\xff.txt"), "w") as file:
+        file.write("salt")
+    corpus = read_corpus(tmp_path)
+    assert corpus.names == ("line\nbreak.txt", "\\xff.txt")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_nothing_waits_for_a_pipe(tmp_path):
+    (tmp_path / "texts").mkdir()
+    os.mkfifo(tmp_path / "texts" / "pipe.txt")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=r"pipe\.txt"):
+        read_corpus(tmp_path / "texts")
+    for format in (None, "ldac", "matrix-market"):
+        with pytest.raises(DataError, match="pipe"):
+            read_corpus(tmp_path / "pipe", format)
+
+
+BANNER = "%%MatrixMarket matrix coordinate integer general\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.mtx", "", "banner"),
+        ("a.mtx", "garbage\n\0\xff", "banner"),
+        ("a.mtx", BANNER + "2 2 9000000000000\n1 1 1\n", "entries are promised"),
+        ("a.mtx", BANNER.replace("coordinate", "array") + "99999 99999\n1\n", "entries are promised"),
+        ("a.mtx", BANNER + "2 2 2\n1 1 1\n", "[Tt]runcated|lines"),
+        ("a.mtx", BANNER + "2 2 1\n3 1 1\n", "[Ii]ndex|bounds"),
+        ("a.mtx", BANNER + "2 2 1\n1 1 -1\n", "whole number"),
+        ("a.mtx", BANNER + "2 2 1\n1 1 99999999999999999999\n", "range"),
+        ("a.mtx", BANNER + "2 3 0\n", "empty"),
+        ("a.mtx", BANNER.replace("integer", "real") + "2 2 1\n1 1 0.5\n", "whole number"),
+        ("a.mtx", BANNER.replace("integer", "real") + "2 2 1\n1 1 nan\n", "whole number"),
+        ("a.mtx", BANNER.replace("integer", "complex") + "2 2 1\n1 1 1 1\n", "whole numbers"),
+        ("a.mtx.gz", "\x1f\x8bnot gzip", "gzip"),
+        ("a.dat", "", "empty file"),
+        ("a.dat", "1 0:1\nhello\n", "line 2"),
+        ("a.dat", "2 0:1 3:1\n", "at most 2"),  # the vocabulary has three terms
+    ],
+)
+def test_damaged_files_are_typed_errors(tmp_path, vocabulary, name, content, message):
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match=message):
+        read_corpus(tmp_path / name, vocabulary=vocabulary)
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path, vocabulary):
+    (tmp_path / "a.mtx").write_bytes(matrix_market(COUNTS[:, :2]))
+    with pytest.raises(DataError, match="2 terms"):
+        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
+    (tmp_path / "a.mtx").write_bytes(matrix_market(COUNTS.T))
+    with pytest.raises(DataError, match="transpose"):
+        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
+    vocabulary.write_text("ship\nship\nsalt\n")
+    with pytest.raises(DataError, match="different"):
+        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
+
+
+@pytest.mark.parametrize("format", [None, *FORMATS])
+def test_what_is_not_there_is_named(tmp_path, format):
+    with pytest.raises(DataError, match="absent"):
+        read_corpus(tmp_path / "absent", format)
+    with pytest.raises(DataError, match="number 0"):
+        read_corpus("a\0b", format)
+
+
+def test_formats_that_do_not_fit(tmp_path, vocabulary):
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(DataError, match="without text files"):
+        read_corpus(tmp_path / "nothing")
+    for format in ("ldac", "matrix-market"):
+        with pytest.raises(DataError, match="a folder"):
+            read_corpus(tmp_path, format)
+    with pytest.raises(DataError, match="a file"):
+        read_corpus(vocabulary, "text")
+    with pytest.raises(ParameterError, match="format"):
+        read_corpus(vocabulary, "csv")
+    (tmp_path / "a.dat").write_text("1 0:1\n")
+    with pytest.raises(ParameterError, match="text"):
+        read_corpus(tmp_path / "a.dat", text=TextOptions())
+    with pytest.raises(DataError, match="absent"):
+        read_corpus(tmp_path / "a.dat", vocabulary=tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("min_documents", v) for v in (0, -1, 1.5, True, "2", None)]
+    + [("max_document_share", v) for v in (0, -0.1, 1.1, float("nan"), True, "1", None)]
+    + [("stop_words", v) for v in ("german", "", None, ["the"])],
+)
+def test_options_for_text_are_checked(option, value):
+    with pytest.raises(HdpkitError) as caught:
+        TextOptions(**{option: value})
+    assert caught.value.parameter == option
