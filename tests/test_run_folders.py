@@ -523,12 +523,22 @@ def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path):
         hk.open_run(tmp_path)
 
 
-def test_leftovers_of_a_run_without_its_run_json_are_not_taken_for_its_own(tmp_path):
-    gibbs().run(franchise(), 9, rng=0, folder=tmp_path / "run")
-    (tmp_path / "run" / "run.json").unlink()
+def test_what_a_run_left_before_its_run_json_is_written_over(tmp_path):
+    gibbs().run(franchise(), 9, rng=0, folder=tmp_path / "whole")
+    (tmp_path / "run").mkdir()
+    for name in ("lock", "data.bin"):
+        (tmp_path / "run" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
     trace = gibbs().run(franchise(), 3, rng=1, folder=tmp_path / "run")
     assert_same(hk.open_run(tmp_path / "run").trace, trace)
-    assert trace.n_draws == 3
+
+
+@pytest.mark.parametrize("name", ["data.bin", "thesis.txt", "chain-000"])
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("three years")
+    with pytest.raises(errors.RunError, match="must be empty"):
+        gibbs().run(franchise(), 2, rng=0, folder=tmp_path / "run")
+    assert (tmp_path / "run" / name).read_text() == "three years"
 
 
 @pytest.mark.parametrize("wrong", ["random", [0, 1], [[0]], object()])

@@ -18,7 +18,7 @@ import numpy as np
 from hdpkit.data import GroupedData
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionError
 from hdpkit.franchise import Franchise
-from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, take_lock
+from hdpkit.record.chain_folder import ChainFolder, take_lock
 from hdpkit.record.data_file import pack_data, read_data, write_data
 from hdpkit.record.describe import Leave, describe, rebuild
 from hdpkit.record.encode import from_json, pack, to_json, unpack
@@ -123,10 +123,10 @@ class RunFolder:
         _refuse_run(path)
         with refusals(path, "make a folder"):
             path.mkdir(parents=True, exist_ok=True)
+            _refuse_strangers(path)
         lock = take_lock(path / "lock", 0.0)
         try:
             _refuse_run(path)
-            _clear(path)
             content = {
                 "run": os.urandom(16).hex(),
                 "versions": versions(),
@@ -288,14 +288,15 @@ def _refuse_run(path: Path) -> None:
         )  # fmt: skip
 
 
-def _clear(path: Path) -> None:
-    """Remove what a run that never got as far as its run.json, or whose run.json was removed, left."""
-    with refusals(path, "remove the files of an unfinished run"):
-        for chain in path.glob("chain-[0-9][0-9][0-9]*"):
-            for name in (*GENERATIONS, "trace.bin"):
-                (chain / name).unlink(missing_ok=True)
-        for name in ("init.bin", "data.bin"):
-            (path / name).unlink(missing_ok=True)
+def _refuse_strangers(path: Path) -> None:
+    """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
+    found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
+    left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
+    if found - left:
+        raise RunError(
+            "folder", str(path), f"empty, or not there; it holds {sorted(found - left)[:3]}",
+            "Choose another folder.",
+        )  # fmt: skip
 
 
 def versions() -> dict[str, str]:
