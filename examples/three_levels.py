@@ -2,8 +2,8 @@
 
 The documents are the docstrings of the installed NumPy and SciPy; each belongs to a module (scipy.stats,
 numpy.linalg, ...). The root's topics are shared by all, a module has its own mixture of them, and a document
-departs from its module's. The same documents are also given to the model of two levels, which knows no modules,
-and both predict the words of documents of which they have seen three.
+departs from its module's. The same documents are also given to the model of two levels, which knows no
+modules, and both predict the words of documents of which they have seen three.
 
     python examples/three_levels.py --all --sweeps 300 --picture three_levels.png
 """
@@ -21,9 +21,12 @@ import numpy as np
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io.installed_docs import demo_documents
-from hdpkit.io.topics import token_shares, top_terms
+from hdpkit.io.topics import top_terms
 
-SOME = ("numpy.fft", "numpy.linalg", "scipy.fft", "scipy.cluster", "scipy.linalg", "scipy.ndimage", "scipy.spatial")
+SOME = (
+    *("numpy.fft", "numpy.linalg", "scipy.cluster", "scipy.fft"),
+    *("scipy.linalg", "scipy.ndimage", "scipy.spatial"),
+)
 
 
 @attrs.frozen
@@ -125,26 +128,25 @@ def about(franchise, n_topics=3, n_terms=4):
     ]
 
 
-def draw(franchise, path, n_topics=36):
-    """Modules x topics, the weights of each module's restaurant as shades."""
+def draw(franchise, path, each=2):
+    """Modules x topics, weights of the module's restaurant as shades; of each module its `each` largest."""
     from matplotlib.figure import Figure
 
-    large = np.argsort(-token_shares(franchise.dish_counts), kind="stable")[:n_topics]
-    weights = franchise.group_weights("module")[:, large]
-    order = np.lexsort((-weights.max(axis=0), weights.argmax(axis=0)))  # topics beside their module
+    weights = franchise.group_weights("module")[:, :-1]
+    topics = np.unique(np.argsort(-weights, axis=1)[:, :each])
+    home = weights[:, topics].argmax(axis=0)
+    topics = topics[np.lexsort((-weights[home, topics], home))]  # topics beside their module
     terms = top_terms(franchise.dish_counts, franchise.data.vocabulary, 3)
-    figure = Figure(figsize=(0.27 * len(large) + 1.8, 0.24 * len(weights) + 2.6), layout="constrained")
+    figure = Figure(figsize=(0.25 * len(topics) + 2.4, 0.23 * len(weights) + 2.4), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(np.sqrt(weights[:, order]), cmap="Blues", aspect="auto", vmin=0)
+    image = axes.imshow(np.sqrt(weights[:, topics]), cmap="Blues", aspect="auto", vmin=0)
     axes.set_yticks(range(len(weights)), franchise.keys("module"), fontsize=8)
-    axes.set_xticks(
-        range(len(large)), [" ".join(terms[large[k]]) for k in order], rotation=90, fontsize=7
-    )
+    axes.set_xticks(range(len(topics)), [" ".join(terms[k]) for k in topics], rotation=90, fontsize=7)
     bar = figure.colorbar(image, ax=axes, pad=0.01)
-    ticks = np.array([0.01, 0.05, 0.1, 0.2, 0.4])
+    ticks = np.array([0.01, 0.05, 0.1, 0.2, 0.4, 0.7])
     bar.set_ticks(np.sqrt(ticks), labels=[f"{tick:g}" for tick in ticks])
     bar.set_label("weight in the module's restaurant", fontsize=8)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=90)
 
 
 def main(arguments=()):
@@ -163,7 +165,8 @@ def main(arguments=()):
         late = slice(-max(1, options.sweeps // 4), None)
         print(
             f"{levels} levels: {trace['n_dishes'][late].mean():.0f} topics, "
-            f"log likelihood {trace['log_likelihood'][late].mean():,.0f}, held-out perplexity {perplexity:.0f}"
+            f"log likelihood {trace['log_likelihood'][late].mean():,.0f}, "
+            f"held-out perplexity {perplexity:.0f}"
         )
     for module, topics in about(franchise):
         print(f"{module:18s}", "   ".join(f"{weight:.2f} {' '.join(words)}" for weight, words in topics))
