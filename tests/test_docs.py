@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
@@ -27,7 +27,7 @@ def test_code_in_the_pages_runs(block, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_run(example, capsys):
+def test_examples_run(example, capsys, monkeypatch):
     from hdpkit.base_measures import base_measures
     from hdpkit.moves.registry import moves
 
@@ -36,6 +36,7 @@ def test_examples_run(example, capsys):
         for name in entries:
             if "(example)" in name:
                 registry.remove(name)
+    monkeypatch.setattr(sys, "argv", [str(example)])
     try:
         runpy.run_path(str(example), run_name="__main__")
     finally:

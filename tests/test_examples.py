@@ -1,0 +1,122 @@
+"""The examples find what is there, and draw it.
+
+Chains of fixed seeds: every figure is held against a bound; the measured one stands beside it and, where the
+bound says that the chain has mixed, the figure after two sweeps. Chance is 0.
+"""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import hdpkit as hk
+from hdpkit import moves
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+@pytest.fixture(scope="module")
+def recovery():
+    return runpy.run_path(str(EXAMPLES / "recovery.py"))
+
+
+@pytest.fixture(scope="module")
+def mixtures():
+    return runpy.run_path(str(EXAMPLES / "gaussian_mixtures.py"))
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return runpy.run_path(str(EXAMPLES / "counts.py"))
+
+
+def is_small_png(path):
+    content = path.read_bytes()
+    return content.startswith(b"\x89PNG\r\n\x1a\n") and 3_000 < len(content) < 150_000
+
+
+def agreement(truth, fits):
+    return {model: adjusted_rand_score(truth, found.best) for model, found in fits.items()}
+
+
+def test_three_levels_recover_planted_topics_better_than_two(recovery):
+    score = agreement(*recovery["study_corpus"](seed=3, sweeps=80))
+    assert score["three levels"] > 0.47  # 0.57; 0.25 after two sweeps
+    assert score["two levels"] > 0.35  # 0.44; 0.17 after two sweeps
+    assert score["three levels"] > score["two levels"] + 0.05
+
+
+def test_a_flat_mixture_recovers_gaussians_that_stand_apart(recovery):
+    planted = recovery["plant_gaussians"](seed=0, sparsity=50.0, spread=12.0)
+    measure = hk.NormalInverseWishart.weakly_informative(planted.data.values)
+    franchise = hk.Franchise(recovery["layers"](measure), planted.data)
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()])
+    schedule.run(franchise, sweeps=60, rng=0, init="one")
+    assert adjusted_rand_score(planted.truth, franchise.dishes) > 0.95  # 1.00; 0 at the start
+
+
+def test_groups_help_where_gaussians_overlap(recovery):
+    score = agreement(*recovery["study_gaussians"](seed=5, sweeps=100, grouped=True))
+    assert score["HDP, told the groups"] > 0.84  # 0.90; 0.78 after two sweeps
+    assert (
+        score["HDP, told the groups"] > score["DP"] + 0.05
+    )  # 0.79; the finite mixture with the right K 0.82
+
+
+def test_the_best_possible_partition_is_near_the_truth(recovery):
+    """What the fits are compared with: a slip in the planted parameters would show here."""
+    corpus = recovery["plant_corpus"](seed=0)
+    gaussians = recovery["plant_gaussians"](seed=0, spread=12.0)
+    assert adjusted_rand_score(corpus.truth, corpus.probable) > 0.7  # 0.79
+    assert adjusted_rand_score(gaussians.truth, gaussians.probable) > 0.98  # 1.00
+
+
+def test_mixtures_find_the_cultivars_and_are_drawn(mixtures, tmp_path):
+    X, cultivars = mixtures["read_wines"]()
+    flat = mixtures["fit"](mixtures["declare"](X), sweeps=200, seed=0)
+    shipment = mixtures["ship"](cultivars, seed=0)
+    grouped = mixtures["fit"](mixtures["declare"](X, shipment), sweeps=200, seed=0)
+    assert adjusted_rand_score(cultivars, flat.dishes) > 0.7  # 0.82; 0.40 after two sweeps
+    assert adjusted_rand_score(cultivars, grouped.dishes) > 0.75  # 0.92; 0.38 after two sweeps
+    mixtures["draw_flat"](flat, cultivars, tmp_path / "flat.png")
+    mixtures["draw_grouped"](grouped, cultivars, tmp_path / "grouped.png")
+    assert is_small_png(tmp_path / "flat.png")
+    assert is_small_png(tmp_path / "grouped.png")
+
+
+def test_an_ellipse_is_where_it_should_be(mixtures):
+    covariance = np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    mean = np.array([1.0, -2.0, 5.0])
+    away = mixtures["ellipse"](mean, covariance, radius=2.0) - mean[:2, None]
+    distance = np.sqrt(np.einsum("in,ij,jn->n", away, np.linalg.inv(covariance[:2, :2]), away))
+    np.testing.assert_allclose(distance, 2.0)
+
+
+def test_counts_and_bits_find_kinds_of_digits_and_are_drawn(counts, tmp_path):
+    pixels, digits = counts["read_digits"](400)
+    fits = {kind: counts["fit"](counts["declare"](pixels, kind), 40, 0) for kind in ("counts", "bits")}
+    of_counts, of_bits = (counts["scores"](franchise.dishes, digits) for franchise in fits.values())
+    assert of_counts[1] > 0.45  # adjusted Rand index 0.58
+    assert of_counts[2] > 0.92  # 0.95 of the images with their kind; 0.89 after two sweeps
+    assert of_bits[1] > 0.5  # 0.66; 0.08 after two sweeps
+    counts["draw"](fits, digits, tmp_path / "counts.png")
+    assert is_small_png(tmp_path / "counts.png")
+
+
+def test_knowing_the_modules_predicts_words_of_new_documents(tmp_path):
+    example = runpy.run_path(str(EXAMPLES / "three_levels.py"))
+    split = example["read"]()
+    assert all(
+        len(terms) == 0 or length == 3
+        for terms, length in zip(split.held_out, split.corpus.document_lengths, strict=True)
+    )
+    _, _, two = example["fit"](split, levels=2, sweeps=30)
+    franchise, _, three = example["fit"](split, levels=3, sweeps=30)
+    assert three < 0.9 * two  # 142 and 188
+    assert two < split.corpus.n_terms / 2  # who knows nothing is as perplexed as there are terms: 882
+    about = dict(example["about"](franchise))
+    assert "fft" in about["scipy.fft"][0][1]
+    example["draw"](franchise, tmp_path / "modules.png")
+    assert is_small_png(tmp_path / "modules.png")
