@@ -12,5 +12,7 @@ cdef class DishSlots:
 
     cdef int32_t take(self, int8_t status) except -1 nogil
     cdef int32_t birth(self) except -1 nogil
+    cdef int32_t birth_in(self, int32_t slot) except -1 nogil
+    cdef int32_t settle(self, int32_t slot) except -1 nogil
     cdef int death(self, int32_t slot) except -1 nogil
     cdef bint occupied(self, int32_t slot) noexcept nogil

@@ -59,7 +59,21 @@ cdef class DishSlots:
         return slot
 
     cdef int32_t birth(self) except -1 nogil:
-        cdef int32_t slot = self.take(OCCUPIED)
+        return self.settle(self.take(OCCUPIED))
+
+    cdef int32_t birth_in(self, int32_t slot) except -1 nogil:
+        """A dish is born in this very slot, which must be free."""
+        while <int32_t>self.status.size() <= slot:
+            self.status.push_back(FREE)
+            self.position.push_back(-1)
+        if slot < 0 or self.status[slot] != FREE:
+            with gil:
+                raise ValueError(f"slot {slot} is not free")
+        self.status[slot] = OCCUPIED
+        return self.settle(slot)
+
+    cdef int32_t settle(self, int32_t slot) except -1 nogil:
+        """Enter an occupied slot among the live ones and tell the observers."""
         cdef size_t place = self.live.size()
         self.live.push_back(slot)
         while place > 0 and self.live[place - 1] > slot:
@@ -101,6 +115,10 @@ cdef class DishSlots:
     def open(self):
         """A dish is born; returns its slot."""
         return self.birth()
+
+    def open_in(self, int32_t slot):
+        """A dish is born in this very slot, which must be free."""
+        self.birth_in(slot)
 
     def close(self, int32_t slot):
         """The dish of this slot has lost its last customer."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+import hdpkit._compiled.reseating as reseating
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 from hdpkit._compiled.measure import CompiledBank
@@ -28,6 +29,9 @@ VERBS = {
     "enter_given": False,
     "reseat": False,
     "seat_out": False,
+    "scan_customers": False,
+    "unseat_each": False,
+    "seat_each": False,
     "index_units": True,
     "unit_dishes": True,
     "redish": True,
@@ -52,15 +56,17 @@ class Row:
     serves: Callable[[type, Any, int], bool]
 
 
-def _namespace(module: ModuleType, seating: ModuleType) -> SimpleNamespace:
-    verbs = {verb: getattr(module, verb) for verb in VERBS if verb != "seat_out"}
-    return SimpleNamespace(seat_out=seating.seat_out, **verbs)
+def _namespace(*modules: ModuleType) -> SimpleNamespace:
+    """Every verb from the module that has it."""
+    return SimpleNamespace(
+        **{verb: next(getattr(m, verb) for m in modules if hasattr(m, verb)) for verb in VERBS}
+    )
 
 
 TABLE = [
     Row(
         "generic",
-        _namespace(sweeps, compiled_seating_out),
+        _namespace(sweeps, reseating, compiled_seating_out),
         lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
     Row("reference", _namespace(reference, seating_out), lambda store, bank, depth: True),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
+from hdpkit.franchise.reseating import Reseating, reseating
 from hdpkit.random import ChoiceSource
 
 __all__ = ["FranchiseVerbs"]
@@ -113,6 +114,63 @@ class FranchiseVerbs(FranchiseCore):
         if not self.slots.is_occupied(dish):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, which, dish, source)
+
+    def customer_dishes(self) -> Ints:
+        """Slot of the dish of each data customer: int32, shape (n_customers,), -1 while unseated."""
+        dishes: Ints = self.seating.dishes()
+        return dishes
+
+    def scan_customers(
+        self,
+        customers: Ints,
+        sides: npt.NDArray[np.int8],
+        counts: npt.NDArray[np.int64],
+        slots: tuple[int, ...],
+        share: float,
+        forced: npt.NDArray[np.int8] | None,
+        source: ChoiceSource,
+    ) -> float:
+        """Restricted Gibbs scan of data customers over two reserved slots. The seating is not touched.
+
+        Parameters
+        ----------
+        customers : int32 array, shape (n,)
+            Whom to visit, in order.
+        sides : int8 array, shape (n,)
+            Side of each of them (-1: on neither yet); updated in place.
+        counts : int64 array, shape (n_nodes, 2)
+            Customers of each restaurant on each side; updated in place, as are the slots' statistics.
+        slots : two reserved slots
+        share : float
+            A side has weight (count + share (theta + d)) f(x), theta and d of the customer's restaurant.
+        forced : int8 array or None
+            Sides to take instead of drawing, in the order of the customers.
+
+        Returns
+        -------
+        float
+            Log probability of the sides taken, each given those before it.
+        """
+        log_q = 0.0
+
+        def piece(a: int, b: int) -> None:
+            nonlocal log_q
+            target = None if forced is None else forced[a:b]
+            log_q = self._run(
+                "scan_customers", self.bank, customers[a:b], sides[a:b], counts, *slots, share, target,
+                source, log_q,
+            )  # fmt: skip
+
+        self.in_chunks(0, len(customers), piece)
+        return log_q
+
+    def reseating(self, customers: Ints, dishes: Ints, source: ChoiceSource) -> Reseating:
+        """Seat these data customers anew on a copy of the seating, given their dishes.
+
+        On the copy they are unseated, the last first, then seated in order by the prior given the dishes:
+        occupied slots, or -1 for one new dish. The franchise changes only if `Reseating.adopt` is called.
+        """
+        return reseating(self, customers, dishes, source)
 
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
