@@ -5,7 +5,8 @@ Each has a readable twin in `hdpkit.franchise.reference`, with the same law.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
 
 from hdpkit._compiled.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.walk cimport Walk
@@ -22,54 +23,53 @@ cdef int fail(int64_t customer) except -1:
     raise FloatingPointError(f"the restricted conditional of customer {customer} can't be drawn from")
 
 
-def scan_customers(Walk walk, CompiledBank bank, const int32_t[::1] customers, int8_t[::1] sides,
-                   int64_t[:, ::1] counts, int32_t slot_a, int32_t slot_b, double share, forced,
+def scan_customers(CompiledBank bank, const int32_t[::1] customers, const int64_t[::1] rows,
+                   int32_t[::1] sides, double[:, ::1] weights, const int32_t[::1] slots, forced,
                    ChoiceSource source, double log_q=0.0):
-    """A restricted Gibbs scan of customers over two slots; returns log_q plus that of what was taken.
+    """A restricted Gibbs scan of customers over some slots; returns log_q plus that of what was taken.
 
-    ``sides[i]`` is 0 or 1, or -1 where customer i is on neither yet; ``counts`` the customers of each
-    restaurant on each side. Weights (count + share (theta + d)) f(x), theta and d of the customer's
-    restaurant; with ``forced`` (sides, in the same order) nothing is drawn. The seating is not touched.
+    ``sides[i]`` is the place of customer i's slot among ``slots``, or -1 where it is on none yet. Its side is
+    drawn with probability proportional to ``weights[rows[i], side]`` f(x), and the weight of the side taken
+    grows by one. With ``forced`` (sides, in the same order) nothing is drawn. No seating is touched.
     """
-    cdef int64_t i, side
-    cdef int32_t customer, node
-    cdef int32_t slots[2]
-    cdef double weights[3]
-    cdef double own, total
+    cdef int64_t i, k, side, n_sides = slots.shape[0]
+    cdef int32_t customer
+    cdef double total
+    cdef vector[double] room
+    cdef double *w
     cdef bint is_forced = forced is not None
-    cdef const int8_t[::1] target
+    cdef const int32_t[::1] target
     cdef measure_t *measure = &bank.c
     if is_forced:
         target = forced
-    slots[0] = slot_a
-    slots[1] = slot_b
+    room.resize(n_sides + 1)
+    w = room.data()
     with nogil:
         for i in range(customers.shape[0]):
             customer = customers[i]
-            node = walk.home[customer]
             if sides[i] >= 0:
                 if measure.remove(measure.self, slots[sides[i]], &customer, 1) < 0:
                     with gil:
                         fail(customer)
-                counts[node, sides[i]] -= 1
-            own = share * (walk.concentration[node] + walk.discount[node])
+                weights[rows[i], sides[i]] -= 1.0
+                sides[i] = -1
             side = -1
-            total = 0.0
-            if measure.predictive(measure.self, customer, slots, 2, weights) >= 0:
-                weights[0] *= counts[node, 0] + own
-                weights[1] *= counts[node, 1] + own
-                total = weights[0] + weights[1]
+            if measure.predictive(measure.self, customer, &slots[0], n_sides, w) >= 0:
+                total = 0.0
+                for k in range(n_sides):
+                    w[k] *= weights[rows[i], k]
+                    total += w[k]
                 if 0.0 < total < INFINITY:
-                    side = target[i] if is_forced else source.c.choose(source.c.state, weights, 2)
+                    side = target[i] if is_forced else source.c.choose(source.c.state, w, n_sides)
             if side < 0:
                 with gil:
                     fail(customer)
-            log_q += det_log(weights[side] / total) if weights[side] > 0.0 else -INFINITY
+            log_q += det_log(w[side] / total) if w[side] > 0.0 else -INFINITY
             if measure.add(measure.self, slots[side], &customer, 1) < 0:
                 with gil:
                     fail(customer)
-            counts[node, side] += 1
-            sides[i] = <int8_t>side
+            weights[rows[i], side] += 1.0
+            sides[i] = <int32_t>side
     return log_q
 
 

@@ -132,38 +132,34 @@ def _unseated(walk: ReferenceWalk, customer: int) -> None:
 
 
 def scan_customers(
-    walk: ReferenceWalk,
     bank: StatisticsBank,
     customers: Ints,
-    sides: npt.NDArray[np.int8],
-    counts: npt.NDArray[np.int64],
-    slot_a: int,
-    slot_b: int,
-    share: float,
-    forced: npt.NDArray[np.int8] | None,
+    rows: npt.NDArray[np.int64],
+    sides: Ints,
+    weights: npt.NDArray[np.float64],
+    slots: Ints,
+    forced: Ints | None,
     source: ChoiceSource,
     log_q: float = 0.0,
 ) -> float:
-    """A restricted Gibbs scan of customers over two slots; returns log_q plus that of what was taken.
+    """A restricted Gibbs scan of customers over some slots; returns log_q plus that of what was taken.
 
-    Weights (count of the side in the customer's restaurant + share (theta + d)) f(x); with ``forced`` (sides,
-    in the same order) nothing is drawn. The seating is not touched.
+    Sides are drawn with probability proportional to weights[row, side] f(x), and the weight of the side
+    taken grows by one; with ``forced`` (sides, in the same order) nothing is drawn. No seating is touched.
     """
-    slots = [slot_a, slot_b]
-    for i, customer in enumerate(customers):
-        node = walk.topology.home[customer]
+    for i, customer in enumerate(customers.tolist()):
         if sides[i] >= 0:
-            bank.remove(slots[sides[i]], [customer])
-            counts[node, sides[i]] -= 1
-        own = share * (walk.concentration[node] + walk.discount[node])
-        logs = np.log(counts[node] + own) + bank.log_predictive(int(customer), slots)[:2]
+            bank.remove(int(slots[sides[i]]), [customer])
+            weights[rows[i], sides[i]] -= 1.0
+            sides[i] = -1
+        logs = np.log(weights[rows[i]]) + bank.log_predictive(customer, slots)[:-1]
         if not -np.inf < np.max(logs) < np.inf:  # NaN too
             raise FloatingPointError(f"log weights {logs} can't be drawn from")
-        logs -= np.logaddexp(logs[0], logs[1])
+        logs -= np.logaddexp.reduce(logs)
         side = int(forced[i]) if forced is not None else _draw(source, logs)
         log_q += float(logs[side])
-        bank.add(slots[side], [customer])
-        counts[node, side] += 1
+        bank.add(int(slots[side]), [customer])
+        weights[rows[i], side] += 1.0
         sides[i] = side
     return log_q
 

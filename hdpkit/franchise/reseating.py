@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -17,30 +16,97 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.core import FranchiseCore
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Reseating", "reseating"]
+__all__ = ["Reseating"]
 
 Ints = npt.NDArray[np.int32]
 
 
-@attrs.define
 class Reseating:
-    """A copy of the seating in which some data customers sit anew.
+    """A copy of the seating in which some data customers are seated anew.
+
+    Building it unseats them on the copy, the last first. Obtained from `Franchise.reseating`.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    customers : int32 array, shape (n,)
+        Data customers in the order of their seating; all are seated.
+    source : ChoiceSource
 
     Attributes
     ----------
-    customers, before, after : int32 arrays, shape (n,)
-        Data customers in the order of their seating; slots of their dishes in the franchise and in the copy.
-    log_ratio : float
-        Sum over the customers of log P_home(dish), given those seated before them, in the copy less that in
-        the franchise: what is left of the prior when the tables are drawn from it (nats).
+    before, after : int32 arrays, shape (n,)
+        Slots of their dishes in the franchise and, once they are seated, in the copy.
+    log_before, log_after : float
+        Sum over the customers of log P_home(dish) given the seating without them and those seated before them
+        (nats): what is left of the prior when the tables are drawn from it, given the dishes.
     """
 
-    customers: Ints
-    before: Ints
-    after: Ints
-    log_ratio: float
-    _franchise: FranchiseCore
-    _store: Any
+    def __init__(self, franchise: FranchiseCore, customers: Ints, source: ChoiceSource) -> None:
+        self.franchise = franchise
+        self.customers = customers
+        self.before: Ints = franchise.seating.dishes()[customers]
+        self.after: Ints = np.full(len(customers), -1, dtype=np.int32)
+        self.log_before = self.log_after = 0.0
+        kernel, unseat = franchise._served("unseat_each")
+        with franchise.turn():
+            t = franchise.topology
+            self._slots = DishSlots()
+            self._slots.reset(franchise.slots.occupied_slots(), franchise.slots.held_slots())
+            self._store: Any = type(franchise.seating)(t.n_customers, t.n_nodes)
+            self._store.thaw(franchise.seating.freeze())
+            self._walk = franchise.walk_over(self._store, self._slots, kernel)
+
+            def leave(first: int, last: int) -> None:
+                n = len(customers)
+                self.log_before = unseat(
+                    self._walk, customers[n - last : n - first], source, self.log_before
+                )
+
+            franchise.in_chunks(0, len(customers), leave)
+
+    @property
+    def dishes(self) -> Ints:
+        """Slots of the dishes that live in the copy now, ascending."""
+        slots: Ints = self._slots.occupied_slots()
+        return slots
+
+    def prior_row(self, node: int) -> npt.NDArray[np.float64]:
+        """P_node of each of `dishes` and of a new one, in the copy: shape (K + 1,)."""
+        row: npt.NDArray[np.float64] = self._walk.prior_row(node)
+        return row
+
+    def customers_of(self, node: int) -> int:
+        """Customers of a restaurant in the copy."""
+        return int(self._store.node_customers(node))
+
+    def seat(self, dishes: Ints, source: ChoiceSource) -> float:
+        """Seat the customers in order by the prior, given their dishes.
+
+        Parameters
+        ----------
+        dishes : int32 array, shape (n,)
+            Slots of dishes that live in the franchise, or -1 for one new dish.
+
+        Returns
+        -------
+        float
+            ``log_after - log_before``.
+        """
+        franchise = self.franchise
+        _, seat = franchise._served("seat_each")
+        fresh = int(franchise.slots.reserve())  # only to learn where the next dish will be born
+        franchise.slots.release(fresh)
+        self.after = np.where(dishes < 0, fresh, dishes).astype(np.int32)
+
+        def enter(first: int, last: int) -> None:
+            self.log_after = seat(
+                self._walk, self.customers[first:last], self.after[first:last], source, self.log_after
+            )
+
+        with franchise.turn():
+            franchise.in_chunks(0, len(self.customers), enter)
+        return self.log_after - self.log_before
 
     def adopt(self) -> None:
         """Make the copy the seating of the franchise; bank and components are told.
@@ -48,16 +114,16 @@ class Reseating:
         Raises
         ------
         StateError
-            If the franchise has changed since.
+            If the franchise has changed since, or the customers have not been seated.
         """
-        f = self._franchise
+        f = self.franchise
         with f.turn():
-            live = set(f.slots.occupied_slots().tolist())
-            if not np.array_equal(f.seating.dishes()[self.customers], self.before):
+            if (self.after < 0).any() or not np.array_equal(f.seating.dishes()[self.customers], self.before):
                 raise StateError(
-                    "franchise", "changed", "as it was when the proposal was made", "Propose again."
-                )
-            born = [f.slots.open() for _ in set(self.after.tolist()) - live]
+                    "proposal", "unseated, or made for another state", "seated and of this state",
+                    "Adopt it before anything else changes.",
+                )  # fmt: skip
+            born = [f.slots.open() for _ in set(self.after.tolist()) - set(f.slots.occupied_slots().tolist())]
             try:
                 for slot in born:
                     f.bank.born(slot)
@@ -72,38 +138,6 @@ class Reseating:
                 f.bank.rebuild(f.seating.dishes(), f.slots.occupied_slots())
                 raise
             f.seating.thaw(self._store.freeze())
-            for slot in sorted(set(self.before.tolist()) - set(f.seating.dishes().tolist())):
+            for slot in np.setdiff1d(self.before, self._slots.occupied_slots()).tolist():
                 f.slots.close(slot)
                 f.bank.died(slot)
-
-
-def reseating(franchise: FranchiseCore, customers: Ints, dishes: Ints, source: ChoiceSource) -> Reseating:
-    """Unseat customers, the last first, and seat them in order at these dishes (-1: a new one), on a copy."""
-    kernel, unseat = franchise._served("unseat_each")
-    _, seat = franchise._served("seat_each")
-    with franchise.turn():
-        t = franchise.topology
-        held = franchise.slots.held_slots()
-        fresh = int(franchise.slots.reserve())  # only to learn where the next dish will be born
-        franchise.slots.release(fresh)
-        after = np.where(dishes < 0, fresh, dishes).astype(np.int32)
-        before = franchise.seating.dishes()[customers]
-        slots = DishSlots()
-        slots.reset(franchise.slots.occupied_slots(), held)
-        store = type(franchise.seating)(t.n_customers, t.n_nodes)
-        store.thaw(franchise.seating.freeze())
-        walk = franchise.walk_over(store, slots, kernel)
-        log_before = log_after = 0.0
-
-        def leave(first: int, last: int) -> None:
-            nonlocal log_before
-            n = len(customers)
-            log_before = unseat(walk, customers[n - last : n - first], source, log_before)
-
-        def enter(first: int, last: int) -> None:
-            nonlocal log_after
-            log_after = seat(walk, customers[first:last], after[first:last], source, log_after)
-
-        franchise.in_chunks(0, len(customers), leave)
-        franchise.in_chunks(0, len(customers), enter)
-    return Reseating(customers, before, after, log_after - log_before, franchise, store)

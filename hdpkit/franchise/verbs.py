@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
-from hdpkit.franchise.reseating import Reseating, reseating
+from hdpkit.franchise.reseating import Reseating
 from hdpkit.random import ChoiceSource
 
 __all__ = ["FranchiseVerbs"]
@@ -123,27 +123,29 @@ class FranchiseVerbs(FranchiseCore):
     def scan_customers(
         self,
         customers: Ints,
-        sides: npt.NDArray[np.int8],
-        counts: npt.NDArray[np.int64],
-        slots: tuple[int, ...],
-        share: float,
-        forced: npt.NDArray[np.int8] | None,
+        rows: npt.NDArray[np.int64],
+        sides: Ints,
+        weights: npt.NDArray[np.float64],
+        slots: Ints,
+        forced: Ints | None,
         source: ChoiceSource,
     ) -> float:
-        """Restricted Gibbs scan of data customers over two reserved slots. The seating is not touched.
+        """Restricted Gibbs scan of data customers over the statistics of some slots; no seating is touched.
 
         Parameters
         ----------
         customers : int32 array, shape (n,)
             Whom to visit, in order.
-        sides : int8 array, shape (n,)
-            Side of each of them (-1: on neither yet); updated in place.
-        counts : int64 array, shape (n_nodes, 2)
-            Customers of each restaurant on each side; updated in place, as are the slots' statistics.
-        slots : two reserved slots
-        share : float
-            A side has weight (count + share (theta + d)) f(x), theta and d of the customer's restaurant.
-        forced : int8 array or None
+        rows : int64 array, shape (n,)
+            Row of ``weights`` for each of them.
+        sides : int32 array, shape (n,)
+            Place of each one's slot among ``slots`` (-1: on none yet); updated in place.
+        weights : float64 array, shape (n_rows, S)
+            Customer i's side has probability proportional to ``weights[rows[i], side]`` f(x). The weight of
+            a side grows by one with each customer who takes it; updated in place.
+        slots : int32 array, shape (S,)
+            Reserved slots, or occupied ones whose statistics the caller puts right again.
+        forced : int32 array or None
             Sides to take instead of drawing, in the order of the customers.
 
         Returns
@@ -157,20 +159,19 @@ class FranchiseVerbs(FranchiseCore):
             nonlocal log_q
             target = None if forced is None else forced[a:b]
             log_q = self._run(
-                "scan_customers", self.bank, customers[a:b], sides[a:b], counts, *slots, share, target,
-                source, log_q,
+                "scan_customers", self.bank, customers[a:b], rows[a:b], sides[a:b], weights, slots, target,
+                source, log_q, walk=False,
             )  # fmt: skip
 
         self.in_chunks(0, len(customers), piece)
         return log_q
 
-    def reseating(self, customers: Ints, dishes: Ints, source: ChoiceSource) -> Reseating:
-        """Seat these data customers anew on a copy of the seating, given their dishes.
+    def reseating(self, customers: Ints, source: ChoiceSource) -> Reseating:
+        """Unseat these data customers, the last first, on a copy of the seating, to seat them anew there.
 
-        On the copy they are unseated, the last first, then seated in order by the prior given the dishes:
-        occupied slots, or -1 for one new dish. The franchise changes only if `Reseating.adopt` is called.
+        The franchise changes only if `Reseating.adopt` is called.
         """
-        return reseating(self, customers, dishes, source)
+        return Reseating(self, customers, source)
 
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""

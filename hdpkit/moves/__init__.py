@@ -7,8 +7,9 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.customer_split_merge import CustomerSplitMerge
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 
-__all__ = ["Concentration", "CustomerSplitMerge", "DishGibbs", "Move", "MoveInfo", "Scheduled", "SplitMerge", "TableGibbs"]
+__all__ = ["Concentration", "CustomerSplitMerge", "DishGibbs", "Move", "MoveInfo", "ReseatGroups", "Scheduled", "SplitMerge", "TableGibbs"]

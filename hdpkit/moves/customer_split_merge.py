@@ -18,7 +18,6 @@ from hdpkit.random import ChoiceSource
 __all__ = ["CustomerSplitMerge"]
 
 Ints = npt.NDArray[np.int32]
-Sides = npt.NDArray[np.int8]
 
 
 def _scans(instance: Any, attribute: Any, value: Any) -> None:
@@ -78,37 +77,43 @@ class CustomerSplitMerge(Move):
         members[[i, j]] = False
         order = _order(state, rng, np.flatnonzero(members).astype(np.int32), i, j)
         # For a merge the present sides are what the launch must lead back to.
-        current = None if split else (dishes[order] == dishes[j]).astype(np.int8)
+        current = None if split else (dishes[order] == dishes[j]).astype(np.int32)
         sides, log_q, log_data = self._allocate(state, rng, (i, j), order, current)
-        on_b = np.concatenate([[0, 1], sides]) == (1 if split else 2)
-        customers = np.concatenate([[i, j], order]).astype(np.int32)
-        proposal = state.reseating(customers, np.where(on_b, -1, dishes[i]).astype(np.int32), rng)
+        after = np.full(len(order) + 2, dishes[i], dtype=np.int32)
+        if split:
+            after[1] = -1
+            after[2:][sides == 1] = -1
+        proposal = state.reseating(np.concatenate([[i, j], order]).astype(np.int32), rng)
+        log_seats = proposal.seat(after, rng)
         log_split = log_data - log_q
-        if not accepts(proposal.log_ratio + (log_split if split else -log_split), rng):
+        if not accepts(log_seats + (log_split if split else -log_split), rng):
             return False
         proposal.adopt()
         return True
 
     def _allocate(
-        self, state: Franchise, rng: ChoiceSource, pair: tuple[int, int], order: Ints, current: Sides | None
-    ) -> tuple[Sides, float, float]:
+        self, state: Franchise, rng: ChoiceSource, pair: tuple[int, int], order: Ints, current: Ints | None
+    ) -> tuple[Ints, float, float]:
         """Sides of the customers, log q of how they came about, and log DM(n_a) DM(n_b) / DM(n).
 
         With ``current`` the final sides are forced and q is the probability that they would be drawn.
         """
-        topology = state.topology
-        sides = np.full(len(order), -1, dtype=np.int8)
-        counts = np.zeros((topology.n_nodes, 2), dtype=np.int64)
-        share = (len(order) + 2) / (2 * topology.n_customers)
-        with state.reserved(2) as slots:
+        home = state.topology.home
+        nodes, rows = np.unique(np.append(home[order], home[list(pair)]), return_inverse=True)
+        share = (len(order) + 2) / (2 * state.topology.n_customers)
+        own = share * (state._concentration[nodes] + state._discount[nodes])
+        weights = np.repeat(own[:, np.newaxis], 2, axis=1)
+        sides = np.full(len(order), -1, dtype=np.int32)
+        with state.reserved(2) as reserved:
+            slots = np.array(reserved, dtype=np.int32)
             for side, customer in enumerate(pair):
-                state.bank.add(slots[side], np.array([customer], dtype=np.int32))
-                counts[topology.home[customer], side] += 1
+                state.bank.add(reserved[side], np.array([customer], dtype=np.int32))
+                weights[rows[side - 2], side] += 1.0
             for _ in range(0 if self.scans is None else self.scans + 1):
-                state.scan_customers(order, sides, counts, slots, share, None, rng)
-            log_q = state.scan_customers(order, sides, counts, slots, share, current, rng)
+                state.scan_customers(order, rows, sides, weights, slots, None, rng)
+            log_q = state.scan_customers(order, rows, sides, weights, slots, current, rng)
             block = np.append(order[sides == 1], pair[1]).astype(np.int32)
-            on_a, alone = state.bank.log_block(block, np.array(slots[:1], dtype=np.int32))
+            on_a, alone = state.bank.log_block(block, slots[:1])
         return sides, log_q, float(alone - on_a)
 
 
