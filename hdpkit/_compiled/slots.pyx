@@ -47,15 +47,20 @@ cdef class DishSlots:
         self.observed = True
 
     cdef int32_t take(self, int8_t status) except -1 nogil:
-        cdef int32_t slot = self.lowest
-        while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
-            slot += 1
+        cdef int32_t slot = self.next_free()
         if slot == <int32_t>self.status.size():
             self.status.push_back(status)
             self.position.push_back(-1)
         else:
             self.status[slot] = status
         self.lowest = slot + 1
+        return slot
+
+    cdef int32_t next_free(self) noexcept nogil:
+        """Where the next dish will be born."""
+        cdef int32_t slot = self.lowest
+        while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
+            slot += 1
         return slot
 
     cdef int32_t birth(self) except -1 nogil:
@@ -125,6 +130,10 @@ cdef class DishSlots:
         if not self.occupied(slot):
             raise ValueError(f"slot {slot} is not occupied")
         self.death(slot)
+
+    def vacant(self):
+        """The slot in which the next dish will be born."""
+        return self.next_free()
 
     def reserve(self):
         """A free slot for the statistics of a proposal; observers are not told."""

@@ -12,13 +12,14 @@ from typing import Any
 
 import attrs
 
+import hdpkit._compiled.groups as compiled_groups
 import hdpkit._compiled.reseating as reseating
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit._compiled.seating import Seating
 from hdpkit.errors import KernelError
-from hdpkit.franchise import reference
+from hdpkit.franchise import groups, reference
 from hdpkit.stores import seating_out
 
 __all__ = ["KERNELS", "VERBS", "choose_kernel", "is_compiled"]
@@ -38,6 +39,7 @@ VERBS = {
     "scan_units": True,
     "add_units": True,
     "move_units": True,
+    "reseat_groups": True,
 }
 KERNELS = ("auto", "fused", "generic", "reference")
 
@@ -66,10 +68,10 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 TABLE = [
     Row(
         "generic",
-        _namespace(sweeps, reseating, compiled_seating_out),
+        _namespace(sweeps, reseating, compiled_groups, compiled_seating_out),
         lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
-    Row("reference", _namespace(reference, seating_out), lambda store, bank, depth: True),
+    Row("reference", _namespace(reference, groups, seating_out), lambda store, bank, depth: True),
 ]
 
 

@@ -95,9 +95,7 @@ class Reseating:
         """
         franchise = self.franchise
         _, seat = franchise._served("seat_each")
-        fresh = int(franchise.slots.reserve())  # only to learn where the next dish will be born
-        franchise.slots.release(fresh)
-        self.after = np.where(dishes < 0, fresh, dishes).astype(np.int32)
+        self.after = np.where(dishes < 0, franchise.slots.vacant(), dishes).astype(np.int32)
 
         def enter(first: int, last: int) -> None:
             self.log_after = seat(

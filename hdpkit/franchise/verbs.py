@@ -173,6 +173,44 @@ class FranchiseVerbs(FranchiseCore):
         """
         return Reseating(self, customers, source)
 
+    def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+        """Restaurants that have data customers of their own, and these customers.
+
+        Returns
+        -------
+        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n_customers,)
+            Group g are customers[begin[g]:begin[g + 1]], all of restaurant nodes[g], in data order.
+        """
+        home = self.topology.home
+        customers = np.argsort(home, kind="stable").astype(np.int32)
+        nodes = np.unique(home)
+        begin = np.append(np.searchsorted(home[customers], nodes), len(home)).astype(np.int64)
+        return nodes, begin, customers
+
+    def reseat_groups(
+        self,
+        groups: tuple[Ints, npt.NDArray[np.int64], Ints],
+        first: int,
+        last: int,
+        scans: int,
+        source: ChoiceSource,
+    ) -> int:
+        """One Metropolis proposal for each of the groups first .. last - 1: all its customers seated anew.
+
+        See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
+        """
+        self._need_tables()
+        self._check_range(first, last, len(groups[0]))
+        with self.reserved(1) as (scratch,):
+            try:
+                done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, scans, source)
+            except BaseException:
+                # The seating has been put right; the statistics are where the failure left them.
+                slots = np.append(self.slots.occupied_slots(), scratch).astype(np.int32)
+                self.bank.rebuild(self.seating.dishes(), slots)
+                raise
+        return int(done)
+
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
         with self.turn():

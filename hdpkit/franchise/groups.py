@@ -1,0 +1,121 @@
+"""Whole groups seated anew, in Python: the one to read. Its twin is `hdpkit._compiled.groups`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.slots import DishSlots
+from hdpkit.base_measures import StatisticsBank
+from hdpkit.franchise.reference import scan_customers, seat_each, unseat_each
+from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.numerics import exp
+from hdpkit.random import ChoiceSource
+
+__all__ = ["reseat_groups"]
+
+Ints = npt.NDArray[np.int32]
+
+
+def reseat_groups(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    nodes: Ints,
+    begin: npt.NDArray[np.int64],
+    customers: Ints,
+    first: int,
+    last: int,
+    scratch: int,
+    scans: int,
+    source: ChoiceSource,
+) -> int:
+    """One proposal for each of the groups first .. last - 1; returns how many were accepted.
+
+    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch``
+    is a reserved slot.
+    """
+    accepted = 0
+    for g in range(first, last):
+        group = customers[begin[g] : begin[g + 1]]
+        frozen = walk.store.freeze()
+        try:
+            taken = _propose(walk, bank, int(nodes[g]), group, scratch, scans, source)
+        except BaseException:
+            walk.store.thaw(frozen)
+            raise
+        if not taken:
+            walk.store.thaw(frozen)
+        accepted += taken
+    return accepted
+
+
+def _propose(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    node: int,
+    group: Ints,
+    scratch: int,
+    scans: int,
+    source: ChoiceSource,
+) -> bool:
+    """One proposal. The seating of one that is refused is put right by the caller, the statistics here."""
+    before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
+    # Nobody hears of the births and deaths of a proposal.
+    aside = DishSlots()
+    aside.reset(walk.slots.occupied_slots())
+    bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount)
+    log_before = unseat_each(bare, group, source)
+    others = aside.occupied_slots()
+    own = np.setdiff1d(before, others)  # dishes that nobody else eats
+    if len(own) > 1:
+        return False  # the way back would open one new dish at most
+    fresh = int(own[0]) if len(own) else walk.slots.vacant()
+    slots = np.append(others, scratch).astype(np.int32)
+    dishes = np.append(others, fresh).astype(np.int32)
+    current = np.searchsorted(others, before).astype(np.int32)
+    current[np.isin(before, own)] = len(others)
+
+    _change(bank, group, before, add=False)
+    scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
+    weights = scale * bare.prior_row(node)[np.newaxis]
+    rows = np.zeros(len(group), dtype=np.int64)
+    launch = np.full(len(group), -1, dtype=np.int32)
+    for _ in range(scans + 1):
+        scan_customers(bank, group, rows, launch, weights, slots, None, source)
+    # Both final scans start from one launch state, whose law depends on all others alone.
+    log_ratio = 0.0
+    sides = launch.copy()
+    for forced, sign in ((None, 1.0), (current, -1.0)):
+        final, w = launch.copy(), weights.copy()
+        log_q = scan_customers(bank, group, rows, final, w, slots, forced, source)
+        _change(bank, group, slots[final], add=False)
+        log_ratio += sign * (_log_data(bank, group, final, slots) - log_q)
+        if forced is None:
+            sides = final
+            _change(bank, group, slots[launch], add=True)
+    log_ratio += seat_each(bare, group, dishes[sides], source) - log_before
+    if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
+        _change(bank, group, before, add=True)
+        return False
+    if not walk.slots.is_occupied(fresh) and aside.is_occupied(fresh):
+        bank.born(walk.slots.open())
+    _change(bank, group, dishes[sides], add=True)
+    for slot in own.tolist():
+        if not aside.is_occupied(slot):
+            walk.slots.close(slot)
+            bank.died(slot)
+    return True
+
+
+def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:
+    """Add (or take out) the values of a group, each in its slot."""
+    for slot in np.unique(slots).tolist():
+        (bank.add if add else bank.remove)(slot, group[slots == slot])
+
+
+def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> float:
+    """log p(values of the group | sides, all others); the group's values are in no slot."""
+    return sum(
+        float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
+        for side in np.unique(sides).tolist()
+    )
