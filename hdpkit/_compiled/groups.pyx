@@ -49,7 +49,7 @@ cdef class Group:
     cdef vector[int32_t] before            # slots of the dishes that were eaten
     cdef vector[int32_t] slots             # sides: dishes that others eat, then the scratch slot of a new dish
     cdef vector[int32_t] current, launch, sides, block
-    cdef vector[double] prior, launch_weights, weights, room
+    cdef vector[double] prior, weights, room
     cdef double log_p
 
     cdef int change(self, const int32_t *slots, const int32_t *places, bint add) except -1 nogil:
@@ -134,37 +134,37 @@ cdef class Group:
                     self.current[i] = <int32_t>k
         return own
 
-    cdef double scan(self, int32_t *sides, double *weights, const int32_t *forced) except? -1.0 nogil:
-        """A Gibbs scan of the group over the sides; returns the log probability of what was taken."""
+    cdef double scan(self, const int32_t *forced) except? -1.0 nogil:
+        """A Gibbs scan of the launch state; returns the log probability of the sides that were taken."""
         cdef int64_t i, k, side, n_sides = self.slots.size()
         cdef double total, log_q = 0.0
         cdef double *w
         self.room.resize(n_sides + 1)
         w = self.room.data()
         for i in range(self.n):
-            if sides[i] >= 0:
-                self.measure.remove(self.measure.self, self.slots[sides[i]], self.customers + i, 1)
-                weights[sides[i]] -= 1.0
+            side = self.launch[i]
+            if side >= 0:
+                self.measure.remove(self.measure.self, self.slots[side], self.customers + i, 1)
+                self.weights[side] -= 1.0
             side = -1
             if self.measure.predictive(self.measure.self, self.customers[i], self.slots.data(), n_sides,
                                        w) >= 0:
                 total = 0.0
                 for k in range(n_sides):
-                    w[k] *= weights[k]
+                    w[k] *= self.weights[k]
                     total += w[k]
                 if 0.0 < total < INFINITY:
                     side = self.source.choose(self.source.state, w, n_sides) if forced == NULL else forced[i]
-                    if side >= 0:
-                        log_q += det_log(w[side] / total) if w[side] > 0.0 else -INFINITY
             if side < 0 or self.measure.add(self.measure.self, self.slots[side], self.customers + i, 1) < 0:
                 with gil:
                     fail("the conditional", self.customers[0])
-            weights[side] += 1.0
-            sides[i] = <int32_t>side
+            log_q += det_log(w[side] / total) if w[side] > 0.0 else -INFINITY
+            self.weights[side] += 1.0
+            self.launch[i] = <int32_t>side
         return log_q
 
-    cdef double log_data(self, const int32_t *sides) except? -1.0 nogil:
-        """log p(values of the group | sides, all others); the group's values are in no slot."""
+    cdef double log_data(self) except? -1.0 nogil:
+        """log p(values of the group | launch, all others); the group's values are in no slot."""
         cdef size_t k
         cdef int64_t i
         cdef double out[2]
@@ -172,7 +172,7 @@ cdef class Group:
         for k in range(self.slots.size()):
             self.block.clear()
             for i in range(self.n):
-                if sides[i] == <int32_t>k:
+                if self.launch[i] == <int32_t>k:
                     self.block.push_back(self.customers[i])
             if self.block.size() == 0:
                 continue
@@ -186,8 +186,8 @@ cdef class Group:
     cdef int propose(self, int32_t scratch, int64_t scans) except -1 nogil:
         """One proposal; returns 1 if it was accepted. The group's values have been taken out of their slots."""
         cdef int64_t i, taken
-        cdef int32_t own, last
-        cdef double log_q, log_back, log_ratio, log_after = 0.0
+        cdef int32_t own, last, back
+        cdef double log_q, log_ratio, log_after = 0.0
         cdef bint renewed = False
         self.leave()
         self.fresh = self.walk.slots.next_free()
@@ -199,21 +199,18 @@ cdef class Group:
             return 0
         if own >= 0:
             self.fresh = own
-        self.launch_weights = self.prior
-        self.launch.assign(self.n, -1)
-        for i in range(scans + 1):
-            self.scan(self.launch.data(), self.launch_weights.data(), NULL)
-        # Both final scans start from one launch state, whose law depends on all others alone.
-        self.sides = self.launch
-        self.weights = self.launch_weights
-        log_q = self.scan(self.sides.data(), self.weights.data(), NULL)
-        self.change(self.slots.data(), self.sides.data(), False)
-        log_ratio = self.log_data(self.sides.data())
-        self.change(self.slots.data(), self.launch.data(), True)
-        self.weights = self.launch_weights
-        log_back = self.scan(self.launch.data(), self.weights.data(), self.current.data())
-        self.change(self.slots.data(), self.current.data(), False)
-        log_ratio -= self.log_data(self.current.data())
+        log_ratio = 0.0
+        for back in range(2):
+            # A launch of its own for each way: with one for both, only what lies near it would be accepted.
+            self.weights = self.prior
+            self.launch.assign(self.n, -1)
+            for i in range(scans + 1):
+                self.scan(NULL)
+            log_q = self.scan(self.current.data() if back else NULL)
+            self.change(self.slots.data(), self.launch.data(), False)
+            log_ratio += (log_q - self.log_data()) if back else (self.log_data() - log_q)
+            if not back:
+                self.sides = self.launch
         last = <int32_t>self.slots.size() - 1
         self.slots[last] = self.fresh
         for i in range(self.n):
@@ -221,7 +218,7 @@ cdef class Group:
             self.walk.seat_customer(self.customers[i], self.node, self.slots[self.sides[i]], self.source)
             self.seated = i + 1
             log_after += det_log(self.walk.level[0])   # traced before the customer sat down
-        log_ratio += log_after - self.log_p + log_back - log_q
+        log_ratio += log_after - self.log_p
         taken = 1 if log_ratio >= 0.0 else 0
         if not taken and log_ratio != -INFINITY:
             taken = self.source.bernoulli(self.source.state, det_exp(log_ratio))

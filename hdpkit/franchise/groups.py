@@ -77,22 +77,19 @@ def _propose(
 
     _change(bank, group, before, add=False)
     scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
-    weights = scale * bare.prior_row(node)[np.newaxis]
+    prior = scale * bare.prior_row(node)[np.newaxis]
     rows = np.zeros(len(group), dtype=np.int64)
-    launch = np.full(len(group), -1, dtype=np.int32)
-    for _ in range(scans + 1):
-        scan_customers(bank, group, rows, launch, weights, slots, None, source)
-    # Both final scans start from one launch state, whose law depends on all others alone.
     log_ratio = 0.0
-    sides = launch.copy()
     for forced, sign in ((None, 1.0), (current, -1.0)):
-        final, w = launch.copy(), weights.copy()
-        log_q = scan_customers(bank, group, rows, final, w, slots, forced, source)
-        _change(bank, group, slots[final], add=False)
-        log_ratio += sign * (_log_data(bank, group, final, slots) - log_q)
+        # A launch of its own for each way: with one for both, only what lies near it would be accepted.
+        launch, weights = np.full(len(group), -1, dtype=np.int32), prior.copy()
+        for _ in range(scans + 1):
+            scan_customers(bank, group, rows, launch, weights, slots, None, source)
+        log_q = scan_customers(bank, group, rows, launch, weights, slots, forced, source)
+        _change(bank, group, slots[launch], add=False)
+        log_ratio += sign * (_log_data(bank, group, launch, slots) - log_q)
         if forced is None:
-            sides = final
-            _change(bank, group, slots[launch], add=True)
+            sides = launch
     log_ratio += seat_each(bare, group, dishes[sides], source) - log_before
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
         _change(bank, group, before, add=True)
