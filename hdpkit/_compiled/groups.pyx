@@ -183,7 +183,7 @@ cdef class Group:
             total += out[0]
         return total
 
-    cdef int propose(self, int32_t scratch, int64_t scans) except -1 nogil:
+    cdef int propose(self, int32_t scratch, int64_t launches) except -1 nogil:
         """One proposal; returns 1 if it was accepted. The group's values have been taken out of their slots."""
         cdef int64_t i, taken
         cdef int32_t own, last, back
@@ -204,7 +204,7 @@ cdef class Group:
             # A launch of its own for each way: with one for both, only what lies near it would be accepted.
             self.weights = self.prior
             self.launch.assign(self.n, -1)
-            for i in range(scans + 1):
+            for i in range(launches):
                 self.scan(NULL)
             log_q = self.scan(self.current.data() if back else NULL)
             self.change(self.slots.data(), self.launch.data(), False)
@@ -239,11 +239,12 @@ cdef class Group:
 
 
 def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const int64_t[::1] begin,
-                  const int32_t[::1] customers, int64_t first, int64_t last, int32_t scratch, int64_t scans,
+                  const int32_t[::1] customers, int64_t first, int64_t last, int32_t scratch, int64_t launches,
                   ChoiceSource source):
     """One proposal for each of the groups first .. last - 1; returns how many were accepted.
 
-    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g].
+    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch`` is
+    a reserved slot, ``launches`` the number of scans before the final one.
     """
     cdef Group group = Group()
     cdef int64_t g, i
@@ -266,7 +267,7 @@ def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const 
         try:
             group.change(NULL, group.before.data(), False)
             with nogil:
-                accepted += group.propose(scratch, scans)
+                accepted += group.propose(scratch, launches)
         except BaseException:
             group.come_back()
             raise

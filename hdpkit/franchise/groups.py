@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
-from hdpkit.franchise.reference import scan_customers, seat_each, unseat_each
+from hdpkit.errors import StateError
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
@@ -26,20 +26,20 @@ def reseat_groups(
     first: int,
     last: int,
     scratch: int,
-    scans: int,
+    launches: int,
     source: ChoiceSource,
 ) -> int:
     """One proposal for each of the groups first .. last - 1; returns how many were accepted.
 
     Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch``
-    is a reserved slot.
+    is a reserved slot, ``launches`` the number of scans before the final one.
     """
     accepted = 0
     for g in range(first, last):
         group = customers[begin[g] : begin[g + 1]]
         frozen = walk.store.freeze()
         try:
-            taken = _propose(walk, bank, int(nodes[g]), group, scratch, scans, source)
+            taken = _propose(walk, bank, int(nodes[g]), group, scratch, launches, source)
         except BaseException:
             walk.store.thaw(frozen)
             raise
@@ -55,16 +55,20 @@ def _propose(
     node: int,
     group: Ints,
     scratch: int,
-    scans: int,
+    launches: int,
     source: ChoiceSource,
 ) -> bool:
     """One proposal. The seating of one that is refused is put right by the caller, the statistics here."""
     before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
+    if (before < 0).any():
+        raise StateError(
+            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat everybody."
+        )
     # Nobody hears of the births and deaths of a proposal.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
     bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount)
-    log_before = unseat_each(bare, group, source)
+    log_before = _unseat(bare, group, source)
     others = aside.occupied_slots()
     own = np.setdiff1d(before, others)  # dishes that nobody else eats
     if len(own) > 1:
@@ -77,20 +81,19 @@ def _propose(
 
     _change(bank, group, before, add=False)
     scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
-    prior = scale * bare.prior_row(node)[np.newaxis]
-    rows = np.zeros(len(group), dtype=np.int64)
+    prior = scale * bare.prior_row(node)
     log_ratio = 0.0
     for forced, sign in ((None, 1.0), (current, -1.0)):
         # A launch of its own for each way: with one for both, only what lies near it would be accepted.
         launch, weights = np.full(len(group), -1, dtype=np.int32), prior.copy()
-        for _ in range(scans + 1):
-            scan_customers(bank, group, rows, launch, weights, slots, None, source)
-        log_q = scan_customers(bank, group, rows, launch, weights, slots, forced, source)
+        for _ in range(launches):
+            _scan(bank, group, launch, weights, slots, None, source)
+        log_q = _scan(bank, group, launch, weights, slots, forced, source)
         _change(bank, group, slots[launch], add=False)
         log_ratio += sign * (_log_data(bank, group, launch, slots) - log_q)
         if forced is None:
             sides = launch
-    log_ratio += seat_each(bare, group, dishes[sides], source) - log_before
+    log_ratio += _seat(bare, group, dishes[sides], source) - log_before
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
         _change(bank, group, before, add=True)
         return False
@@ -102,6 +105,60 @@ def _propose(
             walk.slots.close(slot)
             bank.died(slot)
     return True
+
+
+def _unseat(walk: ReferenceWalk, group: Ints, source: ChoiceSource) -> float:
+    """Unseat a group, the last first; sum of log P_node(its dish) after each removal."""
+    log_p = 0.0
+    for i in reversed(group.tolist()):
+        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        if walk.unseat(i, node, dish, source):
+            walk.slots.close(dish)
+        log_p += float(np.log(walk.probability(node, dish)))
+    return log_p
+
+
+def _seat(walk: ReferenceWalk, group: Ints, dishes: Ints, source: ChoiceSource) -> float:
+    """Seat a group in order by the prior, given its dishes; sum of log P_node(dish) before each."""
+    log_p = 0.0
+    for i, dish in zip(group.tolist(), dishes.tolist(), strict=True):
+        node = int(walk.topology.home[i])
+        log_p += float(np.log(walk.probability(node, dish)))
+        walk.seat(i, node, dish, source)
+        if not walk.slots.is_occupied(dish):
+            walk.slots.open_in(dish)
+    return log_p
+
+
+def _scan(
+    bank: StatisticsBank,
+    group: Ints,
+    sides: Ints,
+    weights: npt.NDArray[np.float64],
+    slots: Ints,
+    forced: Ints | None,
+    source: ChoiceSource,
+) -> float:
+    """A Gibbs scan of a group over some slots; returns the log probability of the sides that were taken.
+
+    ``sides`` are places in ``slots``, -1 where a customer is on none yet. A side has probability proportional
+    to its weight times f(x), and its weight grows by one; with ``forced`` nothing is drawn.
+    """
+    log_q = 0.0
+    for i, customer in enumerate(group.tolist()):
+        if sides[i] >= 0:
+            bank.remove(int(slots[sides[i]]), [customer])
+            weights[sides[i]] -= 1.0
+        logs = np.log(weights) + bank.log_predictive(customer, slots)[:-1]
+        if not -np.inf < np.max(logs) < np.inf:  # NaN too
+            raise FloatingPointError(f"log weights {logs} can't be drawn from")
+        logs -= np.logaddexp.reduce(logs)
+        side = int(forced[i]) if forced is not None else int(source.choose_log(logs))
+        log_q += float(logs[side])
+        bank.add(int(slots[side]), [customer])
+        weights[side] += 1.0
+        sides[i] = side
+    return log_q
 
 
 def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 
 import hdpkit._compiled.groups as compiled_groups
-import hdpkit._compiled.reseating as reseating
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 from hdpkit._compiled.measure import CompiledBank
@@ -30,9 +29,6 @@ VERBS = {
     "enter_given": False,
     "reseat": False,
     "seat_out": False,
-    "scan_customers": False,
-    "unseat_each": False,
-    "seat_each": False,
     "index_units": True,
     "unit_dishes": True,
     "redish": True,
@@ -68,7 +64,7 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 TABLE = [
     Row(
         "generic",
-        _namespace(sweeps, reseating, compiled_groups, compiled_seating_out),
+        _namespace(sweeps, compiled_groups, compiled_seating_out),
         lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
     Row("reference", _namespace(reference, groups, seating_out), lambda store, bank, depth: True),

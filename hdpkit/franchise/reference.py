@@ -27,11 +27,8 @@ __all__ = [
     "move_units",
     "redish",
     "reseat",
-    "scan_customers",
     "scan_units",
-    "seat_each",
     "unit_dishes",
-    "unseat_each",
 ]
 
 Ints = npt.NDArray[np.int32]
@@ -129,68 +126,6 @@ def enter_given(
 def _unseated(walk: ReferenceWalk, customer: int) -> None:
     if walk.store.dish_of(customer) >= 0:
         raise StateError("customer", customer, "unseated", "Unseat the customer first.")
-
-
-def scan_customers(
-    bank: StatisticsBank,
-    customers: Ints,
-    rows: npt.NDArray[np.int64],
-    sides: Ints,
-    weights: npt.NDArray[np.float64],
-    slots: Ints,
-    forced: Ints | None,
-    source: ChoiceSource,
-    log_q: float = 0.0,
-) -> float:
-    """A restricted Gibbs scan of customers over some slots; returns log_q plus that of what was taken.
-
-    Sides are drawn with probability proportional to weights[row, side] f(x), and the weight of the side
-    taken grows by one; with ``forced`` (sides, in the same order) nothing is drawn. No seating is touched.
-    """
-    for i, customer in enumerate(customers.tolist()):
-        if sides[i] >= 0:
-            bank.remove(int(slots[sides[i]]), [customer])
-            weights[rows[i], sides[i]] -= 1.0
-            sides[i] = -1
-        logs = np.log(weights[rows[i]]) + bank.log_predictive(customer, slots)[:-1]
-        if not -np.inf < np.max(logs) < np.inf:  # NaN too
-            raise FloatingPointError(f"log weights {logs} can't be drawn from")
-        logs -= np.logaddexp.reduce(logs)
-        side = int(forced[i]) if forced is not None else _draw(source, logs)
-        log_q += float(logs[side])
-        bank.add(int(slots[side]), [customer])
-        weights[rows[i], side] += 1.0
-        sides[i] = side
-    return log_q
-
-
-def unseat_each(walk: ReferenceWalk, customers: Ints, source: ChoiceSource, log_p: float = 0.0) -> float:
-    """Unseat data customers, the LAST first; add log P_home(its dish) after each removal to ``log_p``."""
-    for i in reversed(customers.tolist()):
-        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
-        if dish < 0:
-            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
-        if walk.unseat(i, node, dish, source):
-            walk.slots.close(dish)
-        log_p += float(np.log(walk.probability(node, dish)))
-    return log_p
-
-
-def seat_each(
-    walk: ReferenceWalk, customers: Ints, dishes: Ints, source: ChoiceSource, log_p: float = 0.0
-) -> float:
-    """Seat unseated data customers, given their dishes, by the prior; add log P_home(dish) to ``log_p``.
-
-    A dish whose slot is free is born in that slot with its first customer.
-    """
-    for i, dish in zip(customers.tolist(), dishes.tolist(), strict=True):
-        _unseated(walk, i)
-        node = int(walk.topology.home[i])
-        log_p += float(np.log(walk.probability(node, dish)))
-        walk.seat(i, node, dish, source)
-        if not walk.slots.is_occupied(dish):
-            walk.slots.open_in(dish)
-    return log_p
 
 
 @attrs.define

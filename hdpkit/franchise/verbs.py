@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
-from hdpkit.franchise.reseating import Reseating
 from hdpkit.random import ChoiceSource
 
 __all__ = ["FranchiseVerbs"]
@@ -115,64 +114,6 @@ class FranchiseVerbs(FranchiseCore):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, which, dish, source)
 
-    def customer_dishes(self) -> Ints:
-        """Slot of the dish of each data customer: int32, shape (n_customers,), -1 while unseated."""
-        dishes: Ints = self.seating.dishes()
-        return dishes
-
-    def scan_customers(
-        self,
-        customers: Ints,
-        rows: npt.NDArray[np.int64],
-        sides: Ints,
-        weights: npt.NDArray[np.float64],
-        slots: Ints,
-        forced: Ints | None,
-        source: ChoiceSource,
-    ) -> float:
-        """Restricted Gibbs scan of data customers over the statistics of some slots; no seating is touched.
-
-        Parameters
-        ----------
-        customers : int32 array, shape (n,)
-            Whom to visit, in order.
-        rows : int64 array, shape (n,)
-            Row of ``weights`` for each of them.
-        sides : int32 array, shape (n,)
-            Place of each one's slot among ``slots`` (-1: on none yet); updated in place.
-        weights : float64 array, shape (n_rows, S)
-            Customer i's side has probability proportional to ``weights[rows[i], side]`` f(x). The weight of
-            a side grows by one with each customer who takes it; updated in place.
-        slots : int32 array, shape (S,)
-            Reserved slots, or occupied ones whose statistics the caller puts right again.
-        forced : int32 array or None
-            Sides to take instead of drawing, in the order of the customers.
-
-        Returns
-        -------
-        float
-            Log probability of the sides taken, each given those before it.
-        """
-        log_q = 0.0
-
-        def piece(a: int, b: int) -> None:
-            nonlocal log_q
-            target = None if forced is None else forced[a:b]
-            log_q = self._run(
-                "scan_customers", self.bank, customers[a:b], rows[a:b], sides[a:b], weights, slots, target,
-                source, log_q, walk=False,
-            )  # fmt: skip
-
-        self.in_chunks(0, len(customers), piece)
-        return log_q
-
-    def reseating(self, customers: Ints, source: ChoiceSource) -> Reseating:
-        """Unseat these data customers, the last first, on a copy of the seating, to seat them anew there.
-
-        The franchise changes only if `Reseating.adopt` is called.
-        """
-        return Reseating(self, customers, source)
-
     def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
         """Restaurants that have data customers of their own, and these customers.
 
@@ -192,18 +133,19 @@ class FranchiseVerbs(FranchiseCore):
         groups: tuple[Ints, npt.NDArray[np.int64], Ints],
         first: int,
         last: int,
-        scans: int,
+        launches: int,
         source: ChoiceSource,
     ) -> int:
         """One Metropolis proposal for each of the groups first .. last - 1: all its customers seated anew.
 
+        The final scan of a proposal starts from a state that ``launches`` scans have made, or from nothing.
         See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
         """
         self._need_tables()
         self._check_range(first, last, len(groups[0]))
         with self.reserved(1) as (scratch,):
             try:
-                done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, scans, source)
+                done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, launches, source)
             except BaseException:
                 # The seating has been put right; the statistics are where the failure left them.
                 slots = np.append(self.slots.occupied_slots(), scratch).astype(np.int32)

@@ -4,7 +4,6 @@
 """
 
 from hdpkit.moves.concentration import Concentration
-from hdpkit.moves.customer_split_merge import CustomerSplitMerge
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.reseat_groups import ReseatGroups
@@ -12,4 +11,4 @@ from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 
-__all__ = ["Concentration", "CustomerSplitMerge", "DishGibbs", "Move", "MoveInfo", "ReseatGroups", "Scheduled", "SplitMerge", "TableGibbs"]
+__all__ = ["Concentration", "DishGibbs", "Move", "MoveInfo", "ReseatGroups", "Scheduled", "SplitMerge", "TableGibbs"]
