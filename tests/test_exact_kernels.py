@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hdpkit import DirichletMultinomial
-from hdpkit.moves import DishGibbs, SplitMerge, TableGibbs
-from hdpkit.testing.cases import CORNERS, tiny_franchise
+from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableGibbs
+from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import example_measures, example_moves, serves, stores_and_kernels
 from hdpkit.testing.enumeration import (
     dirichlet_multinomial_log_marginal,
@@ -31,9 +31,9 @@ WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
 
 
 def shapes_for(move):
-    """Intermediate scans have too many branches for five units."""
-    scans = getattr(move, "scans", None)
-    return ["2+2" if shape == "3+2" and scans is not None else shape for shape in DEPTHS]
+    """Intermediate scans have too many branches for five units, whole groups for three in one."""
+    many = getattr(move, "scans", None) is not None or isinstance(move, ReseatGroups)
+    return ["2+2" if shape == "3+2" and many else shape for shape in DEPTHS]
 
 
 def is_reversible(move):
@@ -60,7 +60,9 @@ def check(move, shape, corner, measure, stores=None, kernels=None):
             continue
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
-            assert "flat" in shape, "only a flat mixture leaves a move nothing to do"
+            assert isinstance(shape, str) and "flat" in shape, (
+                "only a flat mixture leaves a move nothing to do"
+            )
             return
         model = ExactModel(franchise, witness_for(measure))
         matrices = step_matrices(model, move)
@@ -84,6 +86,13 @@ def test_every_move_store_kernel_and_depth(move, corner, depth):
 @pytest.mark.parametrize("shape", ["flat 4", "2+2", "three levels, inner customers"])
 def test_every_base_measure(move, measure, shape):
     check(move, shape, "middle", fitted(measure))
+
+
+@pytest.mark.parametrize(("scans", "stores"), [(0, None), (1, ["explicit"])])
+def test_groups_by_scans(scans, stores):
+    # Launches have many branches: two customers in a group are enough, and one who stays outside.
+    three = TinyShape({"document": [0, 0, 1]}, 3)
+    check(ReseatGroups(scans=scans), three, "discounts", SYMMETRIC, stores=stores)
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram"])

@@ -11,4 +11,13 @@ from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 
-__all__ = ["Concentration", "DishGibbs", "Move", "MoveInfo", "ReseatGroups", "Scheduled", "SplitMerge", "TableGibbs"]
+__all__ = [
+    "Concentration",
+    "DishGibbs",
+    "Move",
+    "MoveInfo",
+    "ReseatGroups",
+    "Scheduled",
+    "SplitMerge",
+    "TableGibbs",
+]

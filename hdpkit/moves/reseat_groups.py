@@ -44,8 +44,9 @@ class ReseatGroups(Move):
     probability of the final sides given the launch, which is drawn anew for each way. Given the sides the
     tables are drawn from the prior, one customer after the other; what is left of the prior is W, the product
     over the group of P(dish of the customer | those seated before it). The proposal is accepted with ratio
-    W' p(x | sides') q / (W p(x | sides) q'), W of the present state being found by unseating the group in the
-    reverse order. A restaurant that alone eats two dishes or more stays as it is: the way back would open two.
+    W' p(x | sides') q / (W p(x | sides) q'), W of the present state being found by unseating the group in
+    the reverse order. A restaurant that alone eats two dishes or more stays as it is: the way back would
+    open two.
     """
 
     needs_tables = True
