@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +188,9 @@ def compare(
     seeds: Iterable[int],
     start: str,
     sweeps: int,
-) -> list[str]:
-    """Chains with each large move on the same data: rows of a table, the first one being what p refers to."""
-    rows, reference = [], None
+) -> Iterator[str]:
+    """Chains with each large move on the same data: rows of a table, p being against the first of them."""
+    reference = None
     for name, large in schedules.items():
         runs = [run(setting, seed, large, start, sweeps) for seed in seeds]
         firsts = [one.first or sweeps for one in runs]
@@ -200,26 +200,28 @@ def compare(
         rate = f"{100 * sum(one.accepted for one in runs) / tried:.1f} %" if tried else ""
         p = "" if reference is None else f"{sign_test(firsts, reference):.2g}"
         reference = reference or firsts
-        rows.append(
+        yield (
             f"| {start} | {name} | {found}/{len(runs)} | {np.median(firsts):g} "
             f"| {seconds:.2f} | {rate} | {p} |"
         )
-    return rows
 
 
 HEAD = (
     "| start | large move | found | median first sweep | median sampler seconds | accepted | p |\n"
     "| --- | --- | --- | --- | --- | --- | --- |"
 )
-SPLIT_MERGE = {
+MAIN = {
+    "none": None,
+    "SplitMerge": moves.SplitMerge(),
+    "ReseatGroups": moves.ReseatGroups(),
+    "ReseatGroups every 2nd sweep": moves.ReseatGroups().every(2),
+}
+TRIALS = {
     "none": None,
     "SplitMerge": moves.SplitMerge(),
     "SplitMerge x 5": moves.SplitMerge().repeat(5),
     "SplitMerge x 20": moves.SplitMerge().repeat(20),
-}
-OURS = {
     "ReseatGroups": moves.ReseatGroups(),
-    "ReseatGroups every 2nd sweep": moves.ReseatGroups().every(2),
 }
 GRID = {
     "one topic a document": Setting(single=1.0),
@@ -234,7 +236,7 @@ GRID = {
 
 
 def print_table(caption: str, rows: Iterable[str]) -> None:
-    print(f"\n{caption}\n\n{HEAD}")
+    print(f"\n{caption}\n\n{HEAD}", flush=True)
     for row in rows:
         print(row, flush=True)
 
@@ -244,7 +246,7 @@ def draw_figures(setting: Setting, seed: int, start: str, sweeps: int, folder: P
     try:
         import matplotlib
     except ModuleNotFoundError as error:
-        raise SystemExit("The figures need matplotlib: pip install matplotlib") from error
+        raise SystemExit("The figures need matplotlib: pip install 'hdpkit[examples]'") from error
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -312,15 +314,15 @@ def main(arguments: list[str] | None = None) -> None:
         both = {"none": None, "SplitMerge": moves.SplitMerge(), "ReseatGroups": moves.ReseatGroups()}
         print_table("A quick look: 20 documents of 20 words", compare(small, both, range(2), "one", 40))
     elif options.part == "main":
-        for start in ("sequential", "one"):
-            print_table(str(Setting()), compare(Setting(), SPLIT_MERGE | OURS, seeds, start, options.sweeps))
+        for start in ("one", "sequential"):
+            print_table(str(Setting()), compare(Setting(), MAIN, seeds, start, options.sweeps))
     elif options.part == "grid":
         for name, setting in GRID.items():
-            print_table(name, compare(setting, SPLIT_MERGE | OURS, seeds, "one", options.sweeps))
+            print_table(name, compare(setting, TRIALS, seeds, "one", options.sweeps))
     else:
         path = draw_figures(Setting(), options.seed, options.start, options.sweeps, options.out)
         print(f"drawn: {path}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] if sys.argv[0].endswith("split_merge_study.py") else [])
+    main()

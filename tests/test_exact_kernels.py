@@ -60,9 +60,7 @@ def check(move, shape, corner, measure, stores=None, kernels=None):
             continue
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
-            assert isinstance(shape, str) and "flat" in shape, (
-                "only a flat mixture leaves a move nothing to do"
-            )
+            assert "flat" in str(shape), "only a flat mixture leaves a move nothing to do"
             return
         model = ExactModel(franchise, witness_for(measure))
         matrices = step_matrices(model, move)
