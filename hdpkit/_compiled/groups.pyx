@@ -220,7 +220,9 @@ cdef class Group:
             log_after += det_log(self.walk.level[0])   # traced before the customer sat down
         log_ratio += log_after - self.log_p
         taken = 1 if log_ratio >= 0.0 else 0
-        if not taken and log_ratio != -INFINITY:
+        if not log_ratio < INFINITY:   # NaN too
+            taken = -1
+        elif not taken and log_ratio != -INFINITY:
             taken = self.source.bernoulli(self.source.state, det_exp(log_ratio))
         if taken < 0:
             with gil:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from hdpkit._compiled.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
+from hdpkit.franchise.reference import drop_dish, new_dish
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
@@ -94,16 +95,23 @@ def _propose(
         if forced is None:
             sides = launch
     log_ratio += _seat(bare, group, dishes[sides], source) - log_before
+    if not log_ratio < np.inf:  # NaN too
+        raise FloatingPointError(f"a log ratio of {log_ratio} can't be drawn from")
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
         _change(bank, group, before, add=True)
         return False
-    if not walk.slots.is_occupied(fresh) and aside.is_occupied(fresh):
-        bank.born(walk.slots.open())
-    _change(bank, group, dishes[sides], add=True)
+    born = aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh)
+    if born:
+        new_dish(walk, bank)  # in the slot `fresh`
+    try:
+        _change(bank, group, dishes[sides], add=True)
+    except BaseException:
+        if born:
+            drop_dish(walk, bank, fresh)
+        raise
     for slot in own.tolist():
         if not aside.is_occupied(slot):
-            walk.slots.close(slot)
-            bank.died(slot)
+            drop_dish(walk, bank, slot)
     return True
 
 

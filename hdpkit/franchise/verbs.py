@@ -164,14 +164,17 @@ class FranchiseVerbs(FranchiseCore):
     def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
         """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
         slots = tuple(int(self.slots.reserve()) for _ in range(n))
+        born = []
         try:
             for slot in slots:
                 self.bank.born(slot)
+                born.append(slot)
             yield slots
         finally:
             for slot in slots:
-                self.bank.died(slot)
                 self.slots.release(slot)
+            for slot in born:
+                self.bank.died(slot)
 
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:

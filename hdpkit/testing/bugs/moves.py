@@ -122,7 +122,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "emptied dish kept by a merge",
         "The dish that a merge empties stays, owned by nobody.",
         _SWEEPS,
-        "        if closed:\n            _drop_dish(walk, bank, old)\n",
+        "        if closed:\n            drop_dish(walk, bank, old)\n",
         "",
         "check_split_merge",
     ),
