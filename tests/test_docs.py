@@ -31,6 +31,7 @@ def test_examples_run(example, capsys, monkeypatch):
     from hdpkit.base_measures import base_measures
     from hdpkit.moves.registry import moves
 
+    monkeypatch.setattr(sys, "argv", [str(example)])
     before = [(registry, dict(registry)) for registry in (base_measures, moves)]
     for registry, entries in before:
         for name in entries:

@@ -13,8 +13,8 @@ from hdpkit import (
     NormalGammaReference,
     NormalInverseWishartReference,
 )
-from hdpkit.moves import DishGibbs, SplitMerge, TableGibbs
-from hdpkit.testing.cases import CORNERS, tiny_franchise
+from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableGibbs
+from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import (
     example_measures,
     example_moves,
@@ -83,7 +83,7 @@ def check(move, shape, corner, measure, stores=None, kernels=None):
             continue
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
-            assert "flat" in shape or not measure.conjugate, "only these leave a move nothing to do"
+            assert "flat" in str(shape) or not measure.conjugate, "only these leave a move nothing to do"
             return
         model = exact_model(franchise, witness_for(measure))
         matrices = step_matrices(model, move)
@@ -107,6 +107,13 @@ def test_every_move_store_kernel_and_depth(move, corner, shape):
 @pytest.mark.parametrize("shape", ["flat 4", "2+2", "three levels"])
 def test_every_base_measure(move, measure, shape):
     check(move, fewer_units(shape, move), "middle", fitted(measure))
+
+
+@pytest.mark.parametrize(("scans", "stores"), [(0, None), (1, ["explicit"])])
+def test_groups_by_scans(scans, stores):
+    # Launches have many branches: two customers in a group are enough, and one who stays outside.
+    three = TinyShape({"document": [0, 0, 1]}, 3)
+    check(ReseatGroups(scans=scans), three, "discounts", SYMMETRIC, stores=stores)
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram"])

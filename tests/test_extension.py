@@ -162,6 +162,11 @@ def faulty(polya_urn, hooked):
         ("log_block", moves.SplitMerge()),
         ("add", moves.SplitMerge()),
         ("remove", moves.SplitMerge(scans=1)),
+        ("predictive", moves.ReseatGroups()),
+        ("log_block", moves.ReseatGroups()),
+        ("add", moves.ReseatGroups()),
+        ("remove", moves.ReseatGroups()),
+        ("born", moves.ReseatGroups(scans=None)),
     ],
     ids=str,
 )

@@ -729,6 +729,26 @@ def test_a_failing_measure_leaves_the_franchise_whole(store, method, nan):
 
 
 @pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("method", ["log_predictive", "log_block", "make", "add", "remove"])
+def test_a_group_whose_proposal_fails_sits_where_it_sat(store, method):
+    root = hk.Restaurant(Fragile(0.5, n_terms=3), concentration=4.0)
+    lower = hk.Restaurant(root, concentration=2.0, each="document")
+    scheduler = hk.Scheduler([moves.ReseatGroups(scans=0)])
+    failed = 0
+    for calls in range(1, 25):
+        franchise = started(lower, corpus(), store=store)
+        franchise.measure.trip(method, calls, method.startswith("log") and calls % 2 == 0)
+        caught = outcome(lambda f=franchise, n=calls: scheduler.run(f, sweeps=2, rng=n, init=None))
+        failed += isinstance(caught, (Tripped, errors.StateError))
+        assert caught is None or isinstance(caught, (Tripped, errors.StateError))
+        franchise.measure.trip(None, 0)
+        franchise.audit()
+        assert (franchise.dishes >= 0).all()
+        scheduler.run(franchise, sweeps=1, rng=0, init=None, audit_every=1)
+    assert failed >= 2  # few dishes are born
+
+
+@pytest.mark.parametrize("store", list(stores))
 @pytest.mark.parametrize("init", ["sequential", "one", [0, 1, 2, 0, 1, 2, 0]])
 def test_a_start_that_fails_leaves_everybody_unseated(store, init):
     lower = hk.Restaurant(hk.Restaurant(Fragile(0.5, n_terms=3)), each="document")

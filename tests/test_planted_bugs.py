@@ -120,6 +120,16 @@ def check_split_merge_by_scans():
         enumerate_steps(witnessed("flat 4"), moves.SplitMerge(scans=scans), reversible=True)
 
 
+def check_reseat_groups():
+    for shape in ("2+2", "2+1 with one at the root"):
+        enumerate_steps(witnessed(shape), moves.ReseatGroups(scans=None), reversible=True)
+
+
+def check_reseat_groups_by_scans():
+    model = witnessed(TinyShape({"document": [0, 0, 1]}, 3))
+    enumerate_steps(model, moves.ReseatGroups(scans=0), reversible=True)
+
+
 def check_allocation():
     """Sequential allocation is what it is said to be: (|A| - d0) DM(n_A + c) / DM(n_A), step by step."""
     franchise = tiny("flat 5")

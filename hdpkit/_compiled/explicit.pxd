@@ -22,3 +22,4 @@ cdef class ExplicitStore(Seating):
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil
+    cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil

@@ -127,6 +127,34 @@ cdef class ExplicitStore(Seating):
         self.free_table = table
         return 1
 
+    cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
+        """Undo the removal of a customer from a table, which is free again if it closed; the last goes first."""
+        cdef Entry *entry
+        cdef int32_t before, place
+        if closed:
+            if self.free_table == table:
+                self.free_table = self.pool[table].next
+            else:
+                before = self.free_table
+                while self.pool[before].next != table:
+                    before = self.pool[before].next
+                self.pool[before].next = self.pool[table].next
+            place = self.find_or_insert(node, dish)
+            entry = self.entries(node) + place
+            self.pool[table].size = 0
+            self.pool[table].dish = dish
+            self.pool[table].node = node     # its seat in the parent was put back before
+            self.pool[table].next = entry.extra
+            entry.extra = table
+            entry.tables += 1
+            self.nodes[node].tables += 1
+        entry = self.entries(node) + self.find(node, dish)
+        self.pool[table].size += 1
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        self.take_seat(customer, table)
+        return 0
+
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil:
         """Give a table another dish within its restaurant; its seat in the parent is not touched."""
         cdef int32_t node = self.pool[table].node

@@ -11,6 +11,9 @@ cdef class DishSlots:
     cdef bint observed
 
     cdef int32_t take(self, int8_t status) except -1 nogil
+    cdef int32_t next_free(self) noexcept nogil
     cdef int32_t birth(self) except -1 nogil
+    cdef int32_t birth_in(self, int32_t slot) except -1 nogil
+    cdef int32_t settle(self, int32_t slot) except -1 nogil
     cdef int death(self, int32_t slot) except -1 nogil
     cdef bint occupied(self, int32_t slot) noexcept nogil

@@ -47,9 +47,7 @@ cdef class DishSlots:
         self.observed = True
 
     cdef int32_t take(self, int8_t status) except -1 nogil:
-        cdef int32_t slot = self.lowest
-        while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
-            slot += 1
+        cdef int32_t slot = self.next_free()
         if slot == <int32_t>self.status.size():
             self.status.push_back(status)
             self.position.push_back(-1)
@@ -58,8 +56,29 @@ cdef class DishSlots:
         self.lowest = slot + 1
         return slot
 
+    cdef int32_t next_free(self) noexcept nogil:
+        """Where the next dish will be born."""
+        cdef int32_t slot = self.lowest
+        while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
+            slot += 1
+        return slot
+
     cdef int32_t birth(self) except -1 nogil:
-        cdef int32_t slot = self.take(OCCUPIED)
+        return self.settle(self.take(OCCUPIED))
+
+    cdef int32_t birth_in(self, int32_t slot) except -1 nogil:
+        """A dish is born in this very slot, which must be free."""
+        while <int32_t>self.status.size() <= slot:
+            self.status.push_back(FREE)
+            self.position.push_back(-1)
+        if slot < 0 or self.status[slot] != FREE:
+            with gil:
+                raise ValueError(f"slot {slot} is not free")
+        self.status[slot] = OCCUPIED
+        return self.settle(slot)
+
+    cdef int32_t settle(self, int32_t slot) except -1 nogil:
+        """Enter an occupied slot among the live ones and tell the observers."""
         cdef size_t place = self.live.size()
         self.live.push_back(slot)
         while place > 0 and self.live[place - 1] > slot:
@@ -102,11 +121,19 @@ cdef class DishSlots:
         """A dish is born; returns its slot."""
         return self.birth()
 
+    def open_in(self, int32_t slot):
+        """A dish is born in this very slot, which must be free."""
+        self.birth_in(slot)
+
     def close(self, int32_t slot):
         """The dish of this slot has lost its last customer."""
         if not self.occupied(slot):
             raise ValueError(f"slot {slot} is not occupied")
         self.death(slot)
+
+    def vacant(self):
+        """The slot in which the next dish will be born."""
+        return self.next_free()
 
     def reserve(self):
         """A free slot for the statistics of a proposal; observers are not told."""

@@ -173,16 +173,15 @@ class FranchiseCore:
         kernel = kernel or self.kernel("reseat")
         key = (kernel == "reference", self._seated_out is None)
         if key not in self._walks:
-            if kernel == "reference":
-                self._walks[key] = ReferenceWalk(
-                    self.seating, self.slots, self.topology, self._concentration, self._discount
-                )
-            else:
-                t = self.topology
-                self._walks[key] = Walk(
-                    self.seating, self.slots, t.parent, t.home, self._concentration, self._discount
-                )
+            self._walks[key] = self.walk_over(self.seating, self.slots, kernel)
         return self._walks[key]
+
+    def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
+        """Return a new walk over this store and these slots."""
+        t = self.topology
+        if kernel == "reference":
+            return ReferenceWalk(store, slots, t, self._concentration, self._discount)
+        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount)
 
     # ------------------------------------------------------------------ who may touch it
 

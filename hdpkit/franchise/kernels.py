@@ -12,12 +12,13 @@ from typing import Any
 
 import attrs
 
+import hdpkit._compiled.groups as compiled_groups
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit._compiled.seating import Seating
 from hdpkit.errors import KernelError
-from hdpkit.franchise import reference
+from hdpkit.franchise import groups, reference
 from hdpkit.stores import seating_out
 
 __all__ = ["KERNELS", "VERBS", "choose_kernel", "is_compiled"]
@@ -34,6 +35,7 @@ VERBS = {
     "scan_units": True,
     "add_units": True,
     "move_units": True,
+    "reseat_groups": True,
 }
 KERNELS = ("auto", "fused", "generic", "reference")
 
@@ -52,18 +54,20 @@ class Row:
     serves: Callable[[type, Any, int], bool]
 
 
-def _namespace(module: ModuleType, seating: ModuleType) -> SimpleNamespace:
-    verbs = {verb: getattr(module, verb) for verb in VERBS if verb != "seat_out"}
-    return SimpleNamespace(seat_out=seating.seat_out, **verbs)
+def _namespace(*modules: ModuleType) -> SimpleNamespace:
+    """Every verb from the module that has it."""
+    return SimpleNamespace(
+        **{verb: next(getattr(m, verb) for m in modules if hasattr(m, verb)) for verb in VERBS}
+    )
 
 
 TABLE = [
     Row(
         "generic",
-        _namespace(sweeps, compiled_seating_out),
+        _namespace(sweeps, compiled_groups, compiled_seating_out),
         lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
-    Row("reference", _namespace(reference, seating_out), lambda store, bank, depth: True),
+    Row("reference", _namespace(reference, groups, seating_out), lambda store, bank, depth: True),
 ]
 
 

@@ -22,10 +22,12 @@ from hdpkit.random import ChoiceSource
 __all__ = [
     "Units",
     "add_units",
+    "drop_dish",
     "enter",
     "enter_given",
     "index_units",
     "move_units",
+    "new_dish",
     "redish",
     "reseat",
     "scan_units",
@@ -35,7 +37,8 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 
 
-def _new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
+def new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
+    """A dish is born; returns its slot."""
     dish = walk.slots.open()
     try:
         bank.born(dish)
@@ -51,11 +54,12 @@ def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> No
         bank.add(dish, block)
     except BaseException:
         if walk.store.tables(0, dish) == 0:
-            _drop_dish(walk, bank, dish)
+            drop_dish(walk, bank, dish)
         raise
 
 
-def _drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
+def drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
+    """A dish has lost its last customer."""
     walk.slots.close(dish)
     bank.died(dish)
 
@@ -73,7 +77,7 @@ def _choose_dish(
     with np.errstate(divide="ignore"):
         place = _draw(source, np.log(walk.prior_row(node)) + log_likelihood)
     live = walk.slots.occupied_slots()
-    return int(live[place]) if place < len(live) else _new_dish(walk, bank)
+    return int(live[place]) if place < len(live) else new_dish(walk, bank)
 
 
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
@@ -84,7 +88,7 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
-            _drop_dish(walk, bank, dish)
+            drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, [i])
@@ -208,7 +212,7 @@ def redish(
         dish = store.dish_of(block[0])
         bank.remove(dish, block)
         if walk.unseat(code, node, dish, source):
-            _drop_dish(walk, bank, dish)
+            drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, block)
@@ -284,7 +288,7 @@ def move_units(
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)
         if closed:
-            _drop_dish(walk, bank, old)
+            drop_dish(walk, bank, old)
         _serve(store, units, u, dish)
         if store.tables(0, dish) == 0:
             store.open(0, dish, code)

@@ -124,6 +124,39 @@ class FranchiseVerbs(FranchiseCore):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, which, dish, source)
 
+    def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+        """Restaurants that have data customers of their own, and these customers.
+
+        Returns
+        -------
+        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n_customers,)
+            Group g are customers[begin[g]:begin[g + 1]], all of restaurant nodes[g], in data order.
+        """
+        home = self.topology.home
+        customers = np.argsort(home, kind="stable").astype(np.int32)
+        nodes = np.unique(home)
+        begin = np.append(np.searchsorted(home[customers], nodes), len(home)).astype(np.int64)
+        return nodes, begin, customers
+
+    def reseat_groups(
+        self,
+        groups: tuple[Ints, npt.NDArray[np.int64], Ints],
+        first: int,
+        last: int,
+        launches: int,
+        source: ChoiceSource,
+    ) -> int:
+        """One Metropolis proposal for each of the groups first .. last - 1: all its customers seated anew.
+
+        The final scan of a proposal starts from a state that ``launches`` scans have made, or from nothing.
+        See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
+        """
+        self._need_tables()
+        self._check_range(first, last, len(groups[0]))
+        with self.reserved(1) as (scratch,):
+            done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, launches, source)
+        return int(done)
+
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
         with self.turn():
@@ -135,14 +168,17 @@ class FranchiseVerbs(FranchiseCore):
     def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
         """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
         slots = tuple(int(self.slots.reserve()) for _ in range(n))
+        born = []
         try:
             for slot in slots:
                 self.bank.born(slot)
+                born.append(slot)
             yield slots
         finally:
             for slot in slots:
-                self.bank.died(slot)
                 self.slots.release(slot)
+            for slot in born:
+                self.bank.died(slot)
 
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:

@@ -8,6 +8,7 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
@@ -19,6 +20,7 @@ __all__ = [
     "DishParameters",
     "Move",
     "MoveInfo",
+    "ReseatGroups",
     "Scheduled",
     "SplitMerge",
     "TableGibbs",

@@ -10,7 +10,7 @@ from hdpkit.base_measures import BaseMeasure, base_measures
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.kernels import is_compiled
-from hdpkit.moves import Move
+from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.registry import moves
 from hdpkit.stores import stores
 from hdpkit.testing.cases import repeated, tiny_franchise
@@ -30,8 +30,10 @@ def example_measures() -> list[BaseMeasure]:
 
 
 def fewer_units(shape: str, move: Move) -> str:
-    """Key of a smaller shape of the same depth for a move with intermediate scans: its branches are many."""
+    """Key of a smaller shape of the same depth for a move whose branches are many: scans, whole groups."""
     smaller = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
+    if isinstance(move, ReseatGroups):
+        return "2+2" if shape == "3+2" else shape
     return smaller.get(shape, shape) if getattr(move, "scans", None) is not None else shape
 
 

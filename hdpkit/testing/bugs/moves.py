@@ -10,6 +10,7 @@ _SWEEPS = "hdpkit.franchise.reference"
 _CORE = "hdpkit.franchise.core"
 _EXPLICIT = "hdpkit.stores.explicit"
 _SPLIT_MERGE = "hdpkit.moves.split_merge"
+_GROUPS = "hdpkit.franchise.groups"
 _CONCENTRATION = "hdpkit.moves.concentration"
 _TIME_TABLE = "hdpkit.moves.scheduled"
 _SCHEDULER = "hdpkit.schedule.scheduler"
@@ -121,7 +122,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "emptied dish kept by a merge",
         "The dish that a merge empties stays, owned by nobody.",
         _SWEEPS,
-        "        if closed:\n            _drop_dish(walk, bank, old)\n",
+        "        if closed:\n            drop_dish(walk, bank, old)\n",
         "",
         "check_split_merge",
     ),
@@ -182,6 +183,77 @@ BUGS: tuple[PlantedBug, ...] = (
         "source.choose(walk.prior_row(node))",
         "source.choose(walk.prior_row(0))",
         "check_prior_draws",
+    ),
+    # ------------------------------------------------------------------ whole groups
+    PlantedBug(
+        "q left out of a group's proposal",
+        "The ratio lacks the probabilities of the sides.",
+        _GROUPS,
+        "slots) - log_q)",
+        "slots))",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "way back from the present sides",
+        "The launch of the way back is the present state, not a fresh one.",
+        _GROUPS,
+        "            _scan(bank, group, launch, weights, slots, None, source)\n",
+        "            _scan(bank, group, launch, weights, slots, forced, source)\n",
+        "check_reseat_groups_by_scans",
+    ),
+    PlantedBug(
+        "weight of the present state before the removal",
+        "P(dish) of the way back is taken while the customer still sits.",
+        _GROUPS,
+        "        if walk.unseat(i, node, dish, source):\n"
+        "            walk.slots.close(dish)\n"
+        "        log_p += float(np.log(walk.probability(node, dish)))\n",
+        "        log_p += float(np.log(walk.probability(node, dish)))\n"
+        "        if walk.unseat(i, node, dish, source):\n"
+        "            walk.slots.close(dish)\n",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "new dish for nothing in a group",
+        "The prior of a proposal lacks the probability of its new dish.",
+        _GROUPS,
+        "        log_p += float(np.log(walk.probability(node, dish)))\n        walk.seat(i",
+        "        if walk.slots.is_occupied(dish):\n"
+        "            log_p += float(np.log(walk.probability(node, dish)))\n"
+        "        walk.seat(i",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "sides that know the present state",
+        "The weights of the sides count who eats what now.",
+        _GROUPS,
+        "    prior = scale * bare.prior_row(node)\n",
+        "    prior = scale * bare.prior_row(node) + np.bincount(current, minlength=len(slots))\n",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "two dishes of one group for one",
+        "A group that alone eats two dishes is taken for one that eats one.",
+        _GROUPS,
+        "    if len(own) > 1:\n        return False  # the way back would open one new dish at most\n",
+        "",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "refused proposal kept",
+        "The seating of a group that was refused stays as proposed.",
+        _GROUPS,
+        "        if not taken:\n            walk.store.thaw(frozen)\n",
+        "",
+        "check_reseat_groups",
+    ),
+    PlantedBug(
+        "group scored by its first customers",
+        "The likelihood of a block takes one customer a side.",
+        _GROUPS,
+        "bank.log_block(group[sides == side], slots",
+        "bank.log_block(group[sides == side][:1], slots",
+        "check_reseat_groups",
     ),
     # ------------------------------------------------------------------ concentrations
     PlantedBug(

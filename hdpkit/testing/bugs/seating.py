@@ -109,7 +109,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "A dish is drawn while the table that closed still counts in the parent.",
         _SWEEPS,
         "        if walk.unseat(i, node, dish, source):\n"
-        "            _drop_dish(walk, bank, dish)\n"
+        "            drop_dish(walk, bank, dish)\n"
         "        try:\n"
         "            dish = _choose_dish(",
         "        closed, above = walk.store.remove(node, dish, i, source)\n"
@@ -118,7 +118,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "            logs = bank.log_predictive(i, walk.slots.occupied_slots())\n"
         "            chosen = _choose_dish(walk, bank, node, logs, source)\n"
         "            if closed and walk.unseat(above, parent, old, source) and chosen != old:\n"
-        "                _drop_dish(walk, bank, old)\n"
+        "                drop_dish(walk, bank, old)\n"
         "            dish = (lambda *ignored: chosen)(",
         "check_table_gibbs",
     ),
@@ -134,8 +134,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "two new dishes for one",
         "A birth is announced twice; the first dish stays without customers.",
         _SWEEPS,
-        "return int(live[place]) if place < len(live) else _new_dish(walk, bank)",
-        "return int(live[place]) if place < len(live) else max(_new_dish(walk, bank), _new_dish(walk, bank))",
+        "return int(live[place]) if place < len(live) else new_dish(walk, bank)",
+        "return int(live[place]) if place < len(live) else max(new_dish(walk, bank), new_dish(walk, bank))",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -170,14 +170,14 @@ BUGS: tuple[PlantedBug, ...] = (
         _SWEEPS,
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
-        "            _drop_dish(walk, bank, dish)\n"
+        "            drop_dish(walk, bank, dish)\n"
         "        try:\n"
         "            dish = _choose_dish(walk, bank, node, bank.log_block(",
         "        was = [*walk.slots.occupied_slots(), -1]\n"
         "        logs = bank.log_block(block, was[:-1])\n"
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
-        "            _drop_dish(walk, bank, dish)\n"
+        "            drop_dish(walk, bank, dish)\n"
         "            logs = logs[[k != dish for k in was]]\n"
         "        try:\n"
         "            dish = _choose_dish(walk, bank, node, (lambda *ignored: logs)(",

@@ -1,0 +1,183 @@
+"""Whole groups seated anew, in Python: the one to read. Its twin is `hdpkit._compiled.groups`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.slots import DishSlots
+from hdpkit.base_measures import StatisticsBank
+from hdpkit.errors import StateError
+from hdpkit.franchise.reference import drop_dish, new_dish
+from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.numerics import exp
+from hdpkit.random import ChoiceSource
+
+__all__ = ["reseat_groups"]
+
+Ints = npt.NDArray[np.int32]
+
+
+def reseat_groups(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    nodes: Ints,
+    begin: npt.NDArray[np.int64],
+    customers: Ints,
+    first: int,
+    last: int,
+    scratch: int,
+    launches: int,
+    source: ChoiceSource,
+) -> int:
+    """One proposal for each of the groups first .. last - 1; returns how many were accepted.
+
+    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch``
+    is a reserved slot, ``launches`` the number of scans before the final one.
+    """
+    accepted = 0
+    for g in range(first, last):
+        group = customers[begin[g] : begin[g + 1]]
+        frozen = walk.store.freeze()
+        try:
+            taken = _propose(walk, bank, int(nodes[g]), group, scratch, launches, source)
+        except BaseException:
+            walk.store.thaw(frozen)
+            raise
+        if not taken:
+            walk.store.thaw(frozen)
+        accepted += taken
+    return accepted
+
+
+def _propose(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    node: int,
+    group: Ints,
+    scratch: int,
+    launches: int,
+    source: ChoiceSource,
+) -> bool:
+    """One proposal. The seating of one that is refused is put right by the caller, the statistics here."""
+    before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
+    if (before < 0).any():
+        raise StateError(
+            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat everybody."
+        )
+    # Nobody hears of the births and deaths of a proposal.
+    aside = DishSlots()
+    aside.reset(walk.slots.occupied_slots())
+    bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount)
+    log_before = _unseat(bare, group, source)
+    others = aside.occupied_slots()
+    own = np.setdiff1d(before, others)  # dishes that nobody else eats
+    if len(own) > 1:
+        return False  # the way back would open one new dish at most
+    fresh = int(own[0]) if len(own) else walk.slots.vacant()
+    slots = np.append(others, scratch).astype(np.int32)
+    dishes = np.append(others, fresh).astype(np.int32)
+    current = np.searchsorted(others, before).astype(np.int32)
+    current[np.isin(before, own)] = len(others)
+
+    _change(bank, group, before, add=False)
+    scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
+    prior = scale * bare.prior_row(node)
+    log_ratio = 0.0
+    for forced, sign in ((None, 1.0), (current, -1.0)):
+        # A launch of its own for each way: with one for both, only what lies near it would be accepted.
+        launch, weights = np.full(len(group), -1, dtype=np.int32), prior.copy()
+        for _ in range(launches):
+            _scan(bank, group, launch, weights, slots, None, source)
+        log_q = _scan(bank, group, launch, weights, slots, forced, source)
+        _change(bank, group, slots[launch], add=False)
+        log_ratio += sign * (_log_data(bank, group, launch, slots) - log_q)
+        if forced is None:
+            sides = launch
+    log_ratio += _seat(bare, group, dishes[sides], source) - log_before
+    if not log_ratio < np.inf:  # NaN too
+        raise FloatingPointError(f"a log ratio of {log_ratio} can't be drawn from")
+    if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
+        _change(bank, group, before, add=True)
+        return False
+    born = aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh)
+    if born:
+        new_dish(walk, bank)  # in the slot `fresh`
+    try:
+        _change(bank, group, dishes[sides], add=True)
+    except BaseException:
+        if born:
+            drop_dish(walk, bank, fresh)
+        raise
+    for slot in own.tolist():
+        if not aside.is_occupied(slot):
+            drop_dish(walk, bank, slot)
+    return True
+
+
+def _unseat(walk: ReferenceWalk, group: Ints, source: ChoiceSource) -> float:
+    """Unseat a group, the last first; sum of log P_node(its dish) after each removal."""
+    log_p = 0.0
+    for i in reversed(group.tolist()):
+        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        if walk.unseat(i, node, dish, source):
+            walk.slots.close(dish)
+        log_p += float(np.log(walk.probability(node, dish)))
+    return log_p
+
+
+def _seat(walk: ReferenceWalk, group: Ints, dishes: Ints, source: ChoiceSource) -> float:
+    """Seat a group in order by the prior, given its dishes; sum of log P_node(dish) before each."""
+    log_p = 0.0
+    for i, dish in zip(group.tolist(), dishes.tolist(), strict=True):
+        node = int(walk.topology.home[i])
+        log_p += float(np.log(walk.probability(node, dish)))
+        walk.seat(i, node, dish, source)
+        if not walk.slots.is_occupied(dish):
+            walk.slots.open_in(dish)
+    return log_p
+
+
+def _scan(
+    bank: StatisticsBank,
+    group: Ints,
+    sides: Ints,
+    weights: npt.NDArray[np.float64],
+    slots: Ints,
+    forced: Ints | None,
+    source: ChoiceSource,
+) -> float:
+    """A Gibbs scan of a group over some slots; returns the log probability of the sides that were taken.
+
+    ``sides`` are places in ``slots``, -1 where a customer is on none yet. A side has probability proportional
+    to its weight times f(x), and its weight grows by one; with ``forced`` nothing is drawn.
+    """
+    log_q = 0.0
+    for i, customer in enumerate(group.tolist()):
+        if sides[i] >= 0:
+            bank.remove(int(slots[sides[i]]), [customer])
+            weights[sides[i]] -= 1.0
+        logs = np.log(weights) + bank.log_predictive(customer, slots)[:-1]
+        if not -np.inf < np.max(logs) < np.inf:  # NaN too
+            raise FloatingPointError(f"log weights {logs} can't be drawn from")
+        logs -= np.logaddexp.reduce(logs)
+        side = int(forced[i]) if forced is not None else int(source.choose_log(logs))
+        log_q += float(logs[side])
+        bank.add(int(slots[side]), [customer])
+        weights[side] += 1.0
+        sides[i] = side
+    return log_q
+
+
+def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:
+    """Add (or take out) the values of a group, each in its slot."""
+    for slot in np.unique(slots).tolist():
+        (bank.add if add else bank.remove)(slot, group[slots == slot])
+
+
+def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> float:
+    """log p(values of the group | sides, all others); the group's values are in no slot."""
+    return sum(
+        float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
+        for side in np.unique(sides).tolist()
+    )

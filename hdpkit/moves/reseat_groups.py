@@ -1,0 +1,85 @@
+"""Split-merge within groups: all customers of a restaurant are seated anew at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["ReseatGroups"]
+
+
+def _scans(instance: Any, attribute: Any, value: Any) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and (not whole or value < 0):
+        raise ParameterError("scans", value, "None or a whole number >= 0", "None is sequential allocation.")
+
+
+@attrs.define
+class ReseatGroups(Move):
+    """Take all data customers of a restaurant out, seat them anew, accept by Metropolis and Hastings.
+
+    Table Gibbs moves one customer at a time: a document that eats one dish, itself a blend of two, can't go
+    over to the two, for its first customers pay for the new table alone. Here all go together. One proposal
+    for each restaurant that has data customers; step g is the g-th of these.
+
+    Parameters
+    ----------
+    scans : int, optional
+        t >= 0: a launch state by sequential allocation, t restricted Gibbs scans and a final one, as in
+        split-merge (Jain & Neal 2004). None: sequential allocation alone.
+
+    Notes
+    -----
+    Sides are the dishes k that others eat and one new dish. A customer's side is drawn with weights
+    ((theta + d + c) P(k) + n_k) f_k(x), c the customers that stay (tables of children) and P(k) the
+    restaurant's predictive, both without the group, n_k the group's customers on the side. q is the
+    probability of the final sides given the launch, which is drawn anew for each way. Given the sides the
+    tables are drawn from the prior, one customer after the other; what is left of the prior is W, the product
+    over the group of P(dish of the customer | those seated before it). The proposal is accepted with ratio
+    W' p(x | sides') q / (W p(x | sides) q'), W of the present state being found by unseating the group in
+    the reverse order. A restaurant that alone eats two dishes or more stays as it is: the way back would
+    open two.
+    """
+
+    needs_tables = True
+
+    scans: int | None = attrs.field(default=3, validator=_scans)
+
+    def n_steps(self, state: Franchise) -> int:
+        """One a restaurant that has data customers."""
+        return len(state.groups()[0])
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise of one restaurant (its group would be all the data) or without marginals."""
+        needs_marginals(self, state)
+        if state.topology.n_nodes == 1:
+            raise ScheduleError(
+                "moves", self.name, "moves that have something to do",
+                "A franchise of one restaurant has no groups; leave ReseatGroups out.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Make one proposal for each restaurant."""
+        groups = state.groups()
+        first, last = steps or (0, len(groups[0]))
+        launches = 0 if self.scans is None else self.scans + 1
+        accepted = 0
+
+        def piece(a: int, b: int) -> None:
+            nonlocal accepted
+            accepted += state.reseat_groups(groups, a, b, launches, rng)
+
+        with state.seated_out(rng):
+            state.in_chunks(first, last, piece)
+        return MoveInfo(last - first, accepted)
+
+
+moves.register("reseat-groups", ReseatGroups, lambda: [ReseatGroups(scans=None)])
