@@ -3,8 +3,17 @@
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.starts import Random, start
+from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
 
-__all__ = ["Component", "Franchise", "Random", "Restaurant", "RestaurantView", "Topology", "start"]
+__all__ = [
+    "Component",
+    "Franchise",
+    "Random",
+    "Restaurant",
+    "RestaurantView",
+    "Topology",
+    "check_start",
+    "start",
+]

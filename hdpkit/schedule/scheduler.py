@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from hdpkit.checks import function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise, start
+from hdpkit.franchise import Franchise, check_start, start
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, Seed, Streams
 from hdpkit.record import Draw, MoveRecord, Trace, make_draw
@@ -30,11 +31,10 @@ class Scheduler:
     """
 
     def __init__(self, moves: Iterable[Move]) -> None:
-        self.moves: Sequence[Move] = tuple(moves)
+        remedy = "For instance [hdpkit.moves.TableGibbs()]."
+        self.moves: Sequence[Move] = items("moves", moves, "a sequence of moves", remedy=remedy)
         if not self.moves:
-            raise ScheduleError(
-                "moves", moves, "at least one move", "For instance [hdpkit.moves.TableGibbs()]."
-            )
+            raise ScheduleError("moves", moves, "at least one move", remedy)
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
@@ -90,10 +90,14 @@ class Scheduler:
         Trace
             After Ctrl-C all sweeps that were completed, with ``interrupted`` set; the franchise is whole.
         """
-        _whole("thin", thin)
-        draws = self.sample(franchise, sweeps, rng, init, progress=progress, audit_every=audit_every)
-        listeners = tuple(callbacks)
+        whole_number("thin", thin, 1, remedy="1 records every sweep.")
+        listeners = items(
+            "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
+        )
+        for listener in listeners:
+            function("callbacks", listener)
         trace = Trace(record, exact=self.exact)
+        draws = self.sample(franchise, sweeps, rng, init, progress=progress, audit_every=audit_every)
         try:
             for draw in draws:
                 with deferred_interrupt():  # all of a draw or nothing
@@ -121,9 +125,11 @@ class Scheduler:
         audit_every: int | None = None,
     ) -> _Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
-        _whole("sweeps", sweeps)
+        whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
         if audit_every is not None:
-            _whole("audit_every", audit_every)
+            whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
+        if progress is not None:
+            function("progress", progress, remedy="For instance hk.ProgressBar().")
         if not isinstance(franchise, Franchise):
             raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
         for move in self.moves:
@@ -132,6 +138,7 @@ class Scheduler:
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )
+        check_start(init, franchise)
         fresh = rng is not None or init is not None or franchise.streams is None
         streams = Streams(rng) if fresh else None
         return _Draws(self._sweeps(franchise, sweeps, streams, init, progress, audit_every))
@@ -229,8 +236,3 @@ class _Draws(Iterator[Draw]):
 
 def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:
     franchise.on_pulse = pulse
-
-
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(name, value, "a whole number >= 1", "Sweeps count from 1.")
