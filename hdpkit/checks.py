@@ -1,7 +1,8 @@
 """Checks of what callers pass: each returns the value in the type that is wanted, or raises.
 
-Written once, so that every function of the package refuses the same things in the same words. A bool is never
-taken for a number, a string never for a number or a sequence, and no number is taken that a double can't hold.
+Written once, so that every function of the package refuses the same things in the same words. A bool is
+never taken for a number, a string never for a number or a sequence, and no number is taken that a double
+can't hold.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def positive_number(name: str, value: Any, *, remedy: str = "Give a positive int
 
 
 def number_array(values: Any) -> npt.NDArray[np.float64] | None:
-    """Return real numbers (one, or nested sequences of one shape) as a new float64 array; None if they aren't.
+    """Return real numbers (one, or nested sequences of one shape) as a new float64 array, or None.
 
     NaN and infinities pass, unless what became infinite was finite.
     """

@@ -61,7 +61,7 @@ class Registry(Mapping[str, Entry[T]]):
             return self._entries[name]
         except (KeyError, TypeError):
             raise RegistryError(
-                f"{self.kind} name",
+                self.kind,
                 name,
                 f"one of {sorted(self._entries)}",
                 "Register it or pass the class itself.",

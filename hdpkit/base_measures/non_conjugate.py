@@ -58,8 +58,13 @@ class Finite:
     @weights.validator
     def _check(self, attribute: Any, value: Any) -> None:
         weights = number_array(value)
-        fits = weights is not None and weights.shape == (len(self.values),)
-        if not fits or not np.all(weights > 0) or not np.isfinite(np.sum(weights)):
+        fits = (
+            weights is not None
+            and weights.shape == (len(self.values),)
+            and np.all(weights > 0)
+            and np.isfinite(np.sum(weights))
+        )
+        if not fits:
             raise ParameterError("weights", value, "one finite positive number a value", "Leave zeros out.")
 
     def __call__(self, generator: np.random.Generator) -> Any:

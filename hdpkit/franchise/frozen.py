@@ -1,4 +1,4 @@
-"""What a frozen state must be before it may be taken over: compiled code follows its numbers without asking."""
+"""What a frozen state must be before it is taken over: compiled code follows its numbers without asking."""
 
 from __future__ import annotations
 
