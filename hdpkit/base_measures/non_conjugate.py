@@ -58,12 +58,13 @@ class Finite:
     @weights.validator
     def _check(self, attribute: Any, value: Any) -> None:
         weights = number_array(value)
-        fits = (
-            weights is not None
-            and weights.shape == (len(self.values),)
-            and np.all(weights > 0)
-            and np.isfinite(np.sum(weights))
-        )
+        with np.errstate(over="ignore"):
+            fits = (
+                weights is not None
+                and weights.shape == (len(self.values),)
+                and np.all(weights > 0)
+                and np.isfinite(np.sum(weights))
+            )
         if not fits:
             raise ParameterError("weights", value, "one finite positive number a value", "Leave zeros out.")
 

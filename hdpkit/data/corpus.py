@@ -155,6 +155,8 @@ class Corpus(GroupedData):
         OSError
             If a file can't be read.
         """
+        if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
+            raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
         if isinstance(vocabulary, str | os.PathLike):
             words: tuple[str, ...] | None = read_vocabulary(vocabulary)
         else:
@@ -265,7 +267,10 @@ class Corpus(GroupedData):
         DataError
             If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
         """
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged
+            array = np.empty(0, object)
         if array.shape != self.values.shape or array.dtype.kind not in "iuf":
             raise DataError(
                 "values",

@@ -24,7 +24,7 @@ from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores import ExplicitReference, ExplicitStore, stores
+from hdpkit.stores import ExplicitReference, ExplicitStore, missing_verbs, stores
 from hdpkit.stores.seating_out import lump
 
 __all__ = ["FranchiseCore"]
@@ -64,10 +64,12 @@ class FranchiseCore:
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
         self.topology: Topology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
-        if not isinstance(self.store_type, type) or not hasattr(self.store_type, "TABLE_IDS"):
+        missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
+        if missing or not isinstance(self.store_type, type):
             raise ParameterError(
-                "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
-            )
+                "store", store, f"one of {sorted(stores)} or a SeatingStore class",
+                f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
+            )  # fmt: skip
         self.forced_kernel = kernel
         self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()

@@ -106,7 +106,7 @@ def _dishes(init: Any, n: int) -> Any:
     whole = dishes.dtype.kind in "iu" or (
         dishes.dtype.kind == "f" and bool(np.all(np.isfinite(dishes) & (dishes == np.floor(dishes))))
     )
-    if dishes.shape != (n,) or not whole or np.any(dishes < 0):
+    if dishes.shape != (n,) or not whole or np.any(dishes < 0) or np.any(dishes >= 2.0**63):
         raise ParameterError(
             "init", init, f"whole numbers >= 0, shape ({n},)", "Give each customer's dish, in data order."
         )

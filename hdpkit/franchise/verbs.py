@@ -147,10 +147,8 @@ class FranchiseVerbs(FranchiseCore):
 
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:
-        if not 0 <= whole_number("first", first) <= whole_number("last", last) <= n:
-            raise ParameterError(
-                "first, last", (first, last), f"a range within 0 .. {n}", "last is excluded."
-            )
+        whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
+        whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
 
     def _need_tables(self) -> None:
         if not self.seating.TABLE_IDS:

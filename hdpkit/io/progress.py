@@ -69,7 +69,7 @@ class ProgressBar:
         seconds_between_lines: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if file is not None and not callable(getattr(file, "write", None)):
+        if file is not None and (isinstance(file, type) or not callable(getattr(file, "write", None))):
             raise ParameterError("file", file, "a text file open for writing, or None", "Leave it out.")
         if not 0.0 <= as_float(seconds_between_lines) < float("inf"):
             raise ParameterError(

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import flag, instance, items, number_array
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
@@ -166,6 +168,16 @@ def check_exact(
     ExactFailure
         Naming the step and the error.
     """
+    instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    flag("reversible", reversible)
+    if matrices is not None:
+        n = len(model.states)
+        allowed, remedy = f"finite matrices of shape ({n}, {n})", "See step_matrices."
+        for matrix in items("matrices", matrices, allowed, remedy=remedy):
+            array = number_array(matrix)
+            if array is None or array.shape != (n, n) or not np.isfinite(array).all():
+                raise ParameterError("matrices", matrix, allowed, remedy)
     whole = np.eye(len(model.states))
     for number, P in enumerate(matrices if matrices is not None else step_matrices(model, move)):
         errors = {

@@ -11,6 +11,8 @@ from scipy import integrate
 
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit.base_measures import BaseMeasure, Finite, PythonBank
+from hdpkit.checks import instance, items
+from hdpkit.errors import ParameterError
 from hdpkit.moves import DishParameters
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import tiny_franchise
@@ -48,6 +50,10 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     list of str
         What was checked, a line each.
     """
+    instance("measure", measure, BaseMeasure, "a base measure", remedy="Pass an instance.")
+    allowed, remedy = "a sequence of observations", "Leave it out for the measure's examples."
+    if values is not None and not items("values", values, allowed, remedy=remedy):
+        raise ParameterError("values", values, allowed, remedy)
     franchise = tiny_franchise("flat 5", measure, values=None if values is None else _repeat(values, 5))
     ready, data = franchise.measure, list(franchise.data.values)
     if not ready.conjugate and not isinstance(getattr(ready, "sample_prior", None), Finite):
