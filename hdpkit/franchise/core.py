@@ -360,6 +360,10 @@ class FranchiseCore:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
+        self._thaw(frozen, source)
+
+    def _thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that was checked before (exact tests enter the same states very often)."""
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
         with self.turn():
             seating = self._translated(frozen["seating"], source)

@@ -102,10 +102,12 @@ class ExactModel:
         self._frozen = [
             {**template, "seating": frozen[state], "slots": _slots(frozen[state])} for state in self.states
         ]
+        for state in self._frozen:
+            self.franchise.check_frozen(state)
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
-        self.franchise.thaw(self._frozen[state])
+        self.franchise._thaw(self._frozen[state])  # checked when the model was built
         return self.franchise
 
     def read(self) -> int:
