@@ -137,9 +137,11 @@ def items(name: str, values: Any, allowed: str, *, remedy: str) -> tuple[Any, ..
     """Return a sequence's items. A string is none, and a set or a mapping has no order of its own."""
     if not isinstance(values, (str, bytes, Set, Mapping)) and not isinstance(values, type):
         try:
-            return tuple(values)
+            iterator = iter(values)
         except TypeError:
             pass
+        else:
+            return tuple(iterator)  # errors of a generator are its own
     raise ParameterError(name, values, allowed, remedy)
 
 

@@ -6,13 +6,13 @@ can take from every state of a tiny franchise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, instance, items, number_array
+from hdpkit.checks import flag, instance, number_array
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
@@ -159,7 +159,7 @@ def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
 
 
 def check_exact(
-    model: ExactModel, move: Move, *, reversible: bool = False, matrices: Sequence[Matrix] | None = None
+    model: ExactModel, move: Move, *, reversible: bool = False, matrices: Iterable[Matrix] | None = None
 ) -> Matrix:
     """Check every step of a move, and return the matrix of the whole application (their product).
 
@@ -173,15 +173,8 @@ def check_exact(
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
     instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
     flag("reversible", reversible)
-    if matrices is not None:
-        n = len(model.states)
-        allowed, remedy = f"finite matrices of shape ({n}, {n})", "See step_matrices."
-        for matrix in items("matrices", matrices, allowed, remedy=remedy):
-            array = number_array(matrix)
-            if array is None or array.shape != (n, n) or not np.isfinite(array).all():
-                raise ParameterError("matrices", matrix, allowed, remedy)
     whole = np.eye(len(model.states))
-    for number, P in enumerate(matrices if matrices is not None else step_matrices(model, move)):
+    for number, P in enumerate(step_matrices(model, move) if matrices is None else _square(matrices, model)):
         errors = {
             "rows sum to one": row_error(P),
             "the posterior is invariant": stationary_error(P, model.pi),
@@ -195,6 +188,19 @@ def check_exact(
                 )
         whole = whole @ P
     return whole
+
+
+def _square(matrices: Iterable[Matrix], model: ExactModel) -> Iterator[Matrix]:
+    """Matrices one at a time, as they are asked for: they may come from a generator that takes its time."""
+    n = len(model.states)
+    allowed, remedy = f"matrices of shape ({n}, {n})", "See step_matrices."
+    if isinstance(matrices, str) or not isinstance(matrices, Iterable):
+        raise ParameterError("matrices", matrices, allowed, remedy)
+    for matrix in matrices:
+        array = number_array(matrix)
+        if array is None or array.shape != (n, n):
+            raise ParameterError("matrices", matrix, allowed, remedy)
+        yield array
 
 
 def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
