@@ -31,6 +31,14 @@ __all__ = [
 ]
 
 
+def short_repr(value: Any) -> str:
+    """Return a representation of some 30 characters, whatever the value is."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # an int with more digits than Python writes out, a __repr__ that fails
+        return f"<{type(value).__name__}>"
+
+
 class HdpkitError(Exception):
     """Base of all errors that the package raises on purpose.
 
@@ -54,7 +62,7 @@ class HdpkitError(Exception):
         super().__init__(parameter, value, allowed, remedy)
 
     def __str__(self) -> str:
-        return f"{self.parameter} = {reprlib.repr(self.value)}: must be {self.allowed}. {self.remedy}"
+        return f"{self.parameter} = {short_repr(self.value)}: must be {self.allowed}. {self.remedy}"
 
 
 class ParameterError(HdpkitError, ValueError):
@@ -82,7 +90,7 @@ class ExtensionError(HdpkitError, ImportError):
 
 
 class RegistryError(HdpkitError, KeyError):
-    """A name that no registry knows, or that is taken."""
+    """A name that no registry (or trace) knows, or that is taken."""
 
     __str__ = HdpkitError.__str__  # KeyError would print the tuple of arguments
 

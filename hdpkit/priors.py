@@ -7,13 +7,13 @@ one's own needs what the protocol `Prior` lists and nothing more.
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import instance, positive_number, real_number, validator
 from hdpkit.errors import ParameterError
 
 __all__ = ["Beta", "Each", "Gamma", "Normal", "Prior", "support_of"]
@@ -42,19 +42,6 @@ class Prior(Protocol):
         ...
 
 
-def _positive(parameter: str, value: object) -> float:
-    """Return `value` as a float that is finite and above 0, or raise a ParameterError."""
-    # bool is a numbers.Real; `Gamma(True, 1)` is a slip of the pen all the same.
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if 0.0 < number < math.inf:
-            return number
-    raise ParameterError(parameter, value, "a finite number above 0", "Give a positive int or float.")
-
-
 @attrs.frozen(init=False)
 class Gamma:
     """Gamma distribution over (0, inf), by shape and RATE.
@@ -78,7 +65,7 @@ class Gamma:
     rate: float
 
     def __init__(self, shape: float, rate: float) -> None:
-        self.__attrs_init__(_positive("Gamma shape", shape), _positive("Gamma rate", rate))
+        self.__attrs_init__(positive_number("Gamma shape", shape), positive_number("Gamma rate", rate))
         # The mean is where a hyperparameter starts, so it has to be a usable one.
         if not 0.0 < self.mean < math.inf:
             raise ParameterError(
@@ -156,7 +143,7 @@ class Beta:
     b: float
 
     def __init__(self, a: float, b: float) -> None:
-        self.__attrs_init__(_positive("Beta a", a), _positive("Beta b", b))
+        self.__attrs_init__(positive_number("Beta a", a), positive_number("Beta b", b))
         # The mean is where a discount starts, and a discount of 1 is illegal.
         if not 0.0 < self.mean < 1.0:
             raise ParameterError(
@@ -234,10 +221,7 @@ class Normal:
     deviation: float
 
     def __init__(self, mean: float, deviation: float) -> None:
-        real = isinstance(mean, numbers.Real) and not isinstance(mean, bool)
-        if not real or not math.isfinite(float(mean)):
-            raise ParameterError("Normal mean", mean, "a finite number", "Give an int or float.")
-        self.__attrs_init__(float(mean), _positive("Normal deviation", deviation))
+        self.__attrs_init__(real_number("Normal mean", mean), positive_number("Normal deviation", deviation))
 
     @property
     def support(self) -> tuple[float, float]:
@@ -263,17 +247,6 @@ def support_of(prior: Prior) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _check_prior(instance: object, attribute: object, value: Any) -> None:
-    # A class has the attributes too, hence the second condition: `Each(Gamma)` lacks the numbers.
-    if not isinstance(value, Prior) or isinstance(value, type):
-        raise ParameterError(
-            "Each prior",
-            value,
-            "a prior: something with `mean`, `log_density` and `draw`",
-            "Wrap a prior, as in Each(Gamma(1.0, 1.0)); a fixed number needs no Each.",
-        )
-
-
 @attrs.frozen
 class Each:
     """Mark that every restaurant of a declaration has a hyperparameter of its own, all with one prior.
@@ -291,4 +264,11 @@ class Each:
         If `prior` is not a prior.
     """
 
-    prior: Prior = attrs.field(validator=_check_prior)
+    prior: Prior = attrs.field(
+        validator=validator(
+            instance,
+            Prior,
+            "a prior: something with `mean`, `log_density` and `draw`",
+            remedy="Wrap a prior, as in Each(Gamma(1.0, 1.0)); a fixed number needs no Each.",
+        )
+    )

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from hdpkit.checks import function, text
 from hdpkit.errors import RegistryError
 
 __all__ = ["Entry", "Registry"]
@@ -41,6 +42,9 @@ class Registry(Mapping[str, Entry[T]]):
 
     def register(self, name: str, thing: T, examples: Callable[[], list[Any]] = list) -> T:
         """Enter a thing under a name that is free, and return it."""
+        text("name", name, remedy="It is what users write.")
+        function("thing", thing, remedy=f"Register the class of the {self.kind}, not an instance.")
+        function("examples", examples, remedy="For instance lambda: [MyMove()].")
         if name in self._entries and self._entries[name].thing is not thing:
             raise RegistryError(
                 "name", name, f"a {self.kind} name that is not taken", "Choose another name or remove() it."
@@ -57,7 +61,10 @@ class Registry(Mapping[str, Entry[T]]):
             return self._entries[name]
         except (KeyError, TypeError):
             raise RegistryError(
-                self.kind, name, f"one of {sorted(self._entries)}", "Register it or pass the class itself."
+                self.kind,
+                name,
+                f"one of {sorted(self._entries)}",
+                "Register it or pass the class itself.",
             ) from None
 
     def __iter__(self) -> Iterator[str]:

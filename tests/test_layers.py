@@ -7,6 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
 ROWS = [
     {"errors", "numerics"},
+    {"checks"},
     {"registry"},
     {"priors", "data", "random"},
     {"_compiled"},
@@ -91,7 +92,7 @@ def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":
             assert {layer_of(name) for name in imports(path)} <= {
-                "errors", "franchise", "moves", "numerics", "priors", "random", "registry"
+                "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry"
             }, path  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import parameter
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
+from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 
@@ -57,14 +58,14 @@ class DirichletMultinomialReference(BaseMeasure):
     """
 
     eta: Any = parameter(default=0.1, validator=_eta)
-    n_terms: int | None = attrs.field(default=None)
+    n_terms: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 1, 2**31 - 1, remedy="Leave it out: the data tell it.")
+        ),
+    )
 
     exact_statistics = True
-
-    @n_terms.validator
-    def _check_n_terms(self, attribute: Any, value: Any) -> None:
-        if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
-            raise ParameterError("n_terms", value, "a whole number >= 1, or None", "Leave it out.")
 
     @property
     def parameters(self) -> dict[str, Any]:

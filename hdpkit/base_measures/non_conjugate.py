@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
+from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, StateError
 
@@ -27,12 +27,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
-    try:
-        made = tuple(values)
-    except TypeError:
-        made = ()
+    allowed = "a sequence of one parameter or more"
+    made = items("values", values, allowed, remedy="For instance Finite([0.2, 0.7]).")
     if not made:
-        raise ParameterError("values", values, "a sequence of one parameter or more", "Finite([0.2, 0.7])")
+        raise ParameterError("values", values, allowed, "For instance Finite([0.2, 0.7]).")
     return made
 
 
@@ -59,11 +57,15 @@ class Finite:
 
     @weights.validator
     def _check(self, attribute: Any, value: Any) -> None:
-        try:
-            weights = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            weights = np.empty(0)
-        if weights.shape != (len(self.values),) or not np.all(np.isfinite(weights) & (weights > 0)):
+        weights = number_array(value)
+        with np.errstate(over="ignore"):
+            fits = (
+                weights is not None
+                and weights.shape == (len(self.values),)
+                and np.all(weights > 0)
+                and np.isfinite(np.sum(weights))
+            )
+        if not fits:
             raise ParameterError("weights", value, "one finite positive number a value", "Leave zeros out.")
 
     def __call__(self, generator: np.random.Generator) -> Any:
@@ -76,11 +78,7 @@ class Finite:
         return self.values[source.choose(np.asarray(self.weights, dtype=float))]
 
 
-def _callable(instance: Any, attribute: Any, value: Any) -> None:
-    if not callable(value):
-        raise ParameterError(attribute.name, value, "a function", "See the docstring for its arguments.")
-
-
+_callable = validator(function, remedy="See the docstring for its arguments.")
 _optional = attrs.validators.optional(_callable)
 
 
@@ -118,16 +116,19 @@ class NonConjugate(BaseMeasure):
     log_prior: Callable[[Any], float] | None = attrs.field(default=None, kw_only=True, validator=_optional)
     update: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, validator=_optional)
     simulate_value: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, validator=_optional)
-    auxiliary: int = attrs.field(default=3, kw_only=True)
+    auxiliary: int = attrs.field(
+        default=3, kw_only=True, validator=validator(whole_number, 1, 10**6, remedy="3 is usual.")
+    )
     examples: Sequence[Any] | None = attrs.field(default=None, kw_only=True)
 
     exact_statistics = True
     conjugate = False
 
-    @auxiliary.validator
-    def _check_auxiliary(self, attribute: Any, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            raise ParameterError("auxiliary", value, "a whole number >= 1", "3 is usual.")
+    @examples.validator
+    def _check_examples(self, attribute: Any, value: Any) -> None:
+        allowed, remedy = "a sequence of observations, or None", "Leave it out."
+        if value is not None and not items("examples", value, allowed, remedy=remedy):
+            raise ParameterError("examples", value, allowed, remedy)
 
     def __repr__(self) -> str:
         prior = getattr(self.sample_prior, "__name__", repr(self.sample_prior))

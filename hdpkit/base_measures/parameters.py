@@ -8,6 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 
+from hdpkit.checks import number_array
 from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
 
@@ -54,14 +55,10 @@ def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
         return value
     if isinstance(value, Prior) and not isinstance(value, type):
         return Resampled(float(value.mean), value)
-    if not isinstance(value, (str, bytes, bool)) and value is not None:
-        try:
-            array = np.array(value, dtype=float)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.size and not np.isnan(array).any():
-            array.setflags(write=False)
-            return float(array) if array.ndim == 0 else array
+    array = number_array(value)
+    if array is not None and array.size and not np.isnan(array).any():
+        array.setflags(write=False)
+        return float(array) if array.ndim == 0 else array
     raise ParameterError(
         field.name, value, "a number, an array of numbers, or a prior",
         "A number stays; a prior (for instance hk.Gamma(1, 1)) is resampled.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any, Self
 
@@ -11,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from hdpkit.checks import whole_number
 from hdpkit.data.counts import ID_LIMIT, Counts, read_matrix
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.labels import Codes, check_names, encode_all, spread
 from hdpkit.data.ldac import read_ldac, read_vocabulary
 from hdpkit.data.tokens import check_ids, read_documents
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 
 __all__ = ["Corpus"]
 
@@ -155,6 +155,8 @@ class Corpus(GroupedData):
         OSError
             If a file can't be read.
         """
+        if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
+            raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
         if isinstance(vocabulary, str | os.PathLike):
             words: tuple[str, ...] | None = read_vocabulary(vocabulary)
         else:
@@ -265,7 +267,10 @@ class Corpus(GroupedData):
         DataError
             If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
         """
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged
+            array = np.empty(0, object)
         if array.shape != self.values.shape or array.dtype.kind not in "iuf":
             raise DataError(
                 "values",
@@ -305,8 +310,7 @@ def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | No
     """Return the number of terms that is given or follows from the vocabulary, None if neither is there."""
     if n_terms is None:
         return None if vocabulary is None else len(vocabulary)
-    if isinstance(n_terms, bool) or not hasattr(n_terms, "__index__") or not 1 <= n_terms <= ID_LIMIT:
-        raise ParameterError("n_terms", n_terms, f"an int from 1 to {ID_LIMIT}", "Give the number of terms.")
+    n_terms = whole_number("n_terms", n_terms, 1, ID_LIMIT, remedy="Give the number of terms.")
     if vocabulary is not None and len(vocabulary) != n_terms:
         raise DataError(
             "vocabulary",
@@ -314,10 +318,8 @@ def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | No
             f"{n_terms} terms (n_terms)",
             "Leave n_terms out or correct it.",
         )
-    return operator.index(n_terms)
+    return n_terms
 
 
 def _check_index(parameter: str, value: Any, n: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 <= operator.index(value) < n:
-        raise ParameterError(parameter, value, f"an int from 0 to {n - 1}", "Indices count from 0.")
-    return operator.index(value)
+    return whole_number(parameter, value, 0, n - 1, remedy="Indices count from 0.")

@@ -92,7 +92,7 @@ def read_documents(
         if words and ids:
             raise DataError(
                 _place(d, 0, names),
-                part[0],
+                part[0] if isinstance(part, list) else part[0].item(),
                 "of the kind of the tokens before: all words or all ids",
                 "Convert words to ids, or ids to words, in all documents.",
             )

@@ -14,15 +14,17 @@ import numpy.typing as npt
 from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.checks import choice, instance, number_array, real_number, text
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, ParameterError, StateError
+from hdpkit.errors import BusyError, ParameterError, StateError
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores import ExplicitReference, ExplicitStore, stores
+from hdpkit.stores import ExplicitReference, ExplicitStore, missing_verbs, stores
 from hdpkit.stores.seating_out import lump
 
 __all__ = ["FranchiseCore"]
@@ -51,8 +53,9 @@ class FranchiseCore:
             raise ParameterError(
                 "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
             )
-        if kernel not in KERNELS:
-            raise ParameterError("kernel", kernel, f"one of {KERNELS}", "Leave it out for the fastest.")
+        choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
+        if measure is not None:
+            instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         self.restaurant_declared = restaurant
@@ -61,10 +64,12 @@ class FranchiseCore:
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
         self.topology: Topology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
-        if not isinstance(self.store_type, type) or not hasattr(self.store_type, "TABLE_IDS"):
+        missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
+        if missing or not isinstance(self.store_type, type):
             raise ParameterError(
-                "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
-            )
+                "store", store, f"one of {sorted(stores)} or a SeatingStore class",
+                f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
+            )  # fmt: skip
         self.forced_kernel = kernel
         self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
@@ -100,21 +105,22 @@ class FranchiseCore:
     def declaration_number(self, name: str) -> int:
         """Number of the declaration with this name, from the root's, 0."""
         names = [declaration.name for declaration in self.declarations]
-        if name not in names:
-            raise ParameterError(
-                "name", name, f"one of {names}", "Names are those of the declared restaurants."
-            )
-        return names.index(name)
+        return names.index(choice("name", name, names, remedy="These are the declared restaurants."))
 
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
         number = self.declaration_number(name)
         nodes = self.topology.nodes(number)
-        values = np.asarray(value, dtype=float)
-        if self.declarations[number].is_tied and values.ndim > 0:
-            raise ParameterError("value", value, "one number", f"{name!r} has one concentration for all.")
+        values = number_array(value)
+        n = nodes.stop - nodes.start
+        shapes = [()] if self.declarations[number].is_tied else [(), (n,)]
+        if values is None or values.shape not in shapes:
+            allowed = "one number" if len(shapes) == 1 else f"one number, or {n} of them"
+            raise ParameterError("value", value, allowed, f"{name!r} has {n} restaurants.")
         if not np.all(np.isfinite(values) & (values > -self._discount[nodes])):
-            raise ParameterError("concentration", value, "finite and above -discount", "Check the update.")
+            raise ParameterError(
+                "value (a concentration)", value, "finite and above -discount", "Check the update."
+            )
         self._concentration[nodes] = values
 
     @property
@@ -130,6 +136,8 @@ class FranchiseCore:
                 "base parameters", sorted(unknown), f"among {sorted(self._starting)}",
                 "Declare a prior in the base measure for what shall change.",
             )  # fmt: skip
+        for name, value in values.items():
+            real_number(name, value)
         if values:
             self.measure = self.measure.with_parameters(**values)
             if not self.bank.adopt(self.measure):
@@ -151,9 +159,8 @@ class FranchiseCore:
         return getattr(self.store_type, "SEATED_OUT", by_default)
 
     def _served(self, verb: str) -> tuple[str, Callable[..., Any]]:
-        if verb not in self._functions:
-            if verb not in VERBS:
-                raise ParameterError("verb", verb, f"one of {sorted(VERBS)}", "See docs/architecture.md.")
+        if not isinstance(verb, str) or verb not in self._functions:
+            choice("verb", verb, VERBS, remedy="See docs/architecture.md.")
             kind = self.table_store_type if VERBS[verb] else self.store_type
             self._functions[verb] = choose_kernel(
                 verb, self.forced_kernel, kind, self.bank, self.topology.n_levels
@@ -170,7 +177,11 @@ class FranchiseCore:
 
     def walk(self, kernel: str | None = None) -> Any:
         """The walk through the tree over the present seating, compiled or (kernel "reference") readable."""
-        kernel = kernel or self.kernel("reseat")
+        kernel = (
+            self.kernel("reseat")
+            if kernel is None
+            else choice("kernel", kernel, KERNELS, remedy="Leave it out.")
+        )
         key = (kernel == "reference", self._seated_out is None)
         if key not in self._walks:
             self._walks[key] = self.walk_over(self.seating, self.slots, kernel)
@@ -271,6 +282,8 @@ class FranchiseCore:
 
     def register(self, name: str, component: Component) -> None:
         """Tell a component of every dish that is born, dies or is relabelled from now on."""
+        text("name", name, remedy="It is the component's name in saved states.")
+        instance("component", component, Component, "a Component", remedy="Derive it from hk.Component.")
         if name in self._components:
             raise ParameterError(
                 "name", name, "a name that is not taken", f"Taken: {sorted(self._components)}."
@@ -341,52 +354,33 @@ class FranchiseCore:
         A state of a store with table numbers is lumped for one without; the other way customers are seated
         out, for which a ``source`` is needed.
         """
-        self._check_frozen(frozen)
+        self.check_frozen(frozen)
+        if source is not None:
+            instance(
+                "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
+            )
+        self._thaw(frozen, source)
+
+    def _thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that was checked before (exact tests enter the same states very often)."""
+        streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
         with self.turn():
-            self.store.thaw(self._translated(frozen["seating"], source))
+            seating = self._translated(frozen["seating"], source)
+            self.set_base_parameters(**frozen.get("measure", {}))
+            self.store.thaw(seating)
             self._concentration[:] = frozen["concentration"]
             self._discount[:] = frozen["discount"]
             self.sweep = int(frozen["sweep"])
             self.attempt = int(frozen["attempt"])
-            if frozen.get("streams"):
-                self.streams = Streams(**frozen["streams"])
-            self.set_base_parameters(**frozen.get("measure", {}))
+            self.streams = streams
             self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
             for name, component in self._components.items():
                 if name in frozen["components"]:
                     component.thaw(frozen["components"][name])
 
-    def _check_frozen(self, frozen: Mapping[str, Any]) -> None:
-        """Raise a DataError unless the state is of this shape, before any array of it is followed."""
-        n, n_nodes = self.topology.n_customers, self.topology.n_nodes
-        try:
-            seating = frozen["seating"]
-            of_customer = np.asarray(seating["seat" if "seat" in seating else "dish"])
-            prefix = "table" if "seat" in seating else "bin"
-            node, dish = np.asarray(seating[f"{prefix}_node"]), np.asarray(seating[f"{prefix}_dish"])
-            slots, theta, d = (np.asarray(frozen[name]) for name in ("slots", "concentration", "discount"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                "state",
-                f"{type(error).__name__}: {error}",
-                "what Franchise.freeze returns",
-                "Pass it unchanged.",
-            ) from error
-        limit = len(node) if "seat" in seating else int(slots.max(initial=-1)) + 1
-        fits = (
-            of_customer.shape == (n,)
-            and theta.shape == d.shape == (n_nodes,)
-            and node.shape == dish.shape
-            and -1 <= of_customer.min(initial=-1) <= of_customer.max(initial=-1) < limit
-            and 0 <= node.min(initial=0) <= node.max(initial=0) < n_nodes
-            and 0 <= dish.min(initial=0) <= dish.max(initial=0) <= slots.max(initial=0)
-        )
-        if not fits:
-            raise DataError(
-                "state", f"{len(of_customer)} customers, {len(theta)} restaurants",
-                f"of a franchise of {n} customers and {n_nodes} restaurants",
-                "Thaw a state over the same data and declarations.",
-            )  # fmt: skip
+    def check_frozen(self, frozen: Any) -> None:
+        """Raise a DataError unless a state is of this shape, before any array of it is followed."""
+        check_frozen(frozen, self.topology, self._starting)
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
+import math
 from typing import Any
 
 import attrs
-import numpy as np
 
 from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import as_float
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.priors import Each, Prior
 
@@ -37,11 +37,10 @@ class Hyperparameter:
         """Read what a user wrote."""
         if isinstance(declared, Each):
             return cls(float(declared.prior.mean), declared.prior, True)
-        if isinstance(declared, numbers.Real) and not isinstance(declared, bool):
-            value = float(declared)
-            if np.isfinite(value):
-                return cls(value)
-        elif isinstance(declared, Prior):
+        value = as_float(declared)
+        if math.isfinite(value):
+            return cls(value)
+        if isinstance(declared, Prior) and not isinstance(declared, type):
             return cls(float(declared.mean), declared)
         raise ParameterError(
             name,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.priors import Prior
 from hdpkit.random import ChoiceSource
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "simulate"]
 
 F = TypeVar("F", bound="Franchise")
-KEEP = (None, "hyperparameters", "seating")
+KEEP = ("hyperparameters", "seating")
 
 
 def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
-    if keep not in KEEP:
-        raise ParameterError("keep", keep, f"one of {KEEP}", "None draws everything anew.")
+    if keep is not None:
+        choice("keep", keep, KEEP, remedy="None draws everything anew.")
     if not franchise.measure.supports("simulate"):
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."

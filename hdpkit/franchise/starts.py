@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.random import STARTS, RandomStream, Streams
 
@@ -27,14 +28,18 @@ class Random:
         K, at least 1. Fewer dishes result where some K is drawn by no one.
     """
 
-    n_dishes: int = attrs.field()
+    n_dishes: int = attrs.field(
+        validator=validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Random(100).")
+    )
 
-    @n_dishes.validator
-    def _check(self, attribute: Any, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ParameterError(
-                "n_dishes", value, "a whole number >= 1", "For instance hk.init.Random(100)."
-            )
+
+def check_start(init: Any, franchise: Franchise) -> None:
+    """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
+    if isinstance(init, Random):
+        return
+    prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
+    if isinstance(prepared, Mapping):
+        franchise.check_frozen(prepared)
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
@@ -48,7 +53,7 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
     """
     n = franchise.topology.n_customers
-    prepared = _prepare(init, n, source)
+    prepared = _prepare(init, franchise, source)
     franchise.reset_hyperparameters()
     franchise.sweep = franchise.attempt = 0
     if isinstance(prepared, Mapping):
@@ -71,13 +76,9 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         raise
 
 
-def check_start(init: Any, n: int) -> None:
-    """Raise a ParameterError for what `start` would not take, over n customers."""
-    _prepare(init, n, Streams(0).source(STARTS))
-
-
-def _prepare(init: Any, n: int, source: RandomStream) -> Any:
+def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     """None for the sequential start, an array of dishes, or a frozen state; checked before anything moves."""
+    n = franchise.topology.n_customers
     if isinstance(init, str):
         if init == "sequential":
             return None
@@ -87,7 +88,7 @@ def _prepare(init: Any, n: int, source: RandomStream) -> Any:
         return source.generator.integers(0, init.n_dishes, size=n)
     elif isinstance(init, Mapping):
         return init
-    elif hasattr(init, "freeze"):
+    elif isinstance(init, type(franchise)):
         return init.freeze()
     elif init is not None:
         return _dishes(init, n)
@@ -105,7 +106,7 @@ def _dishes(init: Any, n: int) -> Any:
     whole = dishes.dtype.kind in "iu" or (
         dishes.dtype.kind == "f" and bool(np.all(np.isfinite(dishes) & (dishes == np.floor(dishes))))
     )
-    if dishes.shape != (n,) or not whole or np.any(dishes < 0):
+    if dishes.shape != (n,) or not whole or np.any(dishes < 0) or np.any(dishes >= 2.0**63):
         raise ParameterError(
             "init", init, f"whole numbers >= 0, shape ({n},)", "Give each customer's dish, in data order."
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import number_array, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
 from hdpkit.random import ChoiceSource
@@ -44,10 +45,9 @@ class FranchiseVerbs(FranchiseCore):
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
         self._check_range(first, last, self.topology.n_customers)
-        if (
-            len(dishes) != self.topology.n_customers
-            or not np.isin(dishes[first:last], self.slots.occupied_slots()).all()
-        ):
+        given = number_array(dishes)
+        fits = given is not None and given.shape == (self.topology.n_customers,)
+        if not fits or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         self._run("enter_given", self.bank, dishes, first, last, source)
 
@@ -65,6 +65,7 @@ class FranchiseVerbs(FranchiseCore):
         """
         self._need_tables()
         t = self.topology
+        whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
         return self._run(
             "index_units", self.seating, t.home, t.parent, t.level, level, with_customers, walk=False
         )
@@ -167,7 +168,7 @@ class FranchiseVerbs(FranchiseCore):
     @contextmanager
     def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
         """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
-        slots = tuple(int(self.slots.reserve()) for _ in range(n))
+        slots = tuple(int(self.slots.reserve()) for _ in range(whole_number("n", n)))
         born = []
         try:
             for slot in slots:
@@ -182,10 +183,8 @@ class FranchiseVerbs(FranchiseCore):
 
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:
-        if not 0 <= first <= last <= n:
-            raise ParameterError(
-                "first, last", (first, last), f"a range within 0 .. {n}", "last is excluded."
-            )
+        whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
+        whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
 
     def _need_tables(self) -> None:
         if not self.seating.TABLE_IDS:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.random import ChoiceSource, Seed, as_source
 
@@ -34,9 +35,7 @@ class RestaurantView:
 
     def _slot(self, dish: int) -> int:
         live = self.franchise.slots.occupied_slots()
-        if not 0 <= dish < len(live):
-            raise ParameterError("dish", dish, f"from 0 to {len(live) - 1}", "See franchise.n_dishes.")
-        return int(live[dish])
+        return int(live[whole_number("dish", dish, 0, len(live) - 1, remedy="See franchise.n_dishes.")])
 
     @property
     def concentration(self) -> float:
@@ -101,9 +100,10 @@ class RestaurantView:
         """Take a data customer of this restaurant out, and every table that closes."""
         franchise = self.franchise
         dish = self._check(customer, seated=True)
+        source = as_source(rng)
         with franchise.turn():
             franchise.bank.remove(dish, [customer])
-            if franchise.walk().unseat(customer, self.node, dish, as_source(rng)):
+            if franchise.walk().unseat(customer, self.node, dish, source):
                 franchise.slots.close(dish)
                 franchise.bank.died(dish)
 
@@ -119,6 +119,7 @@ class RestaurantView:
         if dish is None:
             franchise.enter(customer, customer + 1, source)
             return
+        dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
         with franchise.turn():
             slot = franchise.open_dish() if dish == franchise.n_dishes else self._slot(dish)
             franchise.walk().seat(customer, self.node, slot, source)
@@ -126,10 +127,8 @@ class RestaurantView:
 
     def _check(self, customer: int, seated: bool) -> int:
         franchise = self.franchise
-        if (
-            not 0 <= customer < franchise.topology.n_customers
-            or franchise.topology.home[customer] != self.node
-        ):
+        whole_number("customer", customer, 0, franchise.topology.n_customers - 1, remedy="See .customers.")
+        if franchise.topology.home[customer] != self.node:
             raise ParameterError(
                 "customer", customer, "a data customer of this restaurant", "See .customers."
             )

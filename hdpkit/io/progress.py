@@ -12,6 +12,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from hdpkit.checks import as_float, function, instance
+from hdpkit.errors import ParameterError
 from hdpkit.schedule.ticks import Tick
 
 __all__ = ["ProgressBar", "format_seconds", "format_tick"]
@@ -68,6 +70,13 @@ class ProgressBar:
         seconds_between_lines: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if file is not None and (isinstance(file, type) or not callable(getattr(file, "write", None))):
+            raise ParameterError("file", file, "a text file open for writing, or None", "Leave it out.")
+        if not 0.0 <= as_float(seconds_between_lines) < float("inf"):
+            raise ParameterError(
+                "seconds_between_lines", seconds_between_lines, "finite and at least 0", "5.0 is usual."
+            )
+        function("clock", clock, remedy="Leave it out: it is for tests.")
         self._file = file
         self._seconds_between_lines = seconds_between_lines
         self._clock = clock
@@ -100,6 +109,7 @@ class ProgressBar:
         tick : Tick
             How far the run is.
         """
+        instance("tick", tick, Tick, "a Tick", remedy="Pass the bar as progress= of a run.")
         if self._console is None:
             self._start()
         if self._bar is not None:

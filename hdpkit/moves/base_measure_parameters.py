@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import attrs
 
+from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves.metropolis import accepts
@@ -18,17 +18,6 @@ from hdpkit.priors import Prior, support_of
 from hdpkit.random import ChoiceSource
 
 __all__ = ["BaseMeasureParameters"]
-
-
-def _method(instance: Any, attribute: Any, value: Any) -> None:
-    if value not in ("slice", "metropolis"):
-        raise ParameterError("method", value, '"slice" or "metropolis"', "Slice needs no tuning.")
-
-
-def _width(instance: Any, attribute: Any, value: Any) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0.0 < value < math.inf:
-        raise ParameterError("width", value, "finite and above 0", "1.0 suits the log scale.")
 
 
 @attrs.define
@@ -50,8 +39,12 @@ class BaseMeasureParameters(Move):
     continuous = True
     updates = ("base",)
 
-    method: str = attrs.field(default="slice", validator=_method)
-    width: float = attrs.field(default=1.0, validator=_width)
+    method: str = attrs.field(
+        default="slice", validator=validator(choice, ("slice", "metropolis"), remedy="Slice needs no tuning.")
+    )
+    width: float = attrs.field(
+        default=1.0, validator=validator(positive_number, remedy="1.0 suits the log scale.")
+    )
 
     def check(self, state: Franchise) -> None:
         """Refuse a base measure whose parameters are all fixed."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from hdpkit.checks import whole_number
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hdpkit.moves.scheduled import Scheduled
 
 __all__ = ["Move", "MoveInfo", "needs_marginals"]
+
+_FROM_ONE = "Sweeps count from 1."
 
 
 @attrs.frozen
@@ -85,19 +88,21 @@ class Move(abc.ABC):
 
     def until(self, sweep: int) -> Scheduled:
         """Run in sweeps 1 .. sweep."""
-        return _scheduled(self, last=sweep)
+        return _scheduled(self, last=whole_number("sweep", sweep, remedy=_FROM_ONE))
 
     def after(self, sweep: int) -> Scheduled:
         """Run from sweep + 1 on."""
-        return _scheduled(self, first=sweep + 1)
+        return _scheduled(self, first=whole_number("sweep", sweep, remedy=_FROM_ONE) + 1)
 
     def every(self, n: int) -> Scheduled:
         """Run in sweeps n, 2n, ..."""
-        return _scheduled(self, period=n)
+        return _scheduled(self, period=whole_number("n", n, 1, remedy=_FROM_ONE))
 
     def repeat(self, n: int) -> Scheduled:
         """Run n times in a sweep."""
-        return _scheduled(self, times=n)
+        return _scheduled(
+            self, times=whole_number("n", n, 1, remedy="Leave the move out where it shall not run.")
+        )
 
     def runs_in(self, sweep: int) -> bool:
         """Whether the move has a turn in this sweep (counted from 1)."""

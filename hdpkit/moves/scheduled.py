@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import attrs
 
-from hdpkit.errors import ParameterError
+from hdpkit.checks import instance, validator, whole_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.random import ChoiceSource
@@ -14,14 +14,8 @@ from hdpkit.random import ChoiceSource
 __all__ = ["Scheduled"]
 
 
-def _whole(low: int):  # type: ignore[no-untyped-def]
-    def check(instance: object, attribute: attrs.Attribute[int], value: object) -> None:
-        if value is None and low == 0:
-            return
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ParameterError(attribute.name, value, f"a whole number >= {low}", "Sweeps count from 1.")
-
-    return check
+_from_one = validator(whole_number, 1, remedy="Sweeps count from 1.")
+_from_zero = validator(whole_number, 0, remedy="Sweeps count from 1.")
 
 
 @attrs.frozen
@@ -31,11 +25,15 @@ class Scheduled(Move):
     Made by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`, which may be chained.
     """
 
-    move: Move
-    first: int = attrs.field(default=1, validator=_whole(1))
-    last: int | None = attrs.field(default=None, validator=_whole(0))
-    period: int = attrs.field(default=1, validator=_whole(1))
-    times: int = attrs.field(default=1, validator=_whole(1))
+    move: Move = attrs.field(
+        validator=validator(
+            instance, Move, "a move", remedy="Pass an instance: TableGibbs(), not TableGibbs."
+        )
+    )
+    first: int = attrs.field(default=1, validator=_from_one)
+    last: int | None = attrs.field(default=None, validator=attrs.validators.optional(_from_zero))
+    period: int = attrs.field(default=1, validator=_from_one)
+    times: int = attrs.field(default=1, validator=_from_one)
 
     @property
     def name(self) -> str:

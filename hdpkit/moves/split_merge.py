@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import ParameterError
+from hdpkit.checks import validator, whole_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves.metropolis import accepts
 from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals
@@ -20,12 +20,6 @@ __all__ = ["SplitMerge"]
 
 Ints = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
-
-
-def _scans(instance: Any, attribute: Any, value: Any) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and (not whole or value < 0):
-        raise ParameterError("scans", value, "None or a whole number >= 0", "None is sequential allocation.")
 
 
 @attrs.define
@@ -51,7 +45,12 @@ class SplitMerge(Move):
 
     needs_tables = True
 
-    scans: int | None = attrs.field(default=None, validator=_scans)
+    scans: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 0, remedy="None is sequential allocation.")
+        ),
+    )
 
     def check(self, state: Franchise) -> None:
         """Refuse a base measure without marginals."""

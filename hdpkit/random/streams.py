@@ -7,10 +7,9 @@ needs the name alone. A serial sweep is one unit; a parallel one has a unit a do
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 
+from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource, RandomStream
 
@@ -72,14 +71,15 @@ def _entropy(seed: Seed) -> int:
     if isinstance(seed, np.random.SeedSequence):
         words = seed.generate_state(2, np.uint64)
         return (int(words[0]) << 64) | int(words[1])
-    if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) and seed >= 0:
-        return int(seed)
-    raise ParameterError(
-        "rng",
-        seed,
-        "an integer >= 0, a numpy Generator or SeedSequence, or None",
-        "Pass a number to get the same chain again.",
-    )
+    try:
+        return whole_number("rng", seed)
+    except ParameterError:
+        raise ParameterError(
+            "rng",
+            seed,
+            "an integer >= 0, a numpy Generator or SeedSequence, or None",
+            "Pass a number to get the same chain again.",
+        ) from None
 
 
 def _as_int(entropy: object) -> int:

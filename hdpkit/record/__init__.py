@@ -5,7 +5,7 @@ from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.describe import Leave, function_name
 from hdpkit.record.run_folder import RunFolder, Settings, versions
 from hdpkit.record.scalars import scalars
-from hdpkit.record.trace import Draw, MoveRecord, Trace, make_draw
+from hdpkit.record.trace import Draw, MoveRecord, Trace, make_draw, own_functions
 
 __all__ = [
     "ChainTrace",
@@ -18,6 +18,7 @@ __all__ = [
     "Trace",
     "function_name",
     "make_draw",
+    "own_functions",
     "scalars",
     "versions",
 ]

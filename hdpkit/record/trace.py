@@ -9,10 +9,16 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import flag, function, instance, text, whole_number
+from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise
 from hdpkit.record.scalars import scalars
 
-__all__ = ["Draw", "MoveRecord", "Trace"]
+__all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
+
+
+_TAKEN = ("sweep", "n_dishes", "n_tables", "log_likelihood", "log_joint")
+_TAKEN_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 
 @attrs.frozen
@@ -70,15 +76,16 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         seed: int | None = None,
         exact: bool = True,
     ) -> None:
-        self._own = dict(record or {})
+        self._own = own_functions(record)
         self._values: dict[str, list[Any]] = {}
         self._moves: list[MoveRecord] = []
-        self.seed = seed
-        self.exact = exact
+        self.seed = None if seed is None else whole_number("seed", seed)
+        self.exact = flag("exact", exact)
         self.interrupted = False
 
     def append(self, draw: Draw) -> None:
         """Record a draw: all of it, or nothing where a function of one's own fails."""
+        instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         row = {"sweep": draw.sweep, **draw.values}
         row |= {key: function(draw.franchise) for key, function in self._own.items()}
         for key, value in row.items():
@@ -86,6 +93,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     def append_moves(self, draw: Draw) -> None:
         """Record what the moves did (also in sweeps that thinning leaves out)."""
+        instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         self._moves.extend(draw.moves)
 
     def columns(self) -> dict[str, list[Any]]:
@@ -98,7 +106,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     def own(self, record: Mapping[str, Callable[[Franchise], Any]] | None) -> None:
         """Set the functions that `append` records besides the scalars."""
-        self._own = dict(record or {})
+        self._own = own_functions(record)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_own": {}}  # functions stay where the run is
@@ -150,8 +158,10 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         return summary(self.to_arviz(after=after), options)
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
-        if key not in self._values:
-            raise KeyError(f"{key!r} is not in the trace; its keys are {list(self._values)}")
+        if not isinstance(key, str) or key not in self._values:
+            raise RegistryError(
+                "key", key, f"one of {list(self._values)}", "Record more with record={name: function}."
+            )
         values = self._values[key]
         if len({np.shape(value) for value in values}) <= 1:
             return np.asarray(values)
@@ -186,6 +196,20 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
             ("seconds", np.float64),
         ]
         return np.array([attrs.astuple(record) for record in self._moves], dtype=dtype)
+
+
+def own_functions(record: Any) -> dict[str, Callable[[Franchise], Any]]:
+    """Functions that a user wants recorded, or a ParameterError: names that are free, and callables."""
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping):
+        raise ParameterError("record", record, "a dict of functions", "record={name: function_of_franchise}")
+    for name, value in record.items():
+        text("record", name, remedy="Keys of a trace are strings.")
+        if name in _TAKEN or name.startswith(_TAKEN_PREFIXES):
+            raise ParameterError("record", name, "a key that the trace doesn't have", "Choose another name.")
+        function(f"record[{name!r}]", value, remedy="Give a function of the franchise.")
+    return dict(record)
 
 
 def make_draw(franchise: Franchise, moves: tuple[MoveRecord, ...]) -> Draw:

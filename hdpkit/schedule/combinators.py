@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
@@ -24,14 +24,15 @@ class Mixture(Move):
     """
 
     def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:
-        pairs: list[Any] = [tuple(pair) for pair in weighted]
+        allowed, remedy = "pairs of a move and a weight", "For instance [(TableGibbs(), 1.0), ...]."
+        pairs: list[Any] = [
+            items("weighted", pair, allowed, remedy=remedy)
+            for pair in items("weighted", weighted, allowed, remedy=remedy)
+        ]
         if not pairs or any(len(pair) != 2 or not isinstance(pair[0], Move) for pair in pairs):
-            raise ParameterError("weighted", weighted, "pairs of a move and a weight", "[(move, 1.0), ...]")
+            raise ParameterError("weighted", weighted, allowed, remedy)
         for move, weight in pairs:
-            if not (isinstance(weight, (int, float)) and math.isfinite(weight) and weight > 0):
-                raise ParameterError(
-                    "weight", weight, "finite and above 0", "Leave moves without weight out."
-                )
+            positive_number("weight, in weighted", weight, remedy="Leave moves without weight out.")
             if isinstance(move, Scheduled) and not move.always:
                 raise ScheduleError(
                     "weighted",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hdpkit.checks import function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise, check_start
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
-from hdpkit.record import ChainTrace, Draw, Trace
+from hdpkit.record import ChainTrace, Draw, Trace, own_functions
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect
@@ -31,11 +32,10 @@ class Scheduler:
     """
 
     def __init__(self, moves: Iterable[Move]) -> None:
-        self.moves: Sequence[Move] = tuple(moves)
+        remedy = "For instance [hdpkit.moves.TableGibbs()]."
+        self.moves: Sequence[Move] = items("moves", moves, "a sequence of moves", remedy=remedy)
         if not self.moves:
-            raise ScheduleError(
-                "moves", moves, "at least one move", "For instance [hdpkit.moves.TableGibbs()]."
-            )
+            raise ScheduleError("moves", moves, "at least one move", remedy)
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
@@ -117,26 +117,30 @@ class Scheduler:
         ChainError
             If all chains failed. If some did, ``trace.failures`` has their errors.
         """
-        _whole("thin", thin)
-        self._check(franchise, sweeps, init, audit_every)
+        whole_number("thin", thin, 1, remedy="1 records every sweep.")
+        listeners = items(
+            "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
+        )
+        for listener in listeners:
+            function("callbacks", listener)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
         if chains is not None:
-            _whole("chains", chains)
+            whole_number("chains", chains, 1, remedy="Leave it out for one chain.")
         if processes is not None:
-            _whole("processes", processes)
+            whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+        own = own_functions(record)
+        self._check(franchise, sweeps, init, audit_every, progress)
         plan = Plan(
-            record=dict(record or {}),
+            record=own,
             thin=thin,
-            callbacks=tuple(callbacks),
+            callbacks=tuple(listeners),
             progress=progress,
             audit_every=audit_every,
             checkpoint=checkpoint or Checkpoint(),
         )
         streams = _streams(franchise, rng, init)
         if folder is not None:
-            if init is not None:
-                check_start(init, franchise.topology.n_customers)
             job = begin_folder(Path(folder), self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
                 return job.run(franchise, plan, processes)
@@ -155,14 +159,23 @@ class Scheduler:
         audit_every: int | None = None,
     ) -> Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
-        self._check(franchise, sweeps, init, audit_every)
+        self._check(franchise, sweeps, init, audit_every, progress)
         streams = _streams(franchise, rng, init)
         return Draws(sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every))
 
-    def _check(self, franchise: Franchise, sweeps: int, init: Any, audit_every: int | None) -> None:
-        _whole("sweeps", sweeps)
+    def _check(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        init: Any,
+        audit_every: int | None,
+        progress: Progress | None,
+    ) -> None:
+        whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
         if audit_every is not None:
-            _whole("audit_every", audit_every)
+            whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
+        if progress is not None:
+            function("progress", progress, remedy="For instance hk.ProgressBar().")
         if not isinstance(franchise, Franchise):
             raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
         for move in self.moves:
@@ -171,14 +184,10 @@ class Scheduler:
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )
+        check_start(init, franchise)
 
 
 def _streams(franchise: Franchise, rng: Seed, init: Any) -> Streams:
     if rng is None and init is None and franchise.streams is not None:
         return Streams(franchise.streams.seed, franchise.streams.chain)
     return Streams(rng)
-
-
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(name, value, "a whole number >= 1", "Sweeps count from 1.")

@@ -4,7 +4,7 @@ from hdpkit._compiled.explicit import ExplicitStore
 from hdpkit._compiled.histogram import HistogramStore
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.histogram import HistogramReference
-from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore
+from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, missing_verbs
 from hdpkit.stores.registry import stores
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "HistogramStore",
     "SeatingStore",
     "TableStore",
+    "missing_verbs",
     "stores",
 ]

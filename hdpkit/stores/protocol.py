@@ -16,6 +16,7 @@ Two frozen forms, plain arrays, carry a state from one store to another and to d
 
 from __future__ import annotations
 
+from inspect import isfunction
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy.typing as npt
 
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Frozen", "SeatingStore", "TableStore"]
+__all__ = ["Frozen", "SeatingStore", "TableStore", "missing_verbs"]
 
 Frozen = dict[str, npt.NDArray[np.int32]]
 Ints = npt.NDArray[np.int32]
@@ -100,3 +101,13 @@ class TableStore(SeatingStore, Protocol):
 
     def serve_dish(self, table: int, dish: int) -> None:
         """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+
+
+def missing_verbs(store: type) -> list[str]:
+    """Names that a class lacks to be a store."""
+    table_ids = getattr(store, "TABLE_IDS", None)
+    if not isinstance(table_ids, bool):
+        return ["TABLE_IDS (True or False)"]
+    protocols = (SeatingStore, TableStore) if table_ids else (SeatingStore,)
+    verbs = [name for protocol in protocols for name, verb in vars(protocol).items() if isfunction(verb)]
+    return [name for name in verbs if not name.startswith("_") and not callable(getattr(store, name, None))]

@@ -9,11 +9,13 @@ import attrs
 import numpy as np
 
 from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import choice, items
 from hdpkit.data import Groups
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Restaurant, start
 from hdpkit.random import STARTS, Streams
 
-__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "repeated", "tiny_franchise"]
+__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]
 
 
 @attrs.frozen
@@ -70,6 +72,17 @@ SHAPES = {
         {"author": ["a", "a", "b", None], "document": [0, None, 1, None]}, 4
     ),
 }
+
+
+def check_keys(name: str, values: Any, table: dict[str, Any]) -> None:
+    """Raise a ParameterError unless `values` are some keys of `SHAPES` or `CORNERS`."""
+    remedy = f"Keys of hdpkit.testing.{'SHAPES' if table is SHAPES else 'CORNERS'}."
+    allowed = f"a sequence of one or more of {list(table)}"
+    if not items(name, values, allowed, remedy=remedy):
+        raise ParameterError(name, values, allowed, remedy)
+    for value in values:
+        choice(name, value, table, remedy=remedy)
+
 
 TERMS = [0, 0, 1, 1, 2, 0, 2, 1]
 

@@ -6,12 +6,14 @@ can take from every state of a tiny franchise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import flag, instance, number_array
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
@@ -100,10 +102,12 @@ class ExactModel:
         self._frozen = [
             {**template, "seating": frozen[state], "slots": _slots(frozen[state])} for state in self.states
         ]
+        for state in self._frozen:
+            self.franchise.check_frozen(state)
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
-        self.franchise.thaw(self._frozen[state])
+        self.franchise._thaw(self._frozen[state])  # checked when the model was built
         return self.franchise
 
     def read(self) -> int:
@@ -159,7 +163,7 @@ def check_exact(
     move: Move,
     *,
     reversible: bool = False,
-    matrices: Sequence[Matrix] | None = None,
+    matrices: Iterable[Matrix] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Matrix:
     """Check every step of a move, and return the matrix of the whole application (their product).
@@ -172,8 +176,11 @@ def check_exact(
     ExactFailure
         Naming the step and the error.
     """
+    instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    flag("reversible", reversible)
     whole = np.eye(len(model.states))
-    for number, P in enumerate(matrices if matrices is not None else step_matrices(model, move)):
+    for number, P in enumerate(step_matrices(model, move) if matrices is None else _square(matrices, model)):
         errors = {
             "rows sum to one": row_error(P),
             "the posterior is invariant": stationary_error(P, model.pi),
@@ -187,6 +194,19 @@ def check_exact(
                 )
         whole = whole @ P
     return whole
+
+
+def _square(matrices: Iterable[Matrix], model: ExactModel) -> Iterator[Matrix]:
+    """Matrices one at a time, as they are asked for: they may come from a generator that takes its time."""
+    n = len(model.states)
+    allowed, remedy = f"matrices of shape ({n}, {n})", "See step_matrices."
+    if isinstance(matrices, str) or not isinstance(matrices, Iterable):
+        raise ParameterError("matrices", matrices, allowed, remedy)
+    for matrix in matrices:
+        array = number_array(matrix)
+        if array is None or array.shape != (n, n):
+            raise ParameterError("matrices", matrix, allowed, remedy)
+        yield array
 
 
 def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:

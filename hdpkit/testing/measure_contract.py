@@ -11,7 +11,9 @@ import numpy as np
 
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit.base_measures import BaseMeasure, Finite, PythonBank
+from hdpkit.checks import instance, items
 from hdpkit.data import Groups
+from hdpkit.errors import ParameterError
 from hdpkit.moves import DishParameters
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import repeated, tiny_franchise
@@ -52,6 +54,10 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     list of str
         What was checked, a line each.
     """
+    instance("measure", measure, BaseMeasure, "a base measure", remedy="Pass an instance.")
+    allowed, remedy = "a sequence of observations", "Leave it out for the measure's examples."
+    if values is not None and not items("values", values, allowed, remedy=remedy):
+        raise ParameterError("values", values, allowed, remedy)
     if not measure.conjugate:
         report = []
         if not isinstance(getattr(measure, "sample_prior", None), Finite):

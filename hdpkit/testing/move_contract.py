@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.checks import flag, instance, whole_number
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.random import RandomStream
-from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.cases import CORNERS, check_keys, tiny_franchise
+from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.combinations import serves, stores_and_kernels
 from hdpkit.testing.exact import (
     TOLERANCE,
@@ -65,6 +67,13 @@ def check_move(
     AssertionError
         Naming the step, the franchise and the error.
     """
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    if measure is not None:
+        instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
+    check_keys("shapes", shapes, TINY)
+    check_keys("corners", corners, CORNERS)
+    flag("reversible", reversible)
+    whole_number("seed", seed)
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     if move.continuous:
         from hdpkit.testing.geweke import check_geweke

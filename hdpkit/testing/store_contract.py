@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled import seating_out as compiled_seating_out
+from hdpkit.checks import flag, whole_number
+from hdpkit.errors import ParameterError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import ExplicitReference, HistogramReference, seating_out
@@ -49,6 +51,11 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     AssertionError
         Naming what is wrong.
     """
+    if not isinstance(store_class, type):
+        raise ParameterError("store_class", store_class, "a class", "Pass the class, not an instance.")
+    whole_number("examples", examples, 1, remedy="60 is usual.")
+    whole_number("steps", steps, 1, remedy="30 is usual.")
+    flag("shrink", shrink)
     _require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
     run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink)
     return [

@@ -432,8 +432,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "after(n) off by one",
         "A move that runs after sweep n begins at n.",
         "hdpkit.moves.protocol",
-        "first=sweep + 1",
-        "first=sweep",
+        "remedy=_FROM_ONE) + 1",
+        "remedy=_FROM_ONE)",
         "check_time_tables",
     ),
     PlantedBug(

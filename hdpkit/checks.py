@@ -1,0 +1,154 @@
+"""Checks of what callers pass: each returns the value in the type that is wanted, or raises.
+
+Written once, so that every function of the package refuses the same things in the same words. A bool is
+never taken for a number, a string never for a number or a sequence, and no number is taken that a double
+can't hold.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ParameterError
+
+__all__ = [
+    "as_float",
+    "choice",
+    "flag",
+    "function",
+    "instance",
+    "items",
+    "number_array",
+    "positive_number",
+    "real_number",
+    "text",
+    "validator",
+    "whole_number",
+]
+
+
+def whole_number(
+    name: str, value: Any, low: int = 0, high: int | None = None, *, remedy: str = "Give a whole number."
+) -> int:
+    """Return `value` as an int from `low` to `high` (included; None: no end)."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+        if low <= number and (high is None or number <= high):
+            return number
+    allowed = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
+    raise ParameterError(name, value, allowed, remedy)
+
+
+def as_float(value: Any) -> float:
+    """Return a real number as a float, infinite where it is too large; NaN for whatever is no number."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def real_number(name: str, value: Any, *, remedy: str = "Give an int or float.") -> float:
+    """Return `value` as a finite float."""
+    number = as_float(value)
+    if math.isfinite(number):
+        return number
+    raise ParameterError(name, value, "a finite number", remedy)
+
+
+def positive_number(name: str, value: Any, *, remedy: str = "Give a positive int or float.") -> float:
+    """Return `value` as a finite float above 0."""
+    number = as_float(value)
+    if 0.0 < number < math.inf:
+        return number
+    raise ParameterError(name, value, "a finite number above 0", remedy)
+
+
+def number_array(values: Any) -> npt.NDArray[np.float64] | None:
+    """Return real numbers (one, or nested sequences of one shape) as a new float64 array, or None.
+
+    NaN and infinities pass, unless what became infinite was finite.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        return None
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "O":  # numbers that no type of NumPy holds, or no numbers at all
+            made = np.array([as_float(value) for value in given.flat]).reshape(given.shape)
+            return made if np.isfinite(made).all() else None
+        # NumPy reads [True, 2] as [1, 2].
+        if given.dtype.kind not in "iuf" or (not hasattr(values, "dtype") and _has_bool(values)):
+            return None
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):  # ragged, or what refuses to be an array
+        return None
+
+
+def _has_bool(values: Any) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(_has_bool(value) for value in values)
+    return isinstance(values, (bool, np.bool_))
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ParameterError(name, value, "True or False", "Give a bool.")
+
+
+def text(name: str, value: Any, *, remedy: str) -> str:
+    """Return `value` if it is a string that isn't empty."""
+    if isinstance(value, str) and value:
+        return value
+    raise ParameterError(name, value, "a non-empty string", remedy)
+
+
+def choice(name: str, value: Any, known: Iterable[str], *, remedy: str) -> str:
+    """Return `value` if it is one of the known names."""
+    names = tuple(known)
+    if isinstance(value, str) and value in names:
+        return value
+    raise ParameterError(name, value, f"one of {list(names)}", remedy)
+
+
+def function(name: str, value: Any, *, remedy: str = "Pass the function itself.") -> Any:
+    """Return `value` if it can be called."""
+    if callable(value):
+        return value
+    raise ParameterError(name, value, "a function", remedy)
+
+
+def instance(name: str, value: Any, kind: type | tuple[type, ...], allowed: str, *, remedy: str) -> Any:
+    """Return `value` if it is an instance of a class (protocols included; a class is never one)."""
+    if isinstance(value, kind) and not isinstance(value, type):
+        return value
+    raise ParameterError(name, value, allowed, remedy)
+
+
+def items(name: str, values: Any, allowed: str, *, remedy: str) -> tuple[Any, ...]:
+    """Return a sequence's items. A string is none, and a set or a mapping has no order of its own."""
+    if not isinstance(values, (str, bytes, Set, Mapping)) and not isinstance(values, type):
+        try:
+            iterator = iter(values)
+        except TypeError:
+            pass
+        else:
+            return tuple(iterator)  # errors of a generator are its own
+    raise ParameterError(name, values, allowed, remedy)
+
+
+def validator(check: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[Any, Any, Any], None]:
+    """Return a check of this module as the validator of an attrs field, whose name it takes."""
+
+    def validate(instance: Any, attribute: Any, value: Any) -> None:
+        check(attribute.name, value, *arguments, **options)
+
+    return validate

@@ -1,0 +1,248 @@
+"""The rows of the data classes in the table of bad input (see `bad_input_rows`)."""
+
+import os
+import tempfile
+
+import numpy as np
+import scipy.sparse as sp
+from bad_values import HUGE, INF, NAN, Row, Told, corpus, optional, whole
+
+import hdpkit as hk
+
+__all__ = ["DATA"]
+
+
+def plain(function, **good):
+    return lambda franchise: (function, good)
+
+
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def file(content):
+    """Path of a file with this content."""
+    handle, path = tempfile.mkstemp(dir=FOLDER.name)
+    with os.fdopen(handle, "wb") as opened:
+        opened.write(content)
+    return path
+
+
+NO_NAMES = [5, "ab", {"a": 1}, {"a", "b"}, Told(["a"], "1 names"), ["a", "a", "b"], ["a", None, "b"],
+            ["a", 1, "b"],
+            ["a", NAN, "b"], Told(np.array([["a", "b", "c"]]), "array of shape (1, 3)")]  # fmt: skip
+NO_VOCABULARY = [5, "ab", {"a": 1, "b": 2, "c": 3}, {"a", "b", "c"}, Told(["a", "b"], "2 terms"),
+                 ["a", "a", "b"], ["a", None, "b"], [1, 2, 3],
+                 ["a", NAN, "b"], Told([], "0 terms")]  # fmt: skip
+NO_GROUPS = [
+    5,
+    "author",
+    ["author"],
+    {5: ["x", "y", "z"]},
+    {"": ["x", "y", "z"]},
+    {None: ["x", "y", "z"]},
+    Told({"author": ["x"]}, "1 values"),
+    {"author": 5},
+    {"author": "xyz"},
+    {"author": {"x", "y", "z"}},
+    {"author": [["x"], "y", "z"]},
+    Told({"author": np.zeros((3, 2))}, "array of shape (3, 2)"),
+    {"document": ["x", "y", "z"]},
+]
+DOCS = [
+    None,
+    5,
+    "text",
+    b"text",
+    {},
+    {0, 1},
+    Told([], "no documents"),
+    Told([[]], "without a token"),
+    Told(np.array(5), "array of shape ()"),
+    [[0, 1], "text"],
+    [[0, 1], None],
+    [[0, 1], 5],
+    [[0, 1], {0: 1}],
+    [[NAN]],
+    [[INF]],
+    [[0, -1]],
+    [[0, 3]],
+    [[0, 2**31]],
+    Told([[0, 2**63]], "position 1 = 9.22"),
+    [[0, HUGE]],
+    [[0.5]],
+    [[True, 2]],
+    [[0, None]],
+    [[0, "a"]],
+    [["a", 0]],
+    [["a"], [0]],
+    [[[0, 1], [1]]],
+    [[1j]],
+    [[b"a"]],
+    Told(np.zeros((2, 2, 2)), "array of shape (2, 2)"),
+    [np.array([0, None], object)],
+    [np.ma.MaskedArray([0, 1], [True, False])],
+]
+COUNTS = [
+    *[Told(value, "an array of shape ()") for value in (5, "text", {}, NAN)],
+    Told(None, "an array of shape ()"),
+    Told([], "an array of shape (0,)"),
+    Told([1, 2], "an array of shape (2,)"),
+    Told([[[1]]], "an array of shape (1, 1, 1)"),
+    Told([[]], "without a token"),
+    Told([[0, 0, 0]], "without a token"),
+    Told([[1, 2], [1]], "rows of different lengths"),
+    [[1, -1, 0]],
+    [[1, 0.5, 0]],
+    [[1, NAN, 0]],
+    [[1, INF, 0]],
+    [[1, 2**31, 0]],
+    Told([[1, 2**63, 0]], "term 1] = 9.22"),
+    Told([[1, None, 0]], "term 1] = nan"),
+    Told([["1", "2", "3"]], "type <U1"),
+    Told(np.array([[1, "2", 0]], object), "array of objects"),
+    Told(np.array([[1j, 0, 0]]), "type complex128"),
+    Told([[2**31 - 1, 2**31 - 1, 2**31 - 1]], str(3 * (2**31 - 1))),
+    Told(sp.csr_array(np.array([[1.0, -1.0, 0.0]])), "-1.0"),
+    Told(sp.csr_array(np.array([[1.0, NAN, 0.0]])), "nan"),
+    Told(np.ma.MaskedArray([[1, 2, 3]], [[True, False, False]]), "masked"),
+]
+TERMS = [
+    *[
+        Told(value, "array of shape")
+        for value in (None, 5, "text", [], {}, [0, 1], [[0, 1]], ["a"] * 7, [[0], [1, 2]])
+    ],
+    [0, 1, 2, 0, 1, 2, 3],
+    [0, 1, 2, 0, 1, 2, -1],
+    [0, 1, 2, 0, 1, 2, 0.5],
+    [0, 1, 2, 0, 1, 2, NAN],
+    [0, 1, 2, 0, 1, 2, INF],
+    Told([0, 1, 2, 0, 1, 2, 2**63], "position 1 = 9.22"),
+    Told([0, 1, 2, 0, 1, 2, HUGE], "object array"),
+    Told([0, 1, 2, 0, 1, 2, None], "object array"),
+    Told([True] * 7, "bool array"),
+]
+LDAC = [
+    (b"", "an empty file"),
+    (b"0\n0\n", "without a token"),
+    (b"\n", "line 1"),
+    (b"1 0:1\n\n1 0:1\n", "line 2"),
+    (b"2 0:1\n", "N = 2"),
+    (b"1 0:-1\n", "line 1"),
+    (b"1 -1:1\n", "line 1"),
+    (b"1 0:0.5\n", "line 1"),
+    (b"1 0:nan\n", "line 1"),
+    (b"1 3:1\n", "line 1, id"),
+    (b"1 0:4294967296\n", "line 1, count"),
+    (b"1 0:99999999999999999999\n", "line 1"),
+    (b"1 0:2147483647\n1 0:2147483647\n", "number of tokens"),
+    (b"one 0:1\n", "line 1"),
+    (b"1 \xff:1\n", "line 1"),
+    (b"\x1f\x8bno gzip", "gzip"),
+]
+
+
+def groups():
+    return hk.Groups.from_arrays([[0.5, 1.0], [2.0]])
+
+
+LABELS = [None, 5, "nobody", "", ["document"], NAN, {}]
+
+DATA = {
+    "Corpus.from_documents": Row(
+        plain(hk.Corpus.from_documents, docs=[[0, 0, 1], [1, 2], []], n_terms=3),
+        {
+            "docs": DOCS,
+            "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "2")],
+            "vocabulary": NO_VOCABULARY,
+            "names": NO_NAMES,
+            "groups": NO_GROUPS,
+        },
+        aliases={
+            "docs": ("docs", "document", "corpus"),
+            "n_terms": ("n_terms", "document 1"),
+            "groups": ("groups", "label"),
+        },
+    ),
+    "Corpus.from_counts": Row(
+        plain(hk.Corpus.from_counts, X=[[2, 1, 0], [0, 1, 1], [0, 0, 0]]),
+        {"X": COUNTS, "vocabulary": NO_VOCABULARY, "names": NO_NAMES, "groups": NO_GROUPS},
+        aliases={"X": ("counts", "corpus", "number of tokens"), "groups": ("groups", "label")},
+    ),
+    "Corpus.from_ldac": Row(
+        plain(hk.Corpus.from_ldac, path=file(b"2 0:2 1:1\n2 1:1 2:1\n0\n"), n_terms=3),
+        {
+            "path": [
+                None,
+                5,
+                0,
+                True,
+                {},
+                ["a"],
+                b"a",
+                *(Told(file(content), told) for content, told in LDAC),
+            ],
+            "vocabulary": [
+                *(value for value in NO_VOCABULARY if value != "ab"),
+                Told(file(b"a\n\nc\n"), "line 2"),
+                Told(file(b"a\na\nc\n"), "term 1"),
+                Told(file(b"a\n\xff\nc\n"), "valid UTF-8"),
+                Told(file(b"a\nb\n"), "2 terms"),
+            ],
+            "names": NO_NAMES,
+            "groups": NO_GROUPS,
+            "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "line 2")],
+        },
+        aliases={
+            "path": ("path", "file", "line", "corpus", "number of tokens"),
+            "vocabulary": ("vocabulary", "line 2"),
+            "groups": ("groups", "label"),
+            "n_terms": ("n_terms", "line 2"),
+        },
+    ),
+    "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}, aliases={"v": "term"}),
+    "Corpus.document_of": Row(plain(corpus().document_of, customer=0), {"customer": whole(0, 6)}),
+    "Corpus.document_customers": Row(
+        plain(corpus().document_customers, d=0), {"d": whole(0, 2)}, aliases={"d": "document"}
+    ),
+    "Corpus.with_values": Row(
+        plain(corpus().with_values, values=[0, 1, 2, 0, 1, 2, 0]),
+        {"values": TERMS},
+        aliases={"values": ("values", "document 2")},
+    ),
+    "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Groups.from_arrays": Row(
+        plain(hk.Groups.from_arrays, arrays=[[0.5], [1.0, 2.0], []], names=["a", "b", "c"], label="group"),
+        {
+            "arrays": [
+                None,
+                5,
+                "ab",
+                b"ab",
+                {},
+                {0, 1},
+                [],
+                Told([[]], "1 empty arrays"),
+                [[1.0], 5],
+                [[1.0], None],
+                [[1.0], "ab"],
+                Told([[1.0], [[1.0, 2.0]]], "shape (2,)"),
+                Told([[1.0], ["a"]], "type <U1"),
+                Told(np.array(5.0), "array of shape ()"),
+            ],
+            "names": [value for value in NO_NAMES if value != ["a", 1, "b"]],
+            "groups": [*NO_GROUPS[:-1], {"group": ["x", "y", "z"]}],
+            "label": [None, 5, "", b"group", ["group"]],
+        },
+        aliases={"groups": ("groups", "label")},
+    ),
+    "Groups.from_labels": Row(
+        plain(hk.Groups.from_labels, values=[0.5, 1.0, 2.0], labels={"g": ["x", "y", "y"]}),
+        {"values": [None, 5, "abc", {}, [], {1, 2}], "labels": NO_GROUPS[:-1]},
+        aliases={"labels": ("labels", "label")},
+    ),
+    "Groups.with_values": Row(
+        plain(groups().with_values, values=[1.0, 2.0, 3.0]),
+        {"values": [None, 5, "abc", {}, Told([], "0 values"), Told([1.0, 2.0], "2 values"), {1, 2, 3}]},
+    ),
+}

@@ -1,0 +1,75 @@
+"""The table of bad input: a row for every public function, bad values for each of its parameters.
+
+`test_bad_input` finds by introspection what must be here. What is public and has no row is
+listed with a reason.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from bad_input_data import DATA
+from bad_input_model import MODEL
+from bad_input_runs import RUNS
+from bad_values import Anything, Made, Told, tiny
+
+import hdpkit as hk
+
+__all__ = ["EXCLUDED", "LEGAL", "ROWS", "Anything", "Made", "Told", "tiny"]
+
+ROWS = {**DATA, **MODEL, **RUNS}
+
+EXCLUDED = {
+    # what users implement: the harness checks what they return, and nobody calls it but the package
+    "BaseMeasure.*": "the protocol of a measure: users write it, check_base_measure tests it",
+    "DirichletMultinomial*.*": "a measure's side of its protocol: the franchise checks what goes in",
+    "NonConjugate.*": "a measure's side of its protocol: the franchise checks what goes in",
+    "Component.*": "the protocol of a component: users write it, the franchise calls it",
+    "SeatingStore.*": "the protocol of a store: users write it, check_store tests it",
+    "*.log_density": "the protocol of a prior: NaN and points outside the support have a density",
+    "*.draw": "the protocol of a prior: called with the generator of a stream",
+    "Finite.__call__": "a prior sampler: called with the generator of a stream",
+    "Finite.choose": "a prior sampler: called with a choice source",
+    "*.apply": "the protocol of a move: called by the scheduler, and what it passes is checked by the verbs",
+    "*.check": "the protocol of a move: called by the scheduler with the franchise that it checked",
+    "*.n_steps": "the protocol of a move: called by the harness",
+    "*.runs_in": "the protocol of a move: called by the scheduler",
+    # records that the package makes and hands out
+    "Draw": "a record that the scheduler makes",
+    "Tick": "a record that the scheduler makes",
+    "moves.MoveInfo": "a record that a move returns",
+    "Corpus": "built by its class methods: the constructor checks nothing, and says so",
+    "Groups": "built by its class methods: the constructor checks nothing, and says so",
+    "RestaurantView": "made by Franchise.restaurant",
+    # what only moves call, with what the franchise itself gave them
+    "Franchise.in_chunks": "a loop around a verb, which checks its range",
+    "Franchise.seated_out": "called by moves with the source that they were given",
+    "Franchise.enter*": "a verb: called by starts with a range over the customers, which it checks",
+    "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
+    "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",
+    "Franchise.add_units": "a verb: split-merge calls it with arrays that it keeps itself",
+    "Franchise.move_units": "a verb: split-merge calls it with arrays that it keeps itself",
+}
+
+
+def documents(*lists, **options):
+    return lambda: hk.Corpus.from_documents(list(lists), **options)
+
+
+LEGAL = {
+    "one token": documents([0]),
+    "one term": documents([0, 0], [0]),
+    "an empty document": documents([], [0, 1], []),
+    "terms that no document has": documents([0], n_terms=5),
+    "documents of words": documents(["a", "b"], ["b"]),
+    "an empty row of counts": lambda: hk.Corpus.from_counts([[0, 0], [1, 2]]),
+    "an empty column of sparse counts": lambda: hk.Corpus.from_counts(
+        sp.csr_array(np.array([[1, 0], [2, 0]]))
+    ),
+    "whole numbers as floats": lambda: hk.Corpus.from_counts(np.array([[1.0, 2.0]])),
+    "an empty group": lambda: hk.Groups.from_arrays([[], [0, 1]]),
+    "one customer, no label": lambda: hk.Groups.from_labels([0]),
+    "a vector of eta": lambda: (documents([0, 1])(), hk.DirichletMultinomial([0.5, 1])),
+    "numbers of NumPy": lambda: (
+        documents([0, 1], n_terms=np.int64(3))(),
+        hk.DirichletMultinomial(np.float32(0.5)),
+    ),
+}

@@ -1,0 +1,226 @@
+"""The rows of moves, schedules, traces, registries and the harness in the table of bad input."""
+
+import io
+
+import numpy as np
+from bad_values import (
+    INF,
+    NAN,
+    NO_FLAG,
+    NO_FUNCTION,
+    NO_MEASURE,
+    NO_MOVES,
+    NO_NAME,
+    NO_SEED,
+    NO_STATE,
+    NO_TEXT,
+    POSITIVE,
+    REAL,
+    Made,
+    Row,
+    Told,
+    another,
+    optional,
+    plain,
+    restaurants,
+    skipped,
+    whole,
+)
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.franchise import Franchise
+from hdpkit.registry import Registry
+from hdpkit.testing import ExactModel, check_base_measure, check_exact, check_move, check_store
+
+__all__ = ["RUNS"]
+
+
+def model():
+    return ExactModel(hk.Franchise(hk.Restaurant(hk.DirichletMultinomial()), hk.Groups.from_labels([0, 1])))
+
+
+NO_START = [5, 5.0, NAN, True, "many", "", b"one", [0, 1], np.zeros((7, 1)), [0.5] * 7, [-1] * 7, [NAN] * 7,
+            [INF] * 7, ["0"] * 7, [[0], [1, 2]], [True] * 7, [2**63] * 7, hk.init.Random, Franchise, object(),
+            Told({}, "frozen"), Told({"seating": 5}, "frozen"),
+            Made(lambda franchise: Told(another(), "frozen")),
+            *NO_STATE]  # fmt: skip
+RUN = {
+    "franchise": [None, 5, "franchise", hk.Franchise, restaurants()],
+    "sweeps": whole(1),
+    "rng": NO_SEED,
+    "init": NO_START,
+    "progress": NO_FUNCTION,
+    "audit_every": optional(whole(1)),
+}
+SCHEDULER = [moves.TableGibbs(), moves.Concentration()]
+
+
+def run_arguments(name):
+    return lambda franchise: (
+        getattr(hk.Scheduler(SCHEDULER), name),
+        {"franchise": franchise, "sweeps": 2, "rng": 1, "init": "sequential"},
+    )
+
+
+def fresh_registry():
+    registry = Registry("toy")
+    registry.register("here", dict)
+    return registry
+
+
+def trace_of(franchise):
+    return hk.Scheduler([moves.TableGibbs()]).run(franchise.copy(), sweeps=1, rng=0)
+
+
+def draw_of(franchise):
+    return next(hk.Scheduler([moves.TableGibbs()]).sample(franchise.copy(), 1, 0))
+
+
+def tick():
+    return hk.Tick(1, 2, 0.5, 3, -1.0, 10.0, 1.0, False)
+
+
+RUNS = {
+    # ------------------------------------------------------------------ starts, moves, schedules
+    "init.Random": Row(plain(hk.init.Random, n_dishes=2), {"n_dishes": whole(1, 2**31 - 1)}),
+    "moves.BaseMeasureParameters": Row(
+        plain(moves.BaseMeasureParameters, method="slice", width=1.0),
+        {"method": [None, 5, "", "newton", ["slice"], np.array(["slice", "slice"])], "width": POSITIVE},
+    ),
+    "moves.SplitMerge": Row(plain(moves.SplitMerge, scans=2), {"scans": optional(whole(0))}),
+    "moves.Scheduled": Row(
+        plain(moves.Scheduled, move=moves.TableGibbs(), first=1, last=3, period=2, times=2),
+        {
+            "move": [None, 5, "TableGibbs", moves.TableGibbs, [moves.TableGibbs()]],
+            "first": whole(1),
+            "last": optional(whole(0)),
+            "period": whole(1),
+            "times": whole(1),
+        },
+    ),
+    "moves.Move.until": Row(plain(moves.TableGibbs().until, sweep=2), {"sweep": whole(0)}),
+    "moves.Move.after": Row(plain(moves.TableGibbs().after, sweep=2), {"sweep": whole(0)}),
+    "moves.Move.every": Row(plain(moves.TableGibbs().every, n=2), {"n": whole(1)}),
+    "moves.Move.repeat": Row(plain(moves.TableGibbs().repeat, n=2), {"n": whole(1)}),
+    "Mixture": Row(
+        plain(hk.Mixture, weighted=[(moves.TableGibbs(), 1.0)]),
+        {
+            "weighted": [
+                *NO_MOVES,
+                [(moves.TableGibbs(),)],
+                [moves.TableGibbs()],
+                [("TableGibbs", 1.0)],
+                [(moves.TableGibbs(), 1.0, 2.0)],
+                [(moves.TableGibbs().until(3), 1.0)],
+                *([(moves.TableGibbs(), weight)] for weight in POSITIVE),
+            ],
+        },
+    ),
+    "Scheduler": Row(plain(hk.Scheduler, moves=SCHEDULER), {"moves": NO_MOVES}),
+    "Scheduler.run": Row(
+        run_arguments("run"),
+        RUN
+        | {
+            "record": [
+                5,
+                "n_dishes",
+                [len],
+                {"mine": 5},
+                {5: len},
+                {"": len},
+                {"n_dishes": len},
+                {"base/eta": len},
+            ],
+            "thin": whole(1),
+            "callbacks": [None, 5, print, "ab", [5], {"print": print}],
+        },
+        aliases={"init": ("init", "frozen state")},
+    ),
+    "Scheduler.sample": Row(run_arguments("sample"), RUN, aliases={"init": ("init", "frozen state")}),
+    # ------------------------------------------------------------------ traces, progress, registries
+    "Trace": Row(
+        plain(hk.Trace, record={"mine": len}, seed=1, exact=True),
+        {
+            "record": [5, "n_dishes", [len], {"mine": 5}, {5: len}, {"sweep": len}],
+            "seed": optional(whole(0)),
+            "exact": NO_FLAG,
+        },
+    ),
+    "Trace.__getitem__": Row(
+        lambda franchise: (trace_of(franchise).__getitem__, {"key": "n_dishes"}),
+        {"key": [None, 5, "", "nobody", ["n_dishes"], slice(0, 1)]},
+    ),
+    "Trace.append": Row(
+        lambda franchise: (hk.Trace().append, {"draw": draw_of(franchise)}),
+        {"draw": [None, 5, {}, "draw", hk.Draw]},
+    ),
+    "Trace.append_moves": Row(
+        lambda franchise: (hk.Trace().append_moves, {"draw": draw_of(franchise)}),
+        {"draw": [None, 5, {}, "draw", hk.Draw]},
+    ),
+    "ProgressBar": Row(
+        plain(hk.ProgressBar, file=io.StringIO(), seconds_between_lines=1.0),
+        {
+            "file": [5, "log.txt", [], io.StringIO],
+            "seconds_between_lines": [*REAL, -1.0],
+            "clock": [None, *NO_FUNCTION],
+        },
+    ),
+    "ProgressBar.__call__": Row(
+        lambda franchise: (hk.ProgressBar(io.StringIO()), {"tick": tick()}),
+        {"tick": [None, 5, "tick", {}, hk.Tick]},
+    ),
+    "Registry.register": Row(
+        lambda franchise: (fresh_registry().register, {"name": "toy", "thing": list, "examples": list}),
+        {"name": [*NO_TEXT, "here"], "thing": [None, 5, "thing", []], "examples": [None, 5, "examples", []]},
+    ),
+    "Registry.remove": Row(
+        lambda franchise: (fresh_registry().remove, {"name": "here"}),
+        {"name": NO_NAME},
+        aliases={"name": "toy"},
+    ),
+    "Registry.__getitem__": Row(
+        lambda franchise: (fresh_registry().__getitem__, {"name": "here"}),
+        {"name": NO_NAME},
+        aliases={"name": "toy"},
+    ),
+    # ------------------------------------------------------------------ the harness
+    "testing.check_move": Row(
+        plain(check_move, move=moves.TableGibbs(), shapes=("flat 4",), corners=("middle",)),
+        {
+            "move": [None, 5, "TableGibbs", moves.TableGibbs],
+            "measure": NO_MEASURE,
+            "shapes": [None, 5, "2+2", [], ["nobody"], [5], [["2+2"]]],
+            "corners": [None, 5, "middle", [], ["nobody"], [5]],
+            "reversible": NO_FLAG,
+            "seed": whole(0),
+        },
+        run=skipped("test_exact_kernels runs it over every move"),
+    ),
+    "testing.check_base_measure": Row(
+        plain(check_base_measure, measure=hk.DirichletMultinomial()),
+        {"measure": [None, *NO_MEASURE], "values": [5, "ab", [], {}, {1, 2}]},
+        run=skipped("test_exact_kernels runs it over every measure"),
+    ),
+    "testing.check_store": Row(
+        plain(check_store, store_class=hk.stores["histogram"].thing, examples=1, steps=1),
+        {
+            "store_class": [None, 5, "histogram", {}],
+            "examples": whole(1),
+            "steps": whole(1),
+            "shrink": NO_FLAG,
+        },
+        run=skipped("test_stores runs it over every store"),
+    ),
+    "testing.check_exact": Row(
+        lambda franchise: (check_exact, {"model": model(), "move": moves.TableGibbs()}),
+        {
+            "model": [None, 5, "model", restaurants()],
+            "move": [None, 5, "TableGibbs", moves.TableGibbs],
+            "reversible": NO_FLAG,
+            "matrices": [5, "ab", [5], [np.zeros((3, 3))], [np.full((2, 3), NAN)]],
+        },
+        run=skipped("test_exact_kernels runs it over every move"),
+    ),
+}

@@ -1,0 +1,217 @@
+"""Bad input, for every parameter of every public function: refused with four facts before anything is lost.
+
+What is public is found by introspection; the values are in `bad_input_rows`. A parameter without a row fails,
+and so does a row, or an exclusion, that no longer stands for anything.
+"""
+
+import fnmatch
+import inspect
+import warnings
+from collections.abc import Mapping
+
+import bad_input_rows as table
+import numpy as np
+import pytest
+
+import hdpkit as hk
+import hdpkit.testing
+from hdpkit import errors
+from hdpkit.franchise import RestaurantView
+from hdpkit.registry import Registry
+from hdpkit.testing.machines import same
+
+SPECIAL = ("__call__", "__getitem__")
+
+
+def public_classes():
+    """Public classes by name, bases first; those that one is handed out are public too."""
+    found = {"RestaurantView": RestaurantView}
+    for module in (hk, hk.moves, hk.init):
+        prefix = {hk.moves: "moves.", hk.init: "init."}.get(module, "")
+        found |= {prefix + name: getattr(module, name) for name in module.__all__}
+    found = {name: thing for name, thing in found.items() if isinstance(thing, type)}
+    return dict(sorted(found.items(), key=lambda item: (len(item[1].__mro__), item[0])))
+
+
+def ours(function):
+    return (getattr(function, "__module__", None) or "").startswith("hdpkit")
+
+
+def methods(kind):
+    for name in dir(kind):
+        if name.startswith("_") and name not in SPECIAL:
+            continue
+        method = inspect.getattr_static(kind, name)
+        method = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+        if inspect.isfunction(method) and ours(method):
+            yield name, method
+
+
+def parameters(function, bound=False):
+    names = [(name, p.kind) for name, p in inspect.signature(function).parameters.items()]
+    return dict(names[1:] if bound else names)
+
+
+def discover():
+    """Everything public that takes arguments: name -> {parameter: kind}."""
+    found, seen = {}, set()
+    for name, kind in public_classes().items():
+        if not inspect.isabstract(kind) and not getattr(kind, "_is_protocol", False):
+            found[name] = parameters(kind)
+        for method_name, method in methods(kind):
+            if method not in seen:
+                seen.add(method)
+                static = isinstance(inspect.getattr_static(kind, method_name), staticmethod)
+                found[f"{name}.{method_name}"] = parameters(method, bound=not static)
+    for name, method in methods(Registry):
+        found[f"Registry.{name}"] = parameters(method, bound=True)
+    for name in hk.__all__:
+        thing = getattr(hk, name)
+        if inspect.isfunction(thing):
+            found[name] = parameters(thing)
+        else:
+            assert isinstance(thing, type | Registry) or inspect.ismodule(thing), f"{name}: of a new kind"
+    for name in hdpkit.testing.__all__:
+        if name.startswith("check_"):
+            found[f"testing.{name}"] = parameters(getattr(hdpkit.testing, name))
+    return found
+
+
+FOUND = discover()
+EXCLUDED = {name for name in FOUND if any(fnmatch.fnmatchcase(name, p) for p in table.EXCLUDED)}
+WANTED = {(name, parameter) for name, names in FOUND.items() if name not in EXCLUDED for parameter in names}
+GIVEN = {(name, parameter) for name, row in table.ROWS.items() for parameter in row.bad}
+CASES = [
+    pytest.param(name, parameter, bad, id=f"{name}-{parameter}-{number}")
+    for name, row in table.ROWS.items()
+    for parameter, values in row.bad.items()
+    if not isinstance(values, table.Anything)
+    for number, bad in enumerate(values)
+]
+
+
+def test_what_is_public_is_found():
+    assert {
+        "Gamma",
+        "Corpus.from_documents",
+        "Franchise.thaw",
+        "moves.Move.until",
+        "Registry.register",
+    } <= set(FOUND)
+    assert FOUND["Corpus.from_documents"].keys() == {"docs", "n_terms", "vocabulary", "names", "groups"}
+
+
+def test_every_parameter_has_a_row():
+    assert sorted(WANTED - GIVEN) == []
+
+
+def test_every_row_has_a_parameter():
+    assert sorted(GIVEN - WANTED) == []
+    assert sorted(set(table.ROWS) - set(FOUND)) == []
+
+
+def test_every_exclusion_excludes_something_for_a_reason():
+    for pattern, reason in table.EXCLUDED.items():
+        assert fnmatch.filter(FOUND, pattern), f"{pattern} excludes nothing"
+        assert len(reason) > 10
+    for name, row in table.ROWS.items():
+        for parameter, values in row.bad.items():
+            if isinstance(values, table.Anything):
+                assert len(values.reason) > 10, (name, parameter)
+            else:
+                assert values, f"{name}, {parameter}: no bad value"
+
+
+def test_a_row_is_missed_when_a_parameter_is_new():
+    def grown(self, shape, rate, new):
+        """A signature with one parameter more."""
+
+    assert ("Gamma", "new") not in GIVEN
+    assert set(parameters(grown, bound=True)) - {p for name, p in GIVEN if name == "Gamma"} == {"new"}
+
+
+def invoke(name, function, good, changes):
+    arguments = {**good}
+    for parameter, value in changes.items():
+        kind = FOUND[name][parameter]
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            arguments |= value
+        else:
+            arguments[parameter] = value
+    return function(**arguments)
+
+
+@pytest.mark.parametrize("name", [name for name, row in table.ROWS.items() if row.bad])
+def test_good_values_are_taken(name):
+    row = table.ROWS[name]
+    franchise = table.tiny()
+    function, good = row.build(franchise)
+    if row.run is None:
+        function(**good)
+    else:
+        row.run(function, good)
+    franchise.audit()
+
+
+def leaves(value):
+    """A value and, where it is a container, all that is in it."""
+    yield value
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key
+            yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, np.ndarray):
+        yield from value.ravel().tolist()
+
+
+@pytest.mark.parametrize(("name", "parameter", "bad"), CASES)
+def test_bad_values_are_refused(name, parameter, bad):
+    franchise = table.tiny()
+    function, good = table.ROWS[name].build(franchise)
+    before = franchise.freeze()
+    value = bad.value(franchise) if isinstance(bad, table.Made) else bad
+    told = None
+    if isinstance(value, table.Told):
+        value, told = value.value, value.told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(errors.HdpkitError) as caught:
+            invoke(name, function, good, {parameter: value})
+    error = caught.value
+    assert not isinstance(error, errors.AuditError | errors.BusyError | errors.ExtensionError)
+    for fact in (error.parameter, error.allowed, error.remedy):
+        assert isinstance(fact, str)
+        assert fact.strip()
+    text = str(error)
+    names = table.ROWS[name].aliases.get(parameter, parameter)
+    names = (names,) if isinstance(names, str) else names
+    assert any(word in error.parameter for word in names), f"{text!r} doesn't name {names}"
+    assert errors.short_repr(error.value) in text
+    if told is None:
+        shown = {errors.short_repr(leaf) for leaf in leaves(value)}
+        assert errors.short_repr(error.value) in shown, f"{text!r} doesn't show {shown}"
+    else:
+        assert told in text
+    assert same(before, franchise.freeze()), "a refused call changed the franchise"
+    franchise.audit()
+
+
+@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in table.LEGAL.items()])
+def test_edge_cases_are_legal(make):
+    made = make()
+    if isinstance(made, tuple):
+        corpus, measure = made
+    else:
+        corpus, measure = made, hk.DirichletMultinomial(0.5)
+    root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0))
+    restaurant = root if not corpus.label_names else hk.Restaurant(root, each=corpus.label_names[0])
+    schedule = [hk.moves.TableGibbs(), hk.moves.SplitMerge(), hk.moves.Concentration()]
+    if corpus.label_names:
+        schedule.append(hk.moves.DishGibbs())
+    for store in ("histogram", "explicit"):
+        franchise = hk.Franchise(restaurant, corpus, store=store)
+        trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1, audit_every=1)
+        assert np.isfinite(trace["log_joint"]).all()
