@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Callable, Iterable, Mapping, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = [
     "instance",
     "items",
     "number_array",
+    "path",
     "positive_number",
     "real_number",
     "text",
@@ -95,6 +98,15 @@ def _has_bool(values: Any) -> bool:
     if isinstance(values, (list, tuple)):
         return any(_has_bool(value) for value in values)
     return isinstance(values, (bool, np.bool_))
+
+
+def path(name: str, value: Any, *, remedy: str) -> Path:
+    """Return `value` as a path of the file system: a string that isn't empty, or a path object."""
+    if isinstance(value, (str, os.PathLike)):
+        given = os.fspath(value)
+        if isinstance(given, str) and given and "\0" not in given:
+            return Path(given)
+    raise ParameterError(name, value, "a path", remedy)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -88,6 +88,7 @@ RUNS = {
         plain(moves.BaseMeasureParameters, method="slice", width=1.0),
         {"method": [None, 5, "", "newton", ["slice"], np.array(["slice", "slice"])], "width": POSITIVE},
     ),
+    "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
     "moves.SplitMerge": Row(plain(moves.SplitMerge, scans=2), {"scans": optional(whole(0))}),
     "moves.Scheduled": Row(
         plain(moves.Scheduled, move=moves.TableGibbs(), first=1, last=3, period=2, times=2),
@@ -220,6 +221,7 @@ RUNS = {
             "move": [None, 5, "TableGibbs", moves.TableGibbs],
             "reversible": NO_FLAG,
             "matrices": [5, "ab", [5], [np.zeros((3, 3))], [np.full((2, 3), NAN)]],
+            "tolerance": POSITIVE,
         },
         run=skipped("test_exact_kernels runs it over every move"),
     ),

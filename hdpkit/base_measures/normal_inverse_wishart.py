@@ -16,6 +16,7 @@ from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
+from hdpkit.checks import number_array
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 
@@ -29,11 +30,10 @@ def _scale(value: Any) -> Floats:
         "scale", value, "a symmetric positive definite matrix of shape (D, D)",
         "Give a covariance matrix times (dof - D - 1), or use weakly_informative(values).",
     )  # fmt: skip
-    try:
-        matrix = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise error from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.all(np.isfinite(matrix)):
+    matrix = number_array(value)
+    if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise error
+    if not np.all(np.isfinite(matrix)):
         raise error
     if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
         raise error
@@ -121,9 +121,9 @@ class NormalInverseWishartReference(VectorMeasure):
         DataError
             If the data's covariance matrix is not positive definite.
         """
-        X = np.asarray(values, dtype=float)
-        if X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
-            raise DataError("values", np.shape(values), "finite vectors, shape (n, D)", "Give an array.")
+        X = number_array(values)
+        if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
+            raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
         D = X.shape[1]
         number = _number("n_dishes", n_dishes)
         covariance = np.cov(X, rowvar=False).reshape(D, D)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.parameters import Resampled
 from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import Prior
@@ -33,11 +34,8 @@ def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]
         if not legal(np.asarray(float(value))):
             raise error
         return value
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise error from None
-    if isinstance(value, bool | str) or array.ndim > 1 or array.size == 0 or not np.all(legal(array)):
+    array = number_array(value)
+    if array is None or array.ndim > 1 or array.size == 0 or not np.all(legal(array)):
         raise error
     if array.ndim == 0:
         return float(array)
@@ -68,10 +66,8 @@ def positive_numbers(name: str, value: Any) -> Any:
 
 
 def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
-    ):
-        raise ParameterError("n_dims", value, "a whole number >= 0, or None", "Leave it out.")
+    if value is not None:
+        whole_number("n_dims", value, 0, 2**31 - 1, remedy="Leave it out: the data tell.")
 
 
 @attrs.frozen(eq=False)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.checks import text, whole_number
+from hdpkit.errors import DataError, MissingExtraError
 from hdpkit.record.trace import Trace
 
 __all__ = ["inference_data", "summary"]
@@ -31,8 +32,8 @@ def _arviz() -> Any:
 
 def inference_data(traces: Sequence[Trace], numbers: Sequence[int], after: int, separator: str = "/") -> Any:
     """Several traces as one InferenceData; what the longer ones have more is left out, with a warning."""
-    if isinstance(after, bool) or not isinstance(after, int | np.integer) or after < 0:
-        raise ParameterError("after", after, "a whole number >= 0", "0 keeps all sweeps.")
+    whole_number("after", after, 0, remedy="0 keeps all sweeps.")
+    text("separator", separator, remedy='For instance "_".')
     arviz = _arviz()
     sweeps = [np.asarray(trace["sweep"]) if trace.n_draws else np.empty(0, np.int64) for trace in traces]
     kept = [np.flatnonzero(own > after) for own in sweeps]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
 import attrs
-import numpy as np
 
-from hdpkit.errors import ParameterError
+from hdpkit.checks import positive_number, whole_number
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainWriter
 
@@ -19,15 +17,13 @@ DEFAULT_SECONDS = 60.0
 
 
 def _sweeps(instance: Any, attribute: Any, value: Any) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if value is not None and (not whole or value < 1):
-        raise ParameterError("sweeps", value, "a whole number >= 1, or None", "For instance 100.")
+    if value is not None:
+        whole_number("sweeps", value, 1, remedy="For instance 100.")
 
 
 def _seconds(instance: Any, attribute: Any, value: Any) -> None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if value is not None and not (number and math.isfinite(value) and value > 0):
-        raise ParameterError("seconds", value, "a finite number above 0, or None", "For instance 60.")
+    if value is not None:
+        positive_number("seconds", value, remedy="For instance 60.")
 
 
 @attrs.frozen

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from hdpkit.checks import function, items, path, whole_number
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise import Franchise
 from hdpkit.random import Streams
-from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, versions
+from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, own_functions, versions
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.jobs import Job
@@ -46,7 +45,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
         If there is no run in the folder. CorruptRunError, RunVersionError: if run.json or the data fail their
         checks.
     """
-    return Run(Path(folder), allow)
+    return Run(path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
 
 class Run:
@@ -94,9 +93,8 @@ class Run:
             If there is no checkpoint yet, or a class isn't allowed.
         """
         n = self._files.n_chains
-        if isinstance(chain, bool) or not isinstance(chain, int | np.integer) or not 0 <= chain < n:
-            raise ParameterError("chain", chain, f"a whole number from 0 to {n - 1}", "Chains count from 0.")
-        state, _ = self._files.chain(int(chain)).load()
+        chain = whole_number("chain", chain, 0, n - 1, remedy="Chains count from 0.")
+        state, _ = self._files.chain(chain).load()
         if state is None:
             raise RunError(
                 "folder", str(self.folder), f"a run of which chain {chain} has a checkpoint",
@@ -144,19 +142,24 @@ class Run:
             If a class isn't allowed, functions are missing, another process works in the folder
             (LockedRunError), or it can't be read or written.
         """
-        if sweeps is not None and (
-            isinstance(sweeps, bool) or not isinstance(sweeps, int | np.integer) or sweeps < 1
-        ):
-            raise ParameterError(
-                "sweeps", sweeps, "a whole number >= 1, or None", "None ends what was planned."
-            )
+        if sweeps is not None:
+            whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
+        if processes is not None:
+            whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+        if progress is not None:
+            function("progress", progress, remedy="For instance hk.ProgressBar().")
+        listeners = items(
+            "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
+        )
+        for listener in listeners:
+            function("callbacks", listener)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
         settings = self._files.settings
         plan = Plan(
             record=self._functions(record),
             thin=settings.thin,
-            callbacks=tuple(callbacks),
+            callbacks=tuple(listeners),
             progress=progress,
             audit_every=settings.audit_every,
             checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
@@ -187,6 +190,7 @@ class Run:
 
     def _functions(self, given: Mapping[str, Callable[[Franchise], Any]] | None) -> dict[str, Any]:
         names = self._files.settings.record
+        given = None if given is None else own_functions(given)
         if given is not None and set(given) != set(names):
             raise RunError(
                 "record", sorted(given), f"functions for the keys of the run: {sorted(names)}",

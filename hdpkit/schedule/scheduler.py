@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from hdpkit.checks import function, items, whole_number
+from hdpkit.checks import function, items, path, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise, check_start
 from hdpkit.moves import Move
@@ -129,6 +128,7 @@ class Scheduler:
             whole_number("chains", chains, 1, remedy="Leave it out for one chain.")
         if processes is not None:
             whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+        run_folder = None if folder is None else path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         self._check(franchise, sweeps, init, audit_every, progress)
         plan = Plan(
@@ -140,8 +140,8 @@ class Scheduler:
             checkpoint=checkpoint or Checkpoint(),
         )
         streams = _streams(franchise, rng, init)
-        if folder is not None:
-            job = begin_folder(Path(folder), self.moves, franchise, sweeps, streams, init, plan, chains)
+        if run_folder is not None:
+            job = begin_folder(run_folder, self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
                 return job.run(franchise, plan, processes)
         if chains is not None:

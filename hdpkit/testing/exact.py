@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, instance, number_array
+from hdpkit.checks import flag, instance, number_array, positive_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
@@ -179,6 +179,7 @@ def check_exact(
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
     instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
     flag("reversible", reversible)
+    positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
     for number, P in enumerate(step_matrices(model, move) if matrices is None else _square(matrices, model)):
         errors = {

@@ -1,0 +1,68 @@
+"""The rows of measures of numbers, counts and bits in the table of bad input."""
+
+import numpy as np
+from bad_values import INF, NAN, POSITIVE, REAL, Row, Told, optional, plain, whole
+
+import hdpkit as hk
+
+__all__ = ["MEASURES"]
+
+# One number a dimension is legal, and an array is shown as it is.
+VECTORS = [[], [[1.0]], [1.0, NAN], [1.0, INF], [1.0, None], [True, 1.0], ["1", "2"], [[1.0], [1.0, 2.0]]]
+ONE = [value for value in REAL if value != [1.0]]
+NUMBERS = [*ONE, *VECTORS, 1e101, hk.Gamma, "Gamma"]
+POSITIVES = [*(value for value in POSITIVE if value != [1.0]), *VECTORS, [1.0, -1.0], 1e-60, 1e60, hk.Gamma]
+SINGLE = [*POSITIVES, [1.0]]
+MEAN = [*(value for value in NUMBERS if value != 1e101), 0.0, [1e101, 0.0]]
+SCALE = [
+    None, 5, 1.0, "scale", [], [1.0, 2.0], [[1.0, 2.0]], [[1.0, 0.5], [0.4, 1.0]], [[1.0, 2.0], [2.0, 1.0]],
+    [[-1.0, 0.0], [0.0, 1.0]], [[NAN, 0.0], [0.0, 1.0]], [[1.0], [1.0, 2.0]], [["1", "0"], ["0", "1"]],
+    [[True, False], [False, True]], np.eye(2) * 1j,
+]  # fmt: skip
+DIMS = optional(whole(0, 2**31 - 1))
+
+
+def both(name, good, bad, aliases=None):
+    """Rows of a measure and of its readable twin."""
+    return {
+        kind: Row(plain(getattr(hk, kind), **good), bad, aliases or {}) for kind in (name, f"{name}Reference")
+    }
+
+
+MEASURES = {
+    **both(
+        "NormalGamma",
+        {"mean": [0.0, 1.0], "strength": 0.5, "shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},
+        {"mean": NUMBERS, "strength": POSITIVES, "shape": POSITIVES, "rate": POSITIVES, "n_dims": DIMS},
+    ),
+    **both(
+        "NormalInverseWishart",
+        {"mean": [0.0, 1.0], "strength": 0.5, "dof": 4.0, "scale": np.eye(2), "n_dims": 2},
+        {"mean": MEAN, "strength": SINGLE, "dof": [*SINGLE, 1.0], "scale": SCALE, "n_dims": DIMS},
+    ),
+    "NormalInverseWishartReference.weakly_informative": Row(
+        plain(
+            hk.NormalInverseWishart.weakly_informative,
+            values=np.random.default_rng(0).normal(size=(9, 2)),
+            n_dishes=5.0,
+        ),
+        {
+            "values": [
+                None, 5, "values", [], [1.0, 2.0], [[1.0, 2.0]],
+                Told(np.ones((5, 2)), "5 vectors of 2 numbers"),
+                np.full((5, 2), NAN), [[1.0], [1.0, 2.0]], [["1", "2"], ["3", "4"]],
+            ],
+            "n_dishes": SINGLE,
+        },
+    ),
+    **both(
+        "GammaPoisson",
+        {"shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},
+        {"shape": POSITIVES, "rate": POSITIVES, "n_dims": DIMS},
+    ),
+    **both(
+        "BetaBernoulli",
+        {"a": [1.5, 2.0], "b": 1.0, "n_dims": 2},
+        {"a": POSITIVES, "b": POSITIVES, "n_dims": DIMS},
+    ),
+}  # fmt: skip
