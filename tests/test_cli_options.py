@@ -44,7 +44,7 @@ def test_every_registered_move_can_be_named():
         ("split-merge:scans=-1", "scans"),
         ("split-merge:scans=many", "scans"),
         ("split-merge:until=-5", "a whole number"),
-        ("split-merge:every=0", "period"),
+        ("split-merge:every=0", "n = 0"),
         ("split-merge:after=x", "a whole number"),
         ("split-merge:repeat=1.5", "a whole number"),
     ],
