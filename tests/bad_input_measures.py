@@ -10,10 +10,11 @@ __all__ = ["MEASURES"]
 # One number a dimension is legal, and an array is shown as it is.
 VECTORS = [[], [[1.0]], [1.0, NAN], [1.0, INF], [1.0, None], [True, 1.0], ["1", "2"], [[1.0], [1.0, 2.0]]]
 ONE = [value for value in REAL if value != [1.0]]
-NUMBERS = [*ONE, *VECTORS, 1e101, hk.Gamma, "Gamma"]
+FAR = 1e101
+NUMBERS = [*ONE, *VECTORS, FAR, hk.Gamma, "Gamma"]
 POSITIVES = [*(value for value in POSITIVE if value != [1.0]), *VECTORS, [1.0, -1.0], 1e-60, 1e60, hk.Gamma]
 SINGLE = [*POSITIVES, [1.0]]
-MEAN = [*(value for value in NUMBERS if value != 1e101), 0.0, [1e101, 0.0]]
+MEAN = [*(value for value in NUMBERS if value is not FAR), 0.0, [FAR, 0.0]]
 SCALE = [
     None, 5, 1.0, "scale", [], [1.0, 2.0], [[1.0, 2.0]], [[1.0, 0.5], [0.4, 1.0]], [[1.0, 2.0], [2.0, 1.0]],
     [[-1.0, 0.0], [0.0, 1.0]], [[NAN, 0.0], [0.0, 1.0]], [[1.0], [1.0, 2.0]], [["1", "0"], ["0", "1"]],

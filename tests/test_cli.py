@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -350,6 +351,10 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     assert process.stderr is not None
     while "sweep" not in process.stderr.readline():
         assert process.poll() is None
+    # Chains begin one after the other: each has a state once it has begun.
+    while not all((folder / f"chain-{chain:03}" / "state-0").exists() for chain in range(chains)):
+        assert process.poll() is None
+        time.sleep(0.02)
     assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not
     done("verify", folder)
     second = hdpkit_command("resume", folder)

@@ -13,7 +13,7 @@ _SPLIT_MERGE = "hdpkit.moves.split_merge"
 _GROUPS = "hdpkit.franchise.groups"
 _CONCENTRATION = "hdpkit.moves.concentration"
 _TIME_TABLE = "hdpkit.moves.scheduled"
-_SCHEDULER = "hdpkit.schedule.scheduler"
+_SCHEDULER = "hdpkit.schedule.sweeps"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ split-merge
