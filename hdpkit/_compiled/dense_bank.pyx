@@ -7,12 +7,10 @@ computed anew only when the dish has changed.
 
 import numpy as np
 
-from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from hdpkit._compiled.measure cimport CompiledBank, measure_t
-from hdpkit.numerics cimport det_exp
+from hdpkit._compiled.measure cimport CompiledBank, as_weights
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
@@ -126,27 +124,10 @@ cdef int dense_log_block(void *self, const int32_t *customers, int64_t n_custome
     return 0
 
 
-cdef int dense_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
-                     int64_t n, double *out) noexcept nogil:
-    """Weights in which the largest is 1, so that an outlier doesn't vanish under every dish at once."""
-    cdef int64_t i
-    cdef double top
-    if dense_log_block(self, customers, n_customers, slots, n, out) < 0:
-        return -1
-    top = out[n]
-    for i in range(n):
-        if out[i] > top:
-            top = out[i]
-    if not isfinite(top):
-        return -1
-    for i in range(n + 1):
-        out[i] = det_exp(out[i] - top)
-    return 0
-
-
 cdef int dense_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
                           double *out) noexcept nogil:
-    return dense_block(self, &customer, 1, slots, n, out)
+    cdef int status = dense_log_block(self, &customer, 1, slots, n, out)
+    return status if status < 0 else as_weights(out, n)
 
 
 cdef int dense_marginal(void *self, int32_t slot, double *out) noexcept nogil:
@@ -179,7 +160,6 @@ cdef class DenseBank(CompiledBank):
         self.c.add = dense_add
         self.c.remove = dense_remove
         self.c.predictive = dense_predictive
-        self.c.block = dense_block
         self.c.log_block = dense_log_block
         self.complete()
         self.reset()

@@ -10,8 +10,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.measure cimport CompiledBank
-from hdpkit.numerics cimport det_exp, det_log, log_rising
+from hdpkit._compiled.measure cimport CompiledBank, as_weights
+from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
@@ -161,13 +161,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
     cdef double top, total
     if n_customers > SHORT or not b.plain:
         dm_log_block(self, customers, n_customers, slots, n, out)
-        top = out[n]
-        for i in range(n):
-            if out[i] > top:
-                top = out[i]
-        for i in range(n + 1):
-            out[i] = det_exp(out[i] - top)
-        return 0
+        return as_weights(out, n)
     for i in range(n + 1):
         out[i] = 1.0
     for j in range(n_customers):

@@ -1,6 +1,9 @@
 """A base measure in C (`include/hdpkit/measure.h`), and its owner."""
 
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from hdpkit.numerics cimport det_exp
 
 cdef extern from "hdpkit/measure.h":
     ctypedef struct measure_t "hdpkit_measure":
@@ -27,6 +30,20 @@ cdef extern from "hdpkit/measure.h":
 cdef class CompiledBank:
     cdef measure_t c
     cdef int complete(self) except -1
+
+
+cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
+    """Turn the logs out[0..n] into weights of which the largest is 1, so that not all of them vanish."""
+    cdef int64_t i
+    cdef double top = out[n]
+    for i in range(n):
+        if out[i] > top:
+            top = out[i]
+    if not isfinite(top):
+        return -1
+    for i in range(n + 1):
+        out[i] = det_exp(out[i] - top)
+    return 0
 
 
 cdef object pending_exception()

@@ -8,8 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport PyObject, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.errors import ExtensionError, StateError
-from hdpkit.numerics cimport det_exp
+from hdpkit.errors import ExtensionError
 
 
 cdef object pending_exception():
@@ -33,21 +32,11 @@ cdef object pending_exception():
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil:
     """Probabilities of a block up to a common factor, also for a measure that has only logarithms."""
-    cdef int64_t i
-    cdef double top
     cdef int status
     if measure.block != NULL:
         return measure.block(measure.self, customers, n_customers, slots, n, out)
     status = measure.log_block(measure.self, customers, n_customers, slots, n, out)
-    if status < 0:
-        return status
-    top = out[n]
-    for i in range(n):
-        if out[i] > top:
-            top = out[i]
-    for i in range(n + 1):
-        out[i] = det_exp(out[i] - top)
-    return 0
+    return status if status < 0 else as_weights(out, n)
 
 
 cdef class CompiledBank:

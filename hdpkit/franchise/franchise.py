@@ -170,8 +170,8 @@ class Franchise(FranchiseVerbs):
                 if declared.prior is not None:
                     own = values[nodes] if declared.each else values[nodes][:1]
                     total += sum(declared.prior.log_density(float(value)) for value in own)
-        for name, prior in self.measure.priors.items():
-            total += prior.log_density(self.base_parameters[name])
+        present = self.base_parameters
+        total += sum(prior.log_density(present[name]) for name, prior in self.measure.priors.items())
         return total
 
     def log_joint(self) -> float:

@@ -15,6 +15,7 @@ import attrs
 import hdpkit._compiled.groups as compiled_groups
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
+import hdpkit._compiled.units as units
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit._compiled.seating import Seating
 from hdpkit.errors import KernelError
@@ -64,7 +65,7 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 TABLE = [
     Row(
         "generic",
-        _namespace(sweeps, compiled_groups, compiled_seating_out),
+        _namespace(sweeps, units, compiled_groups, compiled_seating_out),
         lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
     ),
     Row("reference", _namespace(reference, groups, seating_out), lambda store, bank, depth: True),

@@ -162,7 +162,7 @@ def _belongs(thing: object, module: str, roots: frozenset[str]) -> bool:
     """Whether an object found in a module was made by the packages (and not, say, imported from `math`)."""
     try:
         owner = getattr(thing, "__module__", None)
-    except Exception:
+    except Exception:  # an attribute of a foreign package may raise anything: then it isn't one of ours
         return False
     return (owner if isinstance(owner, str) else module).partition(".")[0] in roots
 

@@ -1,8 +1,8 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import measures, moves, seating
+from hdpkit.testing.bugs import measures, moves, seating, updates
 from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-BUGS: tuple[PlantedBug, ...] = (*seating.BUGS, *measures.BUGS, *moves.BUGS)
+BUGS: tuple[PlantedBug, ...] = (*seating.BUGS, *measures.BUGS, *moves.BUGS, *updates.BUGS)

@@ -1,0 +1,7 @@
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+
+cdef class Units:
+    cdef vector[int32_t] code, customer, table, node
+    cdef vector[int64_t] offset, table_offset
