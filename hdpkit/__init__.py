@@ -34,7 +34,7 @@ from hdpkit.base_measures import (
 from hdpkit.data import Corpus, Groups
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma, Normal
+from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
@@ -78,6 +78,7 @@ __all__ = [
     "Run",
     "Scheduler",
     "SeatingStore",
+    "Shifted",
     "Tick",
     "Trace",
     "base_measures",

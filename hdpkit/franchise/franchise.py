@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import DataError
 from hdpkit.franchise.audit import audit
+from hdpkit.franchise.hyperparameters import log_prior, present
 from hdpkit.franchise.scores import log_seating
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.verbs import FranchiseVerbs
@@ -127,16 +128,11 @@ class Franchise(FranchiseVerbs):
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return self._hyperparameter(self._concentration, name)
+        return present(self, name)[0]
 
     def discount(self, name: str) -> Any:
         """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return self._hyperparameter(self._discount, name)
-
-    def _hyperparameter(self, values: Floats, name: str) -> Any:
-        number = self.declaration_number(name)
-        own = values[self.topology.nodes(number)]
-        return float(own[0]) if self.declarations[number].is_tied else own.copy()
+        return present(self, name)[1]
 
     # ------------------------------------------------------------------ restaurants
 
@@ -161,17 +157,9 @@ class Franchise(FranchiseVerbs):
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""
-        total = 0.0
-        for number, declaration in enumerate(self.declarations):
-            nodes = self.topology.nodes(number)
-            for declared, values in zip(
-                declaration.hyperparameters, (self._concentration, self._discount), strict=True
-            ):
-                if declared.prior is not None:
-                    own = values[nodes] if declared.each else values[nodes][:1]
-                    total += sum(declared.prior.log_density(float(value)) for value in own)
-        present = self.base_parameters
-        total += sum(prior.log_density(present[name]) for name, prior in self.measure.priors.items())
+        total = log_prior(self)
+        values = self.base_parameters
+        total += sum(prior.log_density(values[name]) for name, prior in self.measure.priors.items())
         return total
 
     def log_joint(self) -> float:
