@@ -205,6 +205,26 @@ MODEL = {
             "value": [*REAL, -0.1, 1.0, 1, [0.1, 0.2], [[0.1]], [0.1, 0.2, NAN], [0.1, [0.2]]],
         },
     ),
+    "Franchise.size_counts": Row(
+        method("size_counts")(nodes=[0, 1]),
+        {
+            "nodes": [
+                None,
+                5,
+                "0",
+                [-1],
+                [4],
+                [0.5],
+                [NAN],
+                [INF],
+                ["0"],
+                [[0, 1]],
+                [True],
+                [[0], [1, 2]],
+                {0},
+            ]
+        },
+    ),
     "Franchise.set_base_parameters": Row(
         method("set_base_parameters")(eta=0.7),
         {

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError
+from hdpkit.checks import number_array
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.hyperparameters import log_prior, present
-from hdpkit.franchise.scores import log_seating
+from hdpkit.franchise.scores import log_seating, size_counts
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.verbs import FranchiseVerbs
 from hdpkit.franchise.view import RestaurantView
@@ -95,6 +96,30 @@ class Franchise(FranchiseVerbs):
             np.array([store.node_customers(node) for node in nodes], dtype=np.int64),
             np.array([store.node_tables(node) for node in nodes], dtype=np.int64),
         )
+
+    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """Sizes of the tables of some restaurants together, ascending, and how many have each.
+
+        Parameters
+        ----------
+        nodes : array of int
+            Numbers of restaurants.
+
+        Returns
+        -------
+        sizes, counts : int64 arrays of one shape
+        """
+        given = number_array(nodes)
+        n = self.topology.n_nodes
+        if (
+            given is None
+            or given.ndim != 1
+            or not np.all((given >= 0) & (given < n) & (given == np.floor(given)))
+        ):
+            raise ParameterError(
+                "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
+            )
+        return size_counts(self.seating, given.astype(np.int64))
 
     @property
     def dish_counts(self) -> Ints:
