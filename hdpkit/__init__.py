@@ -16,9 +16,11 @@ from pathlib import Path
 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
+    AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
     BetaBernoulliReference,
+    Categorical,
     DirichletMultinomial,
     DirichletMultinomialReference,
     Finite,
@@ -29,6 +31,7 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    Uniform,
     base_measures,
 )
 from hdpkit.data import Corpus, Groups
@@ -48,10 +51,12 @@ def get_include() -> str:
 
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "ChainTrace",
     "Checkpoint",
     "Component",
@@ -80,6 +85,7 @@ __all__ = [
     "SeatingStore",
     "Tick",
     "Trace",
+    "Uniform",
     "base_measures",
     "errors",
     "get_include",
