@@ -326,7 +326,8 @@ class FranchiseCore:
 
     def _reset_slots(self, slots: Any, held: Any) -> None:
         """Occupy these slots; observed dishes are always all there."""
-        self.slots.reset(np.arange(len(self.bank.base) - 1) if self.measure.atomic else slots, held)
+        bank: Any = self.bank
+        self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)
 
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
         self._reset_slots(slots, held)
