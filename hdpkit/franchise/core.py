@@ -18,6 +18,7 @@ from hdpkit.checks import choice, instance, number_array, real_number, text
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
 from hdpkit.franchise.components import Component
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
@@ -62,7 +63,7 @@ class FranchiseCore:
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
-        self.topology: Topology = build_topology(self.declarations, data)
+        self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
         if missing or not isinstance(self.store_type, type):
@@ -113,7 +114,7 @@ class FranchiseCore:
         number = self.declaration_number(name)
         nodes = self.topology.nodes(number)
         values = number_array(value)
-        n = nodes.stop - nodes.start
+        n = len(self._concentration[nodes])
         shapes = [()] if self.declarations[number].is_tied else [(), (n,)]
         if values is None or values.shape not in shapes:
             allowed = "one number" if len(shapes) == 1 else f"one number, or {n} of them"

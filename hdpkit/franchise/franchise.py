@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from hdpkit.errors import DataError
 from hdpkit.franchise.audit import audit
+from hdpkit.franchise.growth import FranchiseGrowth
 from hdpkit.franchise.scores import log_seating
 from hdpkit.franchise.simulate import simulate
-from hdpkit.franchise.verbs import FranchiseVerbs
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import ChoiceSource, Seed, as_source
 
@@ -21,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Franchise(FranchiseVerbs):
+class Franchise(FranchiseGrowth):
     """A tree of restaurants with its data: everything a chain moves.
 
     Parameters
@@ -132,9 +133,9 @@ class Franchise(FranchiseVerbs):
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
-        nodes = self.topology.nodes(self.declaration_number(name))
+        nodes = np.arange(self.topology.n_nodes)[self.topology.nodes(self.declaration_number(name))]
         walk = self.walk()
-        return np.array([walk.prior_row(node) for node in range(nodes.start, nodes.stop)])
+        return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
@@ -153,11 +154,15 @@ class Franchise(FranchiseVerbs):
 
     def keys(self, name: str) -> list[Any]:
         """Label values of a declaration's restaurants, one each."""
-        return list(self.topology.keys[self.declaration_number(name)])
+        return list(self.topology.keys_of(self.declaration_number(name)))
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be left out where there is only one."""
-        return RestaurantView(self, self.topology.node(self.declaration_number(name), key, name), name, key)
+        return RestaurantView(self, self.declaration_number(name), name, key)
+
+    def snapshot(self) -> Snapshot:
+        """What predictions need of the present state, kept while the franchise goes on."""
+        return Snapshot(self)
 
     # ------------------------------------------------------------------ scores
 
@@ -221,7 +226,6 @@ class Franchise(FranchiseVerbs):
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, the data themselves not counted."""
-        t = self.topology
-        shape = t.parent.nbytes + t.level.nbytes + t.declaration.nbytes + t.home.nbytes
+        shape = self.topology.memory_bytes()
         own = self._concentration.nbytes + self._discount.nbytes
         return int(self.seating.memory_bytes() + self.bank.memory_bytes() + shape + own)
