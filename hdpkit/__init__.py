@@ -31,7 +31,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups
+from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma, Normal
@@ -67,6 +67,7 @@ __all__ = [
     "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NGrams",
     "NonConjugate",
     "Normal",
     "NormalGamma",
