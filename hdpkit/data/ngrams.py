@@ -286,6 +286,18 @@ class NGrams(GroupedData):
             self._labels.update(found)
         return super()._label(name)
 
+    def text_arrays(self) -> dict[str, npt.NDArray[Any] | None]:
+        """Return what contexts are made of, as it is kept in a run folder; None for what isn't there.
+
+        ``offsets`` and, if other values were given since, ``history`` (the words of the sentences as they
+        were); of pairs their ``contexts``, as `contexts` returns them.
+        """
+        return {
+            "offsets": self.offsets if self.is_sentences else None,
+            "history": None if self._history is self.values else self._history,
+            "contexts": self._explicit,
+        }
+
     def plus(self, sentences: Any) -> Self:
         """Return these sentences followed by others; new words go to the end of the vocabulary.
 
