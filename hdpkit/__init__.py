@@ -34,7 +34,7 @@ from hdpkit.base_measures import (
     Uniform,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups
+from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma, Normal
@@ -72,6 +72,7 @@ __all__ = [
     "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NGrams",
     "NonConjugate",
     "Normal",
     "NormalGamma",
