@@ -25,8 +25,8 @@ class FranchiseGrowth(FranchiseVerbs):
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
         """Go over to data that continue the present ones, and seat the new customers by their predictive.
 
-        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the franchise
-        goes back to the data that it had.
+        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the
+        franchise goes back to the data that it had.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class FranchiseGrowth(FranchiseVerbs):
         assert isinstance(before, NGrams)
         if not isinstance(data, NGrams) or not _continues(data, before):
             raise DataError(
-                "data", data, f"n-grams of order {before.order} whose first {n} customers are the present ones",
+                "data", data, f"n-grams of order {before.order}, the {n} present customers first",
                 "Build them with franchise.data.plus(sentences).",
             )  # fmt: skip
         measure = self.restaurant_declared.measure.for_data(data)
@@ -120,7 +120,7 @@ class FranchiseGrowth(FranchiseVerbs):
             component.reset(self.slots.occupied_slots())
 
     def _new_hyperparameters(self, to: npt.NDArray[Any], theta: Floats, d: Floats) -> None:
-        """Arrays for the present restaurants: old ones keep theirs, new ones have their level's, or the start."""
+        """Arrays for the present restaurants: old ones keep theirs, new ones get their level's or a start."""
         self._concentration = np.empty(self.topology.n_nodes)
         self._discount = np.empty(self.topology.n_nodes)
         old_levels = np.full(self.topology.n_nodes, -1, dtype=np.int64)

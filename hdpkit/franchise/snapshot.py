@@ -24,8 +24,8 @@ Ints = npt.NDArray[np.int32]
 class Snapshot:
     """Counts by restaurant and dish, and the hyperparameters, of a franchise as it was at one moment.
 
-    Averages over snapshots are averages over the posterior. A snapshot knows the restaurants of its moment and
-    shares its arrays with nobody who changes them.
+    Averages over snapshots are averages over the posterior. A snapshot knows the restaurants of its moment
+    and shares its arrays with nobody who changes them.
 
     Parameters
     ----------
