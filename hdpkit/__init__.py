@@ -37,7 +37,7 @@ from hdpkit.base_measures import (
 from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma, Normal
+from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
@@ -84,6 +84,7 @@ __all__ = [
     "Run",
     "Scheduler",
     "SeatingStore",
+    "Shifted",
     "Tick",
     "Trace",
     "Uniform",

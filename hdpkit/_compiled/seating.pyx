@@ -9,11 +9,13 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
+from libcpp.map cimport map as cppmap
 from libcpp.vector cimport vector
 
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
+cdef int SMALL = 4096    # sizes of tables that are counted in an array
 cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)
 
 
@@ -248,6 +250,30 @@ cdef class Seating:
                         if sizes[i] > 1:
                             total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
         return total
+
+    def size_counts(self, const int64_t[::1] nodes):
+        """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
+        cdef cppmap[int32_t, int64_t] large
+        cdef vector[int64_t] small
+        cdef vector[int32_t] sizes, counts
+        cdef int32_t node, place
+        cdef int64_t i
+        cdef size_t k
+        small.assign(SMALL, 0)
+        with nogil:
+            for i in range(nodes.shape[0]):
+                node = <int32_t>nodes[i]
+                for place in range(self.nodes[node].n_entries):
+                    sizes.clear()
+                    counts.clear()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for k in range(sizes.size()):
+                        if sizes[k] < SMALL:
+                            small[sizes[k]] += counts[k]
+                        else:
+                            large[sizes[k]] += counts[k]
+        found = {i: small[i] for i in range(SMALL) if small[i]} | dict(large)
+        return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
 
     def relabel_dishes(self, int32_t[::1] mapping):
         """Rename dishes; the mapping keeps their order, so the entries stay sorted."""

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.checks import choice, instance, number_array, real_number, text
+from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
+from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
@@ -98,11 +99,7 @@ class FranchiseCore:
     def reset_hyperparameters(self) -> None:
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
         self.set_base_parameters(**self._starting)
-        for number, declaration in enumerate(self.declarations):
-            theta, discount = declaration.hyperparameters
-            nodes = self.topology.nodes(number)
-            self._concentration[nodes] = theta.start
-            self._discount[nodes] = discount.start
+        hyperparameters.reset(self)
 
     def declaration_number(self, name: str) -> int:
         """Number of the declaration with this name, from the root's, 0."""
@@ -111,19 +108,11 @@ class FranchiseCore:
 
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
-        number = self.declaration_number(name)
-        nodes = self.topology.nodes(number)
-        values = number_array(value)
-        n = len(self._concentration[nodes])
-        shapes = [()] if self.declarations[number].is_tied else [(), (n,)]
-        if values is None or values.shape not in shapes:
-            allowed = "one number" if len(shapes) == 1 else f"one number, or {n} of them"
-            raise ParameterError("value", value, allowed, f"{name!r} has {n} restaurants.")
-        if not np.all(np.isfinite(values) & (values > -self._discount[nodes])):
-            raise ParameterError(
-                "value (a concentration)", value, "finite and above -discount", "Check the update."
-            )
-        self._concentration[nodes] = values
+        hyperparameters.assign(self, name, concentration=value)
+
+    def set_discount(self, name: str, value: npt.ArrayLike) -> None:
+        """Set d of a declaration: one number, or one each a restaurant where each has its own."""
+        hyperparameters.assign(self, name, discount=value)
 
     @property
     def base_parameters(self) -> dict[str, float]:
