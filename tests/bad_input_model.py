@@ -30,6 +30,7 @@ from bad_values import (
 )
 
 import hdpkit as hk
+from hdpkit.franchise import start
 from hdpkit.random import Streams
 
 __all__ = ["MODEL"]
@@ -46,6 +47,18 @@ def explicit():
 def redish(franchise):
     units = franchise.units(1)
     return franchise.redish, {"units": units, "first": 0, "last": len(units), "source": stream()}
+
+
+def sentences(these):
+    return hk.NGrams.from_sentences(these, order=2)
+
+
+def tree():
+    """A franchise over contexts that can grow."""
+    restaurant = hk.Restaurant(hk.Restaurant(hk.Uniform()), each="context 1")
+    franchise = hk.Franchise(restaurant, sentences([["a", "b"], ["a"]]))
+    start(franchise, "sequential", stream())
+    return franchise
 
 
 NO_DATA = [None, 5, "data", [[0, 1]], np.zeros(3), hk.Corpus, {}]
@@ -261,6 +274,25 @@ MODEL = {
             "last": whole(0, 7),
             "source": Anything("moves pass on the source that they were given"),
         },
+    ),
+    "Franchise.leave": Row(
+        lambda franchise: (franchise.leave, {"first": 0, "last": 2, "source": stream()}),
+        {
+            "first": whole(0),
+            "last": whole(0, 7),
+            "source": Anything("moves pass on the source that they were given"),
+        },
+    ),
+    "Franchise.extend": Row(
+        lambda franchise: (
+            tree().extend,
+            {"data": hk.NGrams.from_sentences([["a", "b"], ["a"], ["b"]], order=2), "rng": 1},
+        ),
+        {"data": [None, 5, "data", [["a"]], corpus(), hk.NGrams, sentences([["a"]])], "rng": NO_SEED},
+    ),
+    "Franchise.discard": Row(
+        lambda franchise: (tree().discard, {"first": 0, "last": 1, "rng": 1}),
+        {"first": whole(0), "last": whole(0, 2), "rng": NO_SEED},
     ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),
