@@ -32,6 +32,7 @@ from hdpkit.base_measures import (
     base_measures,
 )
 from hdpkit.data import Corpus, Groups
+from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma, Normal
@@ -82,6 +83,7 @@ __all__ = [
     "Trace",
     "base_measures",
     "errors",
+    "expected_tables",
     "get_include",
     "init",
     "moves",
