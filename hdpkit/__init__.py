@@ -16,9 +16,11 @@ from pathlib import Path
 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
+    AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
     BetaBernoulliReference,
+    Categorical,
     DirichletMultinomial,
     DirichletMultinomialReference,
     Finite,
@@ -29,6 +31,7 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    Uniform,
     base_measures,
 )
 from hdpkit.data import Corpus, Groups
@@ -49,10 +52,12 @@ def get_include() -> str:
 
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "ChainTrace",
     "Checkpoint",
     "Component",
@@ -81,6 +86,7 @@ __all__ = [
     "SeatingStore",
     "Tick",
     "Trace",
+    "Uniform",
     "base_measures",
     "errors",
     "expected_tables",

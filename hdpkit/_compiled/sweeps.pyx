@@ -69,6 +69,10 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     if dish < 0:
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+    if walk.observed:      # the dish is the customer's value: there is nothing to draw or to count
+        walk.unseat_customer(customer, node, dish, source)
+        walk.seat_customer(customer, node, dish, source)
+        return 0
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         with gil:
             fail(pending_exception(), "removal", customer)
@@ -117,6 +121,9 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
             if walk.store.dish_at(customer) >= 0:
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
+            if walk.observed:
+                walk.seat_customer(customer, walk.home[customer], walk.value[customer], &source.c)
+                continue
             walk.fill_row(walk.home[customer])
             n_live = walk.slots.live.size()
             weights.resize(n_live + 1)
@@ -178,6 +185,10 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int32_t dish = store.pool[~code].dish
     cdef int64_t n_live, i, chosen = -1
     cdef double *w
+    if walk.observed:
+        walk.unseat_customer(code, node, dish, source)
+        walk.seat_customer(code, node, dish, source)
+        return 0
     if measure.remove(measure.self, dish, block, size) < 0:
         with gil:
             fail(pending_exception(), "removal", block[0])

@@ -74,6 +74,7 @@ class FranchiseCore:
         self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
+        self._reset_slots((), ())
         self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
         self._seated_out: Any = None
         self._walks: dict[Any, Any] = {}
@@ -190,9 +191,12 @@ class FranchiseCore:
     def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
         t = self.topology
+        bank: Any = self.bank
+        base = bank.base if self.measure.atomic else None
         if kernel == "reference":
-            return ReferenceWalk(store, slots, t, self._concentration, self._discount)
-        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount)
+            return ReferenceWalk(store, slots, t, self._concentration, self._discount, base)
+        value = bank.values if self.measure.atomic else None
+        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount, base, value)
 
     # ------------------------------------------------------------------ who may touch it
 
@@ -320,8 +324,12 @@ class FranchiseCore:
             self.store.clear()
             self._replaced(np.empty(0, dtype=np.int32), ())
 
+    def _reset_slots(self, slots: Any, held: Any) -> None:
+        """Occupy these slots; observed dishes are always all there."""
+        self.slots.reset(np.arange(len(self.bank.base) - 1) if self.measure.atomic else slots, held)
+
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
-        self.slots.reset(slots, held)
+        self._reset_slots(slots, held)
         self.bank.thaw(bank)
         self.recount()
         for component in self._components.values():

@@ -59,7 +59,10 @@ class Franchise(FranchiseVerbs):
 
     @property
     def dishes(self) -> Ints:
-        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated."""
+        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
+
+        Where dishes are observed they are the values themselves.
+        """
         live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
@@ -67,8 +70,8 @@ class Franchise(FranchiseVerbs):
 
     @property
     def n_dishes(self) -> int:
-        """Number of dishes, K."""
-        return len(self.slots)
+        """Number of dishes that have customers, K."""
+        return len(self.seating.node_dishes(0)) if self.measure.atomic else len(self.slots)
 
     @property
     def n_tables(self) -> int:
@@ -98,6 +101,11 @@ class Franchise(FranchiseVerbs):
     @property
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        if self.measure.atomic:
+            raise DataError(
+                "base", type(self.measure).__name__, "a measure over latent dishes",
+                "Observed dishes are the terms themselves: count franchise.dishes.",
+            )  # fmt: skip
         n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
@@ -115,7 +123,10 @@ class Franchise(FranchiseVerbs):
     # ------------------------------------------------------------------ weights
 
     def root_weights(self) -> tuple[Floats, float]:
-        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new)."""
+        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
+
+        Observed dishes: of all V atoms, and of those that no customer has had yet.
+        """
         row = self.walk().prior_row(0)
         return row[:-1], float(row[-1])
 
@@ -151,8 +162,16 @@ class Franchise(FranchiseVerbs):
     # ------------------------------------------------------------------ scores
 
     def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by."""
+        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+
+        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+        """
         slots = self.slots.occupied_slots()
+        if self.measure.atomic:
+            bank: Any = self.bank
+            served = self.seating.node_dishes(0)
+            tables = [self.seating.tables(0, dish) for dish in served.tolist()]
+            return float(np.dot(tables, bank.log_base[served]))
         return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
 
     def log_seating(self) -> float:

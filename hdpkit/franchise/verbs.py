@@ -49,6 +49,10 @@ class FranchiseVerbs(FranchiseCore):
         fits = given is not None and given.shape == (self.topology.n_customers,)
         if not fits or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
+        if self.measure.atomic and not np.array_equal(dishes[first:last], self.data.values[first:last]):
+            raise ParameterError(
+                "dishes", dishes, "the customers' values", "Observed dishes can't be chosen."
+            )
         self._run("enter_given", self.bank, dishes, first, last, source)
 
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:

@@ -86,11 +86,10 @@ class RestaurantView:
 
     def probability(self, dish: int | None = None) -> float:
         """Predictive probability that a customer who enters here eats this dish; None: a new one."""
-        row = self.franchise.walk().prior_row(self.node)
+        walk = self.franchise.walk()
         if dish is None:
-            return float(row[-1])
-        self._slot(dish)
-        return float(row[dish])
+            return float(walk.prior_row(self.node)[-1])
+        return float(walk.probability(self.node, self._slot(dish)))
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
@@ -117,6 +116,12 @@ class RestaurantView:
         self._check(customer, seated=False)
         source = as_source(rng)
         if dish is None:
+            franchise.enter(customer, customer + 1, source)
+            return
+        if franchise.measure.atomic:
+            own = int(franchise.data.values[customer])
+            if dish != own:
+                raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
             franchise.enter(customer, customer + 1, source)
             return
         dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
