@@ -34,10 +34,11 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
 def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exact") -> float | Floats:
     """Expected number of tables of a dish in a Dirichlet process whose base distribution is fixed.
 
-    ``E = a (1/a + 1/(a+1) + ... + 1/(a+n-1))`` (Antoniak 1974; Blunsom et al. 2009, equation 4), where ``a``
-    is the mass of the dish, concentration times base probability. With the concentration itself as mass it is
-    the expected number of all tables of a restaurant. Where the base distribution is inferred, as in every
-    restaurant but the root of a franchise, none of the methods holds.
+    ``E = a (1/a + 1/(a+1) + ... + 1/(a+n-1))`` (Antoniak 1974; Blunsom et al. 2009, section 3), where the
+    mass ``a`` of a dish is concentration times base probability. Where that probability is itself inferred,
+    as in every restaurant of a franchise but the root, no method holds for the tables of a dish. With the
+    concentration as mass it is the expected number of all tables of a restaurant before dishes are seen,
+    whatever the base.
 
     Parameters
     ----------
@@ -48,10 +49,10 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     method : {"exact", "sum", "digamma", "antoniak", "corrected"}
         - "exact": relative error below 1e-14 for every n and mass, in constant time;
         - "sum": the sum, term by term; n up to 10,000,000;
-        - "digamma": ``a (psi(a + n) - psi(a))`` (equation 6 of the paper), as it stands: for large a the two
-          psi are nearly equal, and about ``1e-16 a log(a) / n`` is lost;
-        - "antoniak": ``a log((n + a) / a)`` (equation 5), too small by about ``n / (2 (a + n))``: it tends to
-          0 where a does, the expectation to 1;
+        - "digamma": ``a (psi(a + n) - psi(a))`` as it stands: for large a the two psi are nearly equal, and
+          about ``1e-16 a log(a) / n`` of the result is lost;
+        - "antoniak": ``a log((n + a) / a)``, too small by about ``n / (2 (a + n))``: it tends to 0 where
+          a does, the expectation to 1;
         - "corrected": that term added.
 
     Returns
