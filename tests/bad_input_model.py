@@ -80,6 +80,11 @@ ETA += [0.0, Told([[1.0]], "[[1.]]"), [1.0, NAN], Told([1.0, INF], "inf]"), Told
         [1.0, None], [True, 1.0], ["1", "2"], [[1.0], [1.0, 2.0]],
         np.array([1j]), np.array([1.0, None])]  # fmt: skip
 
+NOT_ARRAYS = [value for value in REAL if type(value) is not list] + [
+    [1.0, NAN], [1, None], [1.0, INF], ["1"], [True, 2], [[1.0], [1.0, 2.0]],
+    np.ma.masked_array([1.0, 2.0], [False, True]),
+]  # fmt: skip
+
 MODEL = {
     # ------------------------------------------------------------------ priors
     "Gamma": Row(
@@ -96,6 +101,24 @@ MODEL = {
         {"prior": [None, 1.0, NAN, *PRIORS, hk.Shifted, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))]},
     ),
     "Each": Row(plain(hk.Each, prior=hk.Gamma(1.0, 1.0)), {"prior": [None, 1.0, NAN, *PRIORS, hk.Each]}),
+    # ------------------------------------------------------------------ what a prior says
+    "expected_tables": Row(
+        plain(hk.expected_tables, n=[1, 2], mass=[0.5, 2.0], method="sum"),
+        {
+            "n": [
+                *NOT_ARRAYS,
+                -1,
+                1.5,
+                -(2**63),
+                10**7 + 1,
+                [1, -1.0],
+                [[1.0], [2.5]],
+                Told([1, 2, 3], "(3,)"),
+            ],
+            "mass": [*NOT_ARRAYS, 0, 0.0, -1.0, [1.0, 0.0], [[-2.0]], Told([1.0, 2.0, 3.0], "(3,)")],
+            "method": [None, 5, True, "", "Exact", ["exact"], b"exact", {"exact"}],
+        },
+    ),
     # ------------------------------------------------------------------ measures
     **{
         name: Row(
