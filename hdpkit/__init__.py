@@ -16,9 +16,11 @@ from pathlib import Path
 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
+    AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
     BetaBernoulliReference,
+    Categorical,
     DirichletMultinomial,
     DirichletMultinomialReference,
     Finite,
@@ -29,12 +31,13 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    Uniform,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups
+from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma, Normal
+from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
@@ -48,10 +51,12 @@ def get_include() -> str:
 
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "ChainTrace",
     "Checkpoint",
     "Component",
@@ -67,6 +72,7 @@ __all__ = [
     "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NGrams",
     "NonConjugate",
     "Normal",
     "NormalGamma",
@@ -78,8 +84,10 @@ __all__ = [
     "Run",
     "Scheduler",
     "SeatingStore",
+    "Shifted",
     "Tick",
     "Trace",
+    "Uniform",
     "base_measures",
     "errors",
     "get_include",
