@@ -28,6 +28,8 @@ from hdpkit import moves
 from hdpkit.io.sentences import read_sentences
 
 STORES = ("explicit", "histogram")
+COUNTS = ("customers", "restaurants", "tables")
+SIZES = ("store_bytes", "all_bytes", "process_bytes")
 DISCOUNTS = (0.5, 0.75, 0.85, 0.9)
 
 
@@ -130,8 +132,8 @@ def main():
             for store in STORES:
                 row = in_a_process_of_its_own(options.text, order, store, size, options.sweeps)
                 rows.append(row)
-                counts = " | ".join(f"{row[name]:,}" for name in ("customers", "restaurants", "tables"))
-                sizes = " | ".join(f"{row[name]:.1f}" for name in ("store_bytes", "all_bytes", "process_bytes"))
+                counts = " | ".join(f"{row[name]:,}" for name in COUNTS)
+                sizes = " | ".join(f"{row[name]:.1f}" for name in SIZES)
                 print(f"| {order} | {counts} | {store} | {sizes} | {row['seconds']:.3f} |", flush=True)
     if options.figure:
         draw(rows, options.figure)
