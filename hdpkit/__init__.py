@@ -34,11 +34,11 @@ from hdpkit.base_measures import (
     Uniform,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups
+from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma, Normal
+from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
@@ -73,6 +73,7 @@ __all__ = [
     "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NGrams",
     "NonConjugate",
     "Normal",
     "NormalGamma",
@@ -84,6 +85,7 @@ __all__ = [
     "Run",
     "Scheduler",
     "SeatingStore",
+    "Shifted",
     "Tick",
     "Trace",
     "Uniform",

@@ -83,6 +83,10 @@ MODEL = {
         {"a": [*POSITIVE, Told(1e300, "(a, b)")], "b": [*POSITIVE, Told(1e-320, "(a, b)")]},
     ),
     "Normal": Row(plain(hk.Normal, mean=0.0, deviation=1.0), {"mean": REAL, "deviation": POSITIVE}),
+    "Shifted": Row(
+        plain(hk.Shifted, prior=hk.Gamma(1.0, 1.0)),
+        {"prior": [None, 1.0, NAN, *PRIORS, hk.Shifted, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))]},
+    ),
     "Each": Row(plain(hk.Each, prior=hk.Gamma(1.0, 1.0)), {"prior": [None, 1.0, NAN, *PRIORS, hk.Each]}),
     # ------------------------------------------------------------------ what a prior says
     "expected_tables": Row(
@@ -163,8 +167,19 @@ MODEL = {
                 {},
                 [hk.DirichletMultinomial()],
             ],
-            "concentration": [*POSITIVE, *PRIORS, [1.0, 2.0]],
-            "discount": [*REAL, *PRIORS, -0.1, 1.0, 1, 1.5, hk.Beta(1.0, 1.0)],
+            "concentration": [*POSITIVE, *PRIORS, [1.0, 2.0], hk.Normal(1.0, 1.0), hk.Shifted, hk.Each],
+            "discount": [
+                *REAL,
+                *PRIORS,
+                -0.1,
+                1.0,
+                1,
+                1.5,
+                hk.Beta,
+                hk.Gamma(1.0, 2.0),
+                hk.Shifted(hk.Beta(1.0, 1.0)),
+                hk.Each(hk.Shifted(hk.Gamma(1.0, 2.0))),
+            ],
             "each": [5, "", b"document", ["document"], True, {}],
             "name": [None, 5, "", "a/b", b"name", ["name"], "root"],
         },
@@ -204,6 +219,33 @@ MODEL = {
                 [True, 1.0, 2.0],
                 [1.0, [2.0]],
             ],
+        },
+    ),
+    "Franchise.set_discount": Row(
+        method("set_discount")(name="document", value=0.2),
+        {
+            "name": NO_NAME,
+            "value": [*REAL, -0.1, 1.0, 1, [0.1, 0.2], [[0.1]], [0.1, 0.2, NAN], [0.1, [0.2]]],
+        },
+    ),
+    "Franchise.size_counts": Row(
+        method("size_counts")(nodes=[0, 1]),
+        {
+            "nodes": [
+                None,
+                5,
+                "0",
+                [-1],
+                [4],
+                [0.5],
+                [NAN],
+                [INF],
+                ["0"],
+                [[0, 1]],
+                [True],
+                [[0], [1, 2]],
+                {0},
+            ]
         },
     ),
     "Franchise.set_base_parameters": Row(

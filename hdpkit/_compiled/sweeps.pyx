@@ -162,6 +162,23 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
                     fail(pending_exception(), "the addition", customer)
 
 
+def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+    """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
+    cdef int64_t i
+    cdef int32_t customer, dish
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            dish = walk.store.dish_at(customer)
+            if dish < 0:
+                continue
+            if bank.c.remove(bank.c.self, dish, &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "removal", customer)
+            if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
+                drop_dish(walk, &bank.c, dish)
+
+
 # ------------------------------------------------------------------------------------------- units
 
 def unit_dishes(Walk walk, Units units):

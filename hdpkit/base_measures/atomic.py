@@ -17,7 +17,7 @@ from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, DeclarationError, ParameterError
 
 __all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
 
@@ -139,16 +139,30 @@ class Uniform(AtomicMeasure):
 
     Parameters
     ----------
-    n_terms : int
-        V.
+    n_terms : int, optional
+        V; by default the vocabulary of the data.
     """
 
-    n_terms: int = attrs.field(
-        validator=validator(whole_number, 1, 2**31 - 2, remedy="The size of the vocabulary.")
+    n_terms: int | None = attrs.field(  # type: ignore[assignment]
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 1, 2**31 - 2, remedy="The size of the vocabulary.")
+        ),
     )
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Take V from the data where it is not given, and check that every value is an atom."""
+        if self.n_terms is not None:
+            return super().for_data(data)
+        values = np.asarray(data.values)
+        largest = int(values.max()) + 1 if values.dtype.kind in "iu" and values.size else 1
+        known = attrs.evolve(self, n_terms=int(getattr(data, "n_terms", None) or max(largest, 1)))
+        return super(Uniform, known).for_data(data)
 
     def log_probabilities(self) -> Floats:
         """Return -log V for every value: shape (V,)."""
+        if self.n_terms is None:
+            raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
         return np.full(self.n_terms, -math.log(self.n_terms))
 
 

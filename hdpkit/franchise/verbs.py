@@ -61,6 +61,11 @@ class FranchiseVerbs(FranchiseCore):
         self.bank.prepare(source)
         self._run("reseat", self.bank, first, last, source)
 
+    def leave(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
+        self._check_range(first, last, self.topology.n_customers)
+        self._run("leave", self.bank, first, last, source)
+
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.
 

@@ -23,11 +23,17 @@ class RestaurantView:
     Obtained from `Franchise.restaurant`.
     """
 
-    def __init__(self, franchise: Franchise, node: int, name: str, key: Any) -> None:
+    def __init__(self, franchise: Franchise, declaration: int, name: str, key: Any) -> None:
         self.franchise = franchise
-        self.node = node
         self.name = name
         self.key = key
+        self._declaration = declaration
+        self.node  # noqa: B018 - raises where there is no such restaurant
+
+    @property
+    def node(self) -> int:
+        """Its number now: restaurants of contexts come and go."""
+        return self.franchise.topology.node(self._declaration, self.key, self.name)
 
     def __repr__(self) -> str:
         label = self.name if self.key is None else f"{self.name} {self.key!r}"

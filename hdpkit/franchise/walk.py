@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.slots import DishSlots
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import SeatingStore
@@ -27,7 +28,7 @@ class ReferenceWalk:
         self,
         store: SeatingStore,
         slots: DishSlots,
-        topology: Topology,
+        topology: Topology | ContextTopology,
         concentration: Floats,
         discount: Floats,
         base: Floats | None = None,

@@ -309,7 +309,7 @@ def _check_continuation(store_class: type) -> str:
             _require(
                 array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous"
             )
-    # The optional score agrees with the formula.
+    # What is optional agrees with what it stands for.
     if hasattr(store, "log_seating"):
         theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
         expected = 0.0
@@ -321,6 +321,13 @@ def _check_continuation(store_class: type) -> str:
                 )
         score = store.log_seating(theta, d)
         _require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
+    if hasattr(store, "size_counts"):
+        nodes = np.array([1, 2], dtype=np.int64)
+        expected_sizes = Counter(
+            s for n in (1, 2) for k in store.node_dishes(n) for s in store.table_sizes(n, k).tolist()
+        )
+        counted = dict(zip(*(column.tolist() for column in store.size_counts(nodes)), strict=True))
+        _require(counted == expected_sizes, f"size_counts: {counted}, not {dict(expected_sizes)}")
     kind = "labelled seating" if labelled else "dishes and histograms"
     return f"freeze and thaw: a copy made of the {kind} goes on exactly"
 
