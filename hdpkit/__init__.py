@@ -16,9 +16,11 @@ from pathlib import Path
 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
+    AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
     BetaBernoulliReference,
+    Categorical,
     DirichletMultinomial,
     DirichletMultinomialReference,
     Finite,
@@ -29,12 +31,14 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    Uniform,
     base_measures,
 )
 from hdpkit.data import Corpus, Groups, NGrams
+from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.priors import Beta, Each, Gamma, Normal
+from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
@@ -48,10 +52,12 @@ def get_include() -> str:
 
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "ChainTrace",
     "Checkpoint",
     "Component",
@@ -79,10 +85,13 @@ __all__ = [
     "Run",
     "Scheduler",
     "SeatingStore",
+    "Shifted",
     "Tick",
     "Trace",
+    "Uniform",
     "base_measures",
     "errors",
+    "expected_tables",
     "get_include",
     "init",
     "moves",

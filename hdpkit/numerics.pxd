@@ -112,3 +112,10 @@ cdef inline double log_rising_by(double a, double step, int64_t n) noexcept nogi
 cdef inline double log_rising(double a, int64_t n) noexcept nogil:
     """log of a (a+1) ... (a+n-1) for a > 0; 0 for n <= 0."""
     return log_gamma_ratio(a, n) if n > 256 else log_rising_by(a, 1.0, n)
+
+
+cdef inline double log_rising_steps(double a, double step, int64_t n) noexcept nogil:
+    """`log_rising_by` in a time that doesn't grow with n, unless a is so large that digits would be lost."""
+    if n > 256 and step > 0.0 and a < 1e9 * step:
+        return n * det_log(step) + log_gamma_ratio(a / step, n)
+    return log_rising_by(a, step, n)

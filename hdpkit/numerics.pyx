@@ -1,6 +1,8 @@
 # distutils: language = c++
 """Elementary functions that are the same on every processor, for Python (see `numerics.pxd`)."""
 
+from libc.stdint cimport int64_t
+
 
 def log(double x):
     """Natural logarithm; -inf at 0."""
@@ -30,3 +32,15 @@ def gamma_ratio(double a, double x):
 def rising(double a, double step, long n):
     """log of a (a+step) ... (a+(n-1)step) for a > 0, step >= 0."""
     return log_rising(a, n) if step == 1.0 else log_rising_by(a, step, n)
+
+
+def rising_sum(const double[:] a, const double[:] step, const int64_t[:] n, const int64_t[:] counts):
+    """Sum over rows of counts * log of a (a+step) ... (a+(n-1)step), for a > 0, step >= 0."""
+    cdef double total = 0.0
+    cdef Py_ssize_t i
+    if not (a.shape[0] == step.shape[0] == n.shape[0] == counts.shape[0]):
+        raise ValueError("columns of different lengths")
+    with nogil:
+        for i in range(n.shape[0]):
+            total += counts[i] * log_rising_steps(a[i], step[i], n[i])
+    return total

@@ -1,7 +1,7 @@
-"""Priors of hyperparameters: `Gamma`, `Beta` (discounts), `Normal` (locations), and the marker `Each`.
+"""Priors of hyperparameters: `Gamma`, `Beta` (discounts), `Normal` (locations); markers `Each`, `Shifted`.
 
 A number in a declaration is fixed; a prior in its place is resampled by the moves that update it. A prior of
-one's own needs what the protocol `Prior` lists and nothing more.
+one's own needs what the protocol `Prior` lists and, unless its values are the positive numbers, `support`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hdpkit.checks import instance, positive_number, real_number, validator
 from hdpkit.errors import ParameterError
 
-__all__ = ["Beta", "Each", "Gamma", "Normal", "Prior", "support_of"]
+__all__ = ["Beta", "Each", "Gamma", "Normal", "Prior", "Shifted", "draw_beta", "support_of"]
 
 # Draws are kept inside the open support: with a small shape, a double underflows to 0 with a probability that
 # one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
@@ -196,7 +196,7 @@ class Beta:
         float or ndarray
             Draws, strictly between 0 and 1: what rounds to an end is the nearest normal double inside.
         """
-        drawn = np.clip(generator.beta(self.a, self.b, size), _SMALLEST, _BELOW_ONE)
+        drawn = draw_beta(self.a, self.b, generator, size)
         return float(drawn) if size is None else drawn
 
 
@@ -247,6 +247,46 @@ def support_of(prior: Prior) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def draw_beta(a: float, b: float, generator: np.random.Generator, size: Any = None) -> Any:
+    """Draw from Beta(a, b), strictly between 0 and 1 whatever a and b are."""
+    return np.clip(generator.beta(a, b, size), _SMALLEST, _BELOW_ONE)
+
+
+@attrs.frozen
+class Shifted:
+    """A prior of concentration + discount, so that the concentration may lie in (-discount, 0].
+
+    theta + d > 0 is all that a Pitman-Yor process asks. The joint prior of theta and d is p(d) p(theta + d).
+    A marker like `Each`, and inside it where both are wanted: ``Each(Shifted(prior))``.
+
+    Parameters
+    ----------
+    prior : Prior
+        Prior of the sum, a positive number.
+
+    Raises
+    ------
+    ParameterError
+        If `prior` is not a prior of positive numbers.
+    """
+
+    prior: Prior = attrs.field(
+        validator=validator(
+            instance,
+            Prior,
+            "a prior: something with `mean`, `log_density` and `draw`",
+            remedy="Wrap a prior, as in Shifted(Gamma(1.0, 1.0)); Each goes outside.",
+        )
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if not (support_of(self.prior)[0] >= 0.0 and self.prior.mean > 0.0):
+            raise ParameterError(
+                "prior", self.prior, "a prior of positive numbers",
+                "The sum of concentration and discount is above 0: for instance hk.Gamma(1, 1).",
+            )  # fmt: skip
+
+
 @attrs.frozen
 class Each:
     """Mark that every restaurant of a declaration has a hyperparameter of its own, all with one prior.
@@ -255,7 +295,7 @@ class Each:
 
     Parameters
     ----------
-    prior : Prior
+    prior : Prior or Shifted
         Prior of each of the hyperparameters, independently.
 
     Raises
@@ -264,10 +304,10 @@ class Each:
         If `prior` is not a prior.
     """
 
-    prior: Prior = attrs.field(
+    prior: Prior | Shifted = attrs.field(
         validator=validator(
             instance,
-            Prior,
+            (Prior, Shifted),
             "a prior: something with `mean`, `log_density` and `draw`",
             remedy="Wrap a prior, as in Each(Gamma(1.0, 1.0)); a fixed number needs no Each.",
         )

@@ -520,6 +520,32 @@ def test_simulate():
 
 
 @pytest.mark.parametrize("store", list(stores))
+def test_size_counts_are_the_tables_of_some_restaurants_by_size(store):
+    franchise = stirred(started(two_levels(), corpus(), store=store))
+    names = [("root", None), ("document", 0), ("document", 1), ("document", 2)]
+    sizes = [franchise.restaurant(*name).table_sizes().tolist() for name in names]
+    for nodes in ([0], [1, 3], [], [0, 1, 2, 3]):
+        found = franchise.size_counts(nodes)
+        assert [column.dtype for column in found] == [np.int64, np.int64]
+        expected = np.unique([s for node in nodes for s in sizes[node]], return_counts=True)
+        assert [column.tolist() for column in found] == [column.tolist() for column in expected]
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_size_counts_of_large_tables(store):
+    data = hk.Corpus.from_documents([[0] * 5000, [0] * 9000, [0] * 9000], n_terms=1)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    franchise = started(hk.Restaurant(root, each="document"), data, store=store, init="one")
+    expected = np.unique(
+        np.concatenate([franchise.restaurant("document", j).table_sizes() for j in range(3)]),
+        return_counts=True,
+    )
+    found = franchise.size_counts([1, 2, 3])
+    assert [column.tolist() for column in found] == [column.tolist() for column in expected]
+    assert found[0].max() > 4096
+
+
+@pytest.mark.parametrize("store", list(stores))
 def test_copies_are_independent(store):
     franchise = started(two_levels(), corpus(), store=store)
     scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])

@@ -69,3 +69,19 @@ def test_ratios_of_gamma_functions_half_a_step_on():
         two = numerics.gamma_ratio(a, 0.5) + numerics.gamma_ratio(a + 0.5, 0.5)
         assert two == pytest.approx(math.log(a), rel=1e-14, abs=1e-14)
     assert numerics.gamma_ratio(2.0, 1e30) == pytest.approx(numerics.lgamma(2.0 + 1e30), rel=1e-14)
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-12, 0.3, 0.999, 1.0])
+def test_sums_of_rising_factorials(step):
+    a = np.repeat([1e-8, 0.3, 1.0, 17.5, 1e6], 4)
+    n = np.tile(np.array([0, 1, 257, 20_000]), 5)
+    for row in range(len(n)):
+        expected = 3.0 * math.fsum(np.log(a[row] + step * np.arange(n[row])))
+        own = (a[row : row + 1], np.array([step]), n[row : row + 1], np.array([3]))
+        assert numerics.rising_sum(*own) == pytest.approx(expected, rel=1e-13, abs=1e-10)
+    counts = np.arange(len(n))
+    each = [numerics.rising(a[row], step, n[row]) * counts[row] for row in range(len(n))]
+    total = numerics.rising_sum(a, np.broadcast_to(step, len(n)), n, counts)
+    assert total == pytest.approx(math.fsum(each), rel=1e-12)
+    with pytest.raises(ValueError, match="columns"):
+        numerics.rising_sum(a, np.ones(3), n, counts)

@@ -192,6 +192,10 @@ cdef class HistogramStore(Seating):
                 self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
         return 0
 
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        self.dish_of_customer.resize(n_customers, -1)
+        return 0
+
     # ------------------------------------------------------------------ Python face
 
     def dishes(self):

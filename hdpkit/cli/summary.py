@@ -98,7 +98,7 @@ def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
     values: dict[str, Any] = {"n_topics": franchise.n_dishes}
     for declaration in franchise.declarations:
         theta = franchise.concentration(declaration.name)
-        values[f"concentration/{declaration.name}"] = theta if declaration.is_tied else theta.tolist()
+        values[f"concentration/{declaration.name}"] = theta if isinstance(theta, float) else theta.tolist()
     for name, value in franchise.measure.parameters.items():
         values[f"base/{name}"] = value.tolist() if hasattr(value, "tolist") else value
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}

@@ -3,6 +3,7 @@
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
@@ -13,6 +14,7 @@ __all__ = [
     "Random",
     "Restaurant",
     "RestaurantView",
+    "Snapshot",
     "Topology",
     "check_start",
     "start",

@@ -14,10 +14,12 @@ import numpy.typing as npt
 from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.checks import choice, instance, number_array, real_number, text
+from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
+from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
@@ -62,7 +64,7 @@ class FranchiseCore:
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
-        self.topology: Topology = build_topology(self.declarations, data)
+        self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
         if missing or not isinstance(self.store_type, type):
@@ -74,6 +76,7 @@ class FranchiseCore:
         self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
+        self._reset_slots((), ())
         self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
         self._seated_out: Any = None
         self._walks: dict[Any, Any] = {}
@@ -96,11 +99,7 @@ class FranchiseCore:
     def reset_hyperparameters(self) -> None:
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
         self.set_base_parameters(**self._starting)
-        for number, declaration in enumerate(self.declarations):
-            theta, discount = declaration.hyperparameters
-            nodes = self.topology.nodes(number)
-            self._concentration[nodes] = theta.start
-            self._discount[nodes] = discount.start
+        hyperparameters.reset(self)
 
     def declaration_number(self, name: str) -> int:
         """Number of the declaration with this name, from the root's, 0."""
@@ -109,19 +108,11 @@ class FranchiseCore:
 
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
-        number = self.declaration_number(name)
-        nodes = self.topology.nodes(number)
-        values = number_array(value)
-        n = nodes.stop - nodes.start
-        shapes = [()] if self.declarations[number].is_tied else [(), (n,)]
-        if values is None or values.shape not in shapes:
-            allowed = "one number" if len(shapes) == 1 else f"one number, or {n} of them"
-            raise ParameterError("value", value, allowed, f"{name!r} has {n} restaurants.")
-        if not np.all(np.isfinite(values) & (values > -self._discount[nodes])):
-            raise ParameterError(
-                "value (a concentration)", value, "finite and above -discount", "Check the update."
-            )
-        self._concentration[nodes] = values
+        hyperparameters.assign(self, name, concentration=value)
+
+    def set_discount(self, name: str, value: npt.ArrayLike) -> None:
+        """Set d of a declaration: one number, or one each a restaurant where each has its own."""
+        hyperparameters.assign(self, name, discount=value)
 
     @property
     def base_parameters(self) -> dict[str, float]:
@@ -190,9 +181,12 @@ class FranchiseCore:
     def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
         t = self.topology
+        bank: Any = self.bank
+        base = bank.base if self.measure.atomic else None
         if kernel == "reference":
-            return ReferenceWalk(store, slots, t, self._concentration, self._discount)
-        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount)
+            return ReferenceWalk(store, slots, t, self._concentration, self._discount, base)
+        value = bank.values if self.measure.atomic else None
+        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount, base, value)
 
     # ------------------------------------------------------------------ who may touch it
 
@@ -320,8 +314,13 @@ class FranchiseCore:
             self.store.clear()
             self._replaced(np.empty(0, dtype=np.int32), ())
 
+    def _reset_slots(self, slots: Any, held: Any) -> None:
+        """Occupy these slots; observed dishes are always all there."""
+        bank: Any = self.bank
+        self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)
+
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
-        self.slots.reset(slots, held)
+        self._reset_slots(slots, held)
         self.bank.thaw(bank)
         self.recount()
         for component in self._components.values():

@@ -10,7 +10,7 @@ import attrs
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import as_float
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.priors import Each, Prior
+from hdpkit.priors import Each, Prior, Shifted, support_of
 
 __all__ = ["Hyperparameter", "Restaurant"]
 
@@ -26,22 +26,26 @@ class Hyperparameter:
     prior : prior or None
     each : bool
         Whether every restaurant of the declaration has its own.
+    shifted : bool
+        Whether the prior is one of concentration + discount.
     """
 
     start: float
     prior: Prior | None = None
     each: bool = False
+    shifted: bool = False
 
     @classmethod
     def of(cls, name: str, declared: Any) -> Hyperparameter:
         """Read what a user wrote."""
-        if isinstance(declared, Each):
-            return cls(float(declared.prior.mean), declared.prior, True)
+        prior: Any = declared.prior if isinstance(declared, Each) else declared
+        shifted = isinstance(prior, Shifted)
+        prior = prior.prior if shifted else prior
+        if isinstance(prior, Prior) and not isinstance(prior, type):
+            return cls(float(prior.mean), prior, isinstance(declared, Each), shifted)
         value = as_float(declared)
         if math.isfinite(value):
             return cls(value)
-        if isinstance(declared, Prior) and not isinstance(declared, type):
-            return cls(float(declared.mean), declared)
         raise ParameterError(
             name,
             declared,
@@ -49,20 +53,33 @@ class Hyperparameter:
             "For instance 1.0 or hk.Gamma(1, 1).",
         )
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of the prior's values (with ``shifted``, of concentration + discount)."""
+        return support_of(self.prior) if self.prior is not None else (self.start, self.start)
+
 
 def _concentration(declared: Any) -> Any:
-    Hyperparameter.of("concentration", declared)
+    read = Hyperparameter.of("concentration", declared)
+    if read.prior is not None and not read.support[0] >= 0.0:
+        raise ParameterError(
+            "concentration",
+            declared,
+            "a prior of positive numbers",
+            "hk.Shifted(hk.Gamma(1, 1)), a prior of concentration + discount, reaches below 0.",
+        )
     return declared
 
 
 def _discount(declared: Any) -> Any:
     read = Hyperparameter.of("discount", declared)
-    if read.prior is not None:
+    low, high = read.support
+    if read.prior is not None and (read.shifted or not 0.0 <= low < read.start < high <= 1.0):
         raise ParameterError(
             "discount",
             declared,
-            "a number in [0, 1)",
-            "Priors of discounts come with the update of discounts.",
+            "a number in [0, 1), or a prior with support and mean within (0, 1)",
+            "For instance hk.Beta(1, 1).",
         )
     if not 0.0 <= read.start < 1.0:
         raise ParameterError("discount", declared, "in [0, 1)", "0 is the Dirichlet process.")
@@ -96,17 +113,20 @@ class Restaurant:
     ----------
     base : Restaurant or BaseMeasure
         What its dishes are drawn from: the parent restaurant, or the base measure at the root.
-    concentration : float, Gamma or Each
-        theta (alpha, gamma): a number is fixed, a prior is resampled and starts at its mean. Above -discount.
-    discount : float
-        d in [0, 1); 0 is the Dirichlet process.
+    concentration : float, prior, Shifted or Each
+        theta (alpha, gamma), above -discount: a number is fixed, a prior is resampled and starts at its mean.
+        A prior, for instance ``hk.Gamma(1, 1)``, is one of positive numbers; ``hk.Shifted(prior)`` is one of
+        theta + d, and theta may be negative.
+    discount : float, Beta or Each
+        d in [0, 1); 0 is the Dirichlet process. A prior lives within (0, 1); where a fixed theta is not above
+        0, it is the prior given d > -theta (`Franchise.log_joint` leaves out the constant of this).
     each : str, optional
         Label of the data: one restaurant for each of its values. None: a single restaurant.
     name : str, optional
         Defaults to ``each``, or "root".
 
-    All restaurants of one declaration share its concentration and discount, unless ``hk.Each(prior)`` gives
-    each its own.
+    All restaurants of one declaration share its concentration and its discount; ``hk.Each(prior)`` gives each
+    its own of the one or the other or both.
     """
 
     base: Any = attrs.field(converter=_base)
@@ -128,14 +148,19 @@ class Restaurant:
                 "Put a root below it: Restaurant(base=Restaurant(base=measure), each=...).",
             )  # fmt: skip
         theta, discount = self.hyperparameters
-        low = 0.0 if theta.prior is not None else -discount.start
-        if not theta.start > low:
+        low = 0.0 if theta.prior is not None and not theta.shifted else -discount.start
+        if not low < theta.start < math.inf:
             raise ParameterError(
                 "concentration",
                 self.concentration,
-                "above -discount (above 0 without one)",
+                "above -discount (above 0 without one), with a prior at its start",
                 "Use a larger one.",
             )
+        if theta.shifted and discount.each and not theta.each:
+            raise ParameterError(
+                "concentration", self.concentration, "a prior of one theta and one d, or of one each",
+                "One theta and many discounts have many sums: use Each(Shifted(prior)), or hk.Gamma.",
+            )  # fmt: skip
         names = [declaration.name for declaration in self.chain()]
         labels = [declaration.each for declaration in self.chain() if declaration.each is not None]
         for what, values in (("name", names), ("each", labels)):
@@ -145,9 +170,10 @@ class Restaurant:
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, Hyperparameter]:
         """Concentration and discount as declared."""
-        return Hyperparameter.of("concentration", self.concentration), Hyperparameter.of(
-            "discount", self.discount
-        )
+        theta = Hyperparameter.of("concentration", self.concentration)
+        discount = Hyperparameter.of("discount", self.discount)
+        start = theta.start - discount.start if theta.shifted else theta.start
+        return attrs.evolve(theta, start=start), discount
 
     def chain(self) -> list[Restaurant]:
         """Declarations from the root to this one."""
@@ -158,8 +184,3 @@ class Restaurant:
     def measure(self) -> BaseMeasure:
         """The base measure at the root."""
         return self.chain()[0].base
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether all its restaurants share one concentration."""
-        return not self.hyperparameters[0].each

@@ -7,11 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError
+from hdpkit.checks import number_array
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.scores import log_seating
+from hdpkit.franchise.growth import FranchiseGrowth
+from hdpkit.franchise.hyperparameters import log_prior, present
+from hdpkit.franchise.scores import log_seating, size_counts
 from hdpkit.franchise.simulate import simulate
-from hdpkit.franchise.verbs import FranchiseVerbs
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import ChoiceSource, Seed, as_source
 
@@ -21,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Franchise(FranchiseVerbs):
+class Franchise(FranchiseGrowth):
     """A tree of restaurants with its data: everything a chain moves.
 
     Parameters
@@ -59,7 +62,10 @@ class Franchise(FranchiseVerbs):
 
     @property
     def dishes(self) -> Ints:
-        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated."""
+        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
+
+        Where dishes are observed they are the values themselves.
+        """
         live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
@@ -67,8 +73,8 @@ class Franchise(FranchiseVerbs):
 
     @property
     def n_dishes(self) -> int:
-        """Number of dishes, K."""
-        return len(self.slots)
+        """Number of dishes that have customers, K."""
+        return len(self.seating.node_dishes(0)) if self.measure.atomic else len(self.slots)
 
     @property
     def n_tables(self) -> int:
@@ -95,9 +101,38 @@ class Franchise(FranchiseVerbs):
             np.array([store.node_tables(node) for node in nodes], dtype=np.int64),
         )
 
+    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """Sizes of the tables of some restaurants together, ascending, and how many have each.
+
+        Parameters
+        ----------
+        nodes : array of int
+            Numbers of restaurants.
+
+        Returns
+        -------
+        sizes, counts : int64 arrays of one shape
+        """
+        given = number_array(nodes)
+        n = self.topology.n_nodes
+        if (
+            given is None
+            or given.ndim != 1
+            or not np.all((given >= 0) & (given < n) & (given == np.floor(given)))
+        ):
+            raise ParameterError(
+                "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
+            )
+        return size_counts(self.seating, given.astype(np.int64))
+
     @property
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        if self.measure.atomic:
+            raise DataError(
+                "base", type(self.measure).__name__, "a measure over latent dishes",
+                "Observed dishes are the terms themselves: count franchise.dishes.",
+            )  # fmt: skip
         n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
@@ -115,44 +150,54 @@ class Franchise(FranchiseVerbs):
     # ------------------------------------------------------------------ weights
 
     def root_weights(self) -> tuple[Floats, float]:
-        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new)."""
+        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
+
+        Observed dishes: of all V atoms, and of those that no customer has had yet.
+        """
         row = self.walk().prior_row(0)
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
-        nodes = self.topology.nodes(self.declaration_number(name))
+        nodes = np.arange(self.topology.n_nodes)[self.topology.nodes(self.declaration_number(name))]
         walk = self.walk()
-        return np.array([walk.prior_row(node) for node in range(nodes.start, nodes.stop)])
+        return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return self._hyperparameter(self._concentration, name)
+        return present(self, name)[0]
 
     def discount(self, name: str) -> Any:
         """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return self._hyperparameter(self._discount, name)
-
-    def _hyperparameter(self, values: Floats, name: str) -> Any:
-        number = self.declaration_number(name)
-        own = values[self.topology.nodes(number)]
-        return float(own[0]) if self.declarations[number].is_tied else own.copy()
+        return present(self, name)[1]
 
     # ------------------------------------------------------------------ restaurants
 
     def keys(self, name: str) -> list[Any]:
         """Label values of a declaration's restaurants, one each."""
-        return list(self.topology.keys[self.declaration_number(name)])
+        return list(self.topology.keys_of(self.declaration_number(name)))
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be left out where there is only one."""
-        return RestaurantView(self, self.topology.node(self.declaration_number(name), key, name), name, key)
+        return RestaurantView(self, self.declaration_number(name), name, key)
+
+    def snapshot(self) -> Snapshot:
+        """What predictions need of the present state, kept while the franchise goes on."""
+        return Snapshot(self)
 
     # ------------------------------------------------------------------ scores
 
     def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by."""
+        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+
+        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+        """
         slots = self.slots.occupied_slots()
+        if self.measure.atomic:
+            bank: Any = self.bank
+            served = self.seating.node_dishes(0)
+            tables = [self.seating.tables(0, dish) for dish in served.tolist()]
+            return float(np.dot(tables, bank.log_base[served]))
         return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
 
     def log_seating(self) -> float:
@@ -161,17 +206,9 @@ class Franchise(FranchiseVerbs):
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""
-        total = 0.0
-        for number, declaration in enumerate(self.declarations):
-            nodes = self.topology.nodes(number)
-            for declared, values in zip(
-                declaration.hyperparameters, (self._concentration, self._discount), strict=True
-            ):
-                if declared.prior is not None:
-                    own = values[nodes] if declared.each else values[nodes][:1]
-                    total += sum(declared.prior.log_density(float(value)) for value in own)
-        present = self.base_parameters
-        total += sum(prior.log_density(present[name]) for name, prior in self.measure.priors.items())
+        total = log_prior(self)
+        values = self.base_parameters
+        total += sum(prior.log_density(values[name]) for name, prior in self.measure.priors.items())
         return total
 
     def log_joint(self) -> float:
@@ -202,7 +239,6 @@ class Franchise(FranchiseVerbs):
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, the data themselves not counted."""
-        t = self.topology
-        shape = t.parent.nbytes + t.level.nbytes + t.declaration.nbytes + t.home.nbytes
+        shape = self.topology.memory_bytes()
         own = self._concentration.nbytes + self._discount.nbytes
         return int(self.seating.memory_bytes() + self.bank.memory_bytes() + shape + own)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import number_array, real_number, whole_number
 from hdpkit.errors import DataError, short_repr
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["check_frozen"]
@@ -19,7 +20,7 @@ _BINS = ("bin_node", "bin_dish", "bin_size", "bin_count")
 _LARGEST = 2**31 - 1
 
 
-def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any]) -> None:
+def check_frozen(frozen: Any, topology: Topology | ContextTopology, parameters: Mapping[str, Any]) -> None:
     """Raise a DataError unless `frozen` is a state of a franchise of this shape.
 
     Parameters

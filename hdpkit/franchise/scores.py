@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["log_seating", "log_seating_of_restaurant"]
+__all__ = ["log_seating", "log_seating_of_restaurant", "size_counts"]
+
+
+Ints = npt.NDArray[np.int64]
 
 
 def log_seating(
@@ -36,3 +39,13 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
     seated = lgamma(theta + float(sizes.sum())) - lgamma(theta + 1.0) if sizes.sum() > 1 else 0.0
     shared = sum(lgamma(int(n) - d) - lgamma(1.0 - d) for n in sizes)
     return opened - seated + shared
+
+
+def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
+    """Sizes of the tables of these restaurants, ascending, and how many have each."""
+    if hasattr(store, "size_counts"):
+        sizes, counts = store.size_counts(nodes)
+        return sizes, counts
+    found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]
+    sizes, counts = np.unique(np.concatenate([[], *found]).astype(np.int64), return_counts=True)
+    return sizes, counts

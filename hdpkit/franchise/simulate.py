@@ -8,6 +8,7 @@ import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.franchise.hyperparameters import draw
 from hdpkit.priors import Prior
 from hdpkit.random import ChoiceSource
 
@@ -39,13 +40,7 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
     """Draw every hyperparameter that has a prior from it."""
-    for declaration in franchise.declarations:
-        theta, _ = declaration.hyperparameters
-        if theta.prior is not None:
-            n = len(franchise.keys(declaration.name))
-            franchise.set_concentration(
-                declaration.name, theta.prior.draw(source.generator, n if theta.each else None)
-            )
+    draw(franchise, source.generator)
     for name, prior in franchise.measure.priors.items():
         _draw_parameter(franchise, name, prior, source)
 

@@ -49,6 +49,10 @@ class FranchiseVerbs(FranchiseCore):
         fits = given is not None and given.shape == (self.topology.n_customers,)
         if not fits or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
+        if self.measure.atomic and not np.array_equal(dishes[first:last], self.data.values[first:last]):
+            raise ParameterError(
+                "dishes", dishes, "the customers' values", "Observed dishes can't be chosen."
+            )
         self._run("enter_given", self.bank, dishes, first, last, source)
 
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -56,6 +60,11 @@ class FranchiseVerbs(FranchiseCore):
         self._check_range(first, last, self.topology.n_customers)
         self.bank.prepare(source)
         self._run("reseat", self.bank, first, last, source)
+
+    def leave(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
+        self._check_range(first, last, self.topology.n_customers)
+        self._run("leave", self.bank, first, last, source)
 
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.

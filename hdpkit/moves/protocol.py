@@ -110,7 +110,12 @@ class Move(abc.ABC):
 
 
 def needs_marginals(move: Move, state: Franchise) -> None:
-    """Refuse a base measure whose dishes keep their parameters: nothing is integrated out there."""
+    """Refuse a base measure without marginals: dishes that keep their parameters, and observed dishes."""
+    if state.measure.atomic:
+        raise ScheduleError(
+            "moves", move.name, "moves that have something to do",
+            "Dishes are observed, each customer's is its value: use TableGibbs and DishGibbs.",
+        )  # fmt: skip
     if not state.measure.conjugate:
         raise ScheduleError(
             "moves", move.name, "moves that need no marginal likelihood of a dish",

@@ -150,7 +150,8 @@ class FranchiseMachine(RuleBasedStateMachine):
         t = self.franchise.topology
         node = int(t.home[customer])
         number = int(t.declaration[node])
-        key = t.keys[number][node - t.first[number]]
+        place = np.arange(t.n_nodes)[t.nodes(number)].tolist().index(node)
+        key = t.keys_of(number)[place]
         return self.franchise.restaurant(self.franchise.declarations[number].name, key)
 
     # ------------------------------------------------------------------ rules

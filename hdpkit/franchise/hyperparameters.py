@@ -1,0 +1,131 @@
+"""Concentrations and discounts of a franchise: two arrays, one entry a restaurant, theta > -d everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import number_array
+from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.priors import Prior
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.core import FranchiseCore
+
+__all__ = ["assign", "draw", "log_prior", "present", "reset"]
+
+Floats = npt.NDArray[np.float64]
+
+_TRIES = 1000
+
+
+def reset(franchise: FranchiseCore) -> None:
+    """Set every concentration and discount to its starting value: the number, or the prior's mean."""
+    for number, declaration in enumerate(franchise.declarations):
+        theta, discount = declaration.hyperparameters
+        nodes = franchise.topology.nodes(number)
+        franchise._concentration[nodes] = theta.start
+        franchise._discount[nodes] = discount.start
+
+
+def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
+    """Concentration and discount of a declaration: each a float, or an array with one entry a restaurant."""
+    number = franchise.declaration_number(name)
+    nodes = franchise.topology.nodes(number)
+    theta, discount = (
+        values[nodes].copy() if declared.each else _shared(values[nodes], declared)
+        for declared, values in zip(
+            franchise.declarations[number].hyperparameters,
+            (franchise._concentration, franchise._discount),
+            strict=True,
+        )
+    )
+    return theta, discount
+
+
+def _shared(values: Floats, declared: Hyperparameter) -> float:
+    """The value that all restaurants share; where no context is as long as a level's there are none."""
+    return float(values[0]) if len(values) else declared.start
+
+
+def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
+    """Set ``concentration`` or ``discount`` of a declaration, or both at once.
+
+    Each is one number, or one each a restaurant where each has its own. A ParameterError leaves both alone.
+    """
+    number = franchise.declaration_number(name)
+    nodes = franchise.topology.nodes(number)
+    theta, d = franchise._concentration[nodes], franchise._discount[nodes]
+    declared = franchise.declarations[number].hyperparameters
+    if "concentration" in values:
+        theta = _entries(declared[0], name, values["concentration"], len(d))
+        if not np.all(np.isfinite(theta)):
+            raise _outside("concentration", values["concentration"], "finite and above -discount")
+    if "discount" in values:
+        d = _entries(declared[1], name, values["discount"], len(d))
+        if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
+            raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
+    elif not np.all(theta > -d):
+        raise _outside("concentration", values["concentration"], "finite and above -discount")
+    franchise._concentration[nodes] = theta
+    franchise._discount[nodes] = d
+
+
+def _outside(what: str, value: Any, allowed: str) -> ParameterError:
+    return ParameterError(f"value (a {what})", value, allowed, "Check the update.")
+
+
+def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:
+    """One entry a restaurant."""
+    values = number_array(value)
+    shapes = [(), (n,)] if declared.each else [()]
+    if values is None or values.shape not in shapes:
+        allowed = f"one number, or {n} of them" if declared.each else "one number"
+        raise ParameterError("value", value, allowed, f"{name!r} has {n} restaurants.")
+    return np.broadcast_to(values, n)
+
+
+def log_prior(franchise: FranchiseCore) -> float:
+    """Log prior density of the concentrations and discounts that have a prior, in nats."""
+    total = 0.0
+    for declaration in franchise.declarations:
+        theta, d = present(franchise, declaration.name)
+        declared = declaration.hyperparameters
+        for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
+            if one.prior is not None:
+                total += sum(one.prior.log_density(float(value)) for value in np.atleast_1d(values))
+    return total
+
+
+def draw(franchise: FranchiseCore, generator: np.random.Generator) -> None:
+    """Draw every concentration and discount that has a prior from it, the discounts first."""
+    for number, declaration in enumerate(franchise.declarations):
+        theta, d = present(franchise, declaration.name)
+        declared, discount = declaration.hyperparameters
+        nodes = franchise.topology.nodes(number)
+        n = len(franchise._concentration[nodes])
+        if discount.prior is not None:
+            low = -declared.start if declared.prior is None else 0.0
+            d = _draw_above(low, discount.prior, n if discount.each else None, generator)
+        if declared.prior is not None:
+            theta = declared.prior.draw(generator, n if declared.each else None)
+            if declared.shifted:
+                # A sum far below d is lost in theta's last bit, and theta > -d must stay.
+                theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
+        assign(franchise, declaration.name, concentration=theta, discount=d)
+
+
+def _draw_above(low: float, prior: Prior, size: int | None, generator: np.random.Generator) -> Any:
+    """Draw from a prior given that the value is above ``low``."""
+    drawn = np.asarray(prior.draw(generator, size))
+    for _ in range(_TRIES):
+        outside = ~(drawn > low)
+        if not outside.any():
+            return drawn
+        drawn[outside] = prior.draw(generator, int(outside.sum()))
+    raise DeclarationError(
+        "discount", prior, f"a prior with mass above {low}, which is -concentration", "Give it another one."
+    )
