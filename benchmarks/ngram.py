@@ -3,16 +3,16 @@
     python benchmarks/ngram.py TRAIN TEST [--orders 2 3 5] [--sweeps 30] [--burn-in 10] [--samples 10]
                                           [--timed-sweeps 3] [--seed 0] [--json FILE]
 
-TRAIN and TEST are files of sentences, one a line, plain or packed. The sentence end is predicted, `<unk>` is a
-word like any other, and so is every word that only the test text has (both models know the vocabulary of both
-texts, so that both predict the same tokens). Perplexities are of the test text:
+TRAIN and TEST are files of sentences, one a line, plain or packed. The sentence end is predicted, `<unk>` is
+a word like any other. Both models know the vocabulary of both texts, so that both predict the same tokens.
+Perplexities are of the test text:
 
 - `KN`: interpolated modified Kneser-Ney (benchmarks/kneser_ney.py);
 - `first`: the Pitman-Yor model after one sweep; `average`: averaged over samples spread over the sweeps after
   the burn-in. Discounts (Beta(1, 1)) and concentrations (Gamma(1, 1)) are resampled, one each a level.
 
-`tokens/s` is that of TableGibbs alone, which takes every token out and seats it again: the median of the timed
-sweeps, for each store in turn. `bytes/token` is the franchise's memory over the training tokens (ends included).
+`tokens/s` is that of TableGibbs alone, which takes every token out and seats it again: the median of the
+timed sweeps, for each store in turn. `bytes/token` is the franchise's memory over the training tokens.
 """
 
 import argparse
