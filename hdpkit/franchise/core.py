@@ -332,7 +332,7 @@ class FranchiseCore:
         self.bank.thaw(bank)
         self.recount()
         for component in self._components.values():
-            component.reset(slots)
+            component.reset(self.slots.occupied_slots())
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
@@ -387,7 +387,9 @@ class FranchiseCore:
 
     def check_frozen(self, frozen: Any) -> None:
         """Raise a DataError unless a state is of this shape, before any array of it is followed."""
-        check_frozen(frozen, self.topology, self._starting)
+        bank: Any = self.bank
+        observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
+        check_frozen(frozen, self.topology, self._starting, observed)
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating
