@@ -18,6 +18,7 @@ ROWS = [
     {"record"},
     {"schedule"},
     {"io"},
+    {"models"},
     {"cli"},
     {"testing"},
 ]
