@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.snapshot import Snapshot
-from hdpkit.moves import Concentration, Move, TableGibbs
+from hdpkit.models.levels import moves_for
 from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
 
@@ -100,6 +101,7 @@ class StringModel:
         self._topology = franchise.topology
         self._samples = samples
         self._ids = {symbol: number for number, symbol in enumerate(self._data.vocabulary)}
+        self._turn = threading.Lock()  # copies of a franchise share a model, a thread each
 
     @classmethod
     def fitted(
@@ -122,7 +124,7 @@ class StringModel:
         franchise = Franchise(restaurant, data, store=store)
         step = max(1, sweeps // (2 * samples))
         kept = range(sweeps, 0, -step)[:samples]
-        draws = Scheduler(_moves_for(restaurant)).sample(franchise, sweeps, rng=seed)
+        draws = Scheduler(moves_for(restaurant)).sample(franchise, sweeps, rng=seed)
         return cls(franchise, [franchise.snapshot() for draw in draws if draw.sweep in kept])
 
     def __reduce__(self) -> Any:
@@ -144,12 +146,9 @@ class StringModel:
             [self._nodes(ids, offsets, first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK)]
         )
         owner = np.repeat(np.arange(len(words)), np.diff(offsets))
-        logs = np.array(
-            [
-                np.bincount(owner, _each(numerics.log, one.probabilities(nodes, ids, above)), len(words))
-                for one in self._samples
-            ]
-        )
+        with self._turn:
+            factors = [sample.probabilities(nodes, ids, above) for sample in self._samples]
+        logs = np.array([np.bincount(owner, _each(numerics.log, one), len(words)) for one in factors])
         highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
         total = np.zeros(len(words))
         for one in logs:
@@ -167,7 +166,9 @@ class StringModel:
             history = np.array([*near, NO_SYMBOL], dtype=np.int32)
             n = len(history)
             node = int(self._nodes(history, np.array([0, n]), n - 1, n)[0])
-            chosen = source.choose(sample.row(node))
+            with self._turn:
+                row = sample.row(node)
+            chosen = source.choose(row)
             if chosen < len(symbols) and symbols[chosen] == self._data.end:
                 return "".join(drawn)
             known = chosen < len(symbols)
@@ -187,15 +188,6 @@ class StringModel:
 def _each(function: Callable[[float], float], numbers: Floats) -> Floats:
     """A function of `numerics` of every number: NumPy's own differ between processors in the last bit."""
     return np.array([function(number) for number in numbers.tolist()])
-
-
-def _moves_for(restaurant: Restaurant) -> list[Move]:
-    """Seating, and what has a prior."""
-    priors = [declaration.hyperparameters for declaration in restaurant.chain()]
-    chosen: list[Move] = [TableGibbs()]
-    if any(concentration.prior is not None for concentration, _ in priors):
-        chosen.append(Concentration())
-    return chosen
 
 
 def _restored(restaurant: Restaurant, data: NGrams, arrays: list[dict[str, Any]]) -> StringModel:

@@ -17,8 +17,8 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.models.characters import Characters, StringModel
-from hdpkit.models.levels import as_levels, context_restaurants
-from hdpkit.priors import Gamma
+from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Seed, as_source
 from hdpkit.stores import stores
 
@@ -78,7 +78,7 @@ class Spelling(AtomicMeasure):
         Length n of a character n-gram.
     concentrations, discounts : number, prior, or sequence of these
         Of the characters' restaurants: for all levels, or for each from the root's; a prior is resampled. By
-        default Gamma(1, 1) and 0.5.
+        default Gamma(1, 1) and Beta(1, 1).
     alphabet : str, optional
         The only characters that there are; by default all of Unicode. Words with others are refused.
     words : sequence of str, optional
@@ -101,10 +101,10 @@ class Spelling(AtomicMeasure):
 
     order: int = attrs.field(
         default=4,
-        validator=validator(whole_number, 1, 1000, remedy="4 looks at three characters before."),
+        validator=validator(whole_number, 1, ORDER_LIMIT, remedy="4 looks at three characters before."),
     )
-    concentrations: Any = attrs.field(default=Gamma(1.0, 1.0), kw_only=True, converter=as_levels)
-    discounts: Any = attrs.field(default=0.5, kw_only=True, converter=as_levels)
+    concentrations: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
+    discounts: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
     alphabet: str | None = attrs.field(default=None, kw_only=True, validator=_alphabet)
     words: Words | None = attrs.field(
         default=None, kw_only=True, converter=_words, repr=lambda words: words and f"<{len(words)}>"
@@ -128,7 +128,11 @@ class Spelling(AtomicMeasure):
         self._restaurant()
 
     def _restaurant(self) -> Restaurant:
-        return context_restaurants(Characters(self.alphabet), self.order, self.concentrations, self.discounts)
+        return context_restaurants(
+            Characters(self.alphabet),
+            levels("concentrations", self.concentrations, self.order, Gamma(1.0, 1.0)),
+            levels("discounts", self.discounts, self.order, Beta(1.0, 1.0)),
+        )
 
     # ------------------------------------------------------------------ fitting
 
@@ -172,16 +176,18 @@ class Spelling(AtomicMeasure):
         return StringModel.fitted(types, self._restaurant(), self.store, self.sweeps, self.samples, self.seed)
 
     def _check(self, words: Iterable[Any]) -> None:
+        possible = None if self.alphabet is None else set(self.alphabet)
         for word in words:
             if not isinstance(word, str):
                 raise DataError(
                     "vocabulary", word, "strings, which alone have a spelling",
                     "Write words (and the symbol of the sentence's end) as strings.",
                 )  # fmt: skip
-            if self.alphabet is not None and not set(word) <= set(self.alphabet):
+            if possible is not None and not possible.issuperset(word):
                 raise DataError(
-                    "vocabulary", word, f"words over the alphabet {self.alphabet!r}", "Leave alphabet out."
-                )
+                    "vocabulary", word, f"of the characters {self.alphabet!r}",
+                    "Add the others to alphabet, or leave it out.",
+                )  # fmt: skip
 
     # ------------------------------------------------------------------ the measure
 
@@ -224,10 +230,6 @@ class Spelling(AtomicMeasure):
         """
         source, model = as_source(rng), self._ready().model
         return [model.draw(source) for _ in range(whole_number("n", n))]
-
-    def supports(self, method: str) -> bool:
-        """Whether this measure has an optional method; simulated data would have words without a number."""
-        return method != "simulate" and super().supports(method)
 
 
 base_measures.register(
