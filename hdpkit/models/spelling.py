@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit import numerics
 from hdpkit.base_measures import AtomicMeasure, base_measures
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
@@ -18,6 +17,7 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Seed, as_source
 from hdpkit.stores import stores
@@ -167,7 +167,7 @@ class Spelling(AtomicMeasure):
         model = last.model if last is not None and last.types == types else self._fitted(types)
         log_h = model.log_probabilities(words)
         log_h.setflags(write=False)
-        rest = 1.0 - math.fsum(map(numerics.exp, log_h.tolist()))
+        rest = 1.0 - math.fsum(map(exp, log_h.tolist()))
         atoms = self._last["atoms"] = _Atoms(words, types, model, log_h, max(0.0, rest))
         return atoms
 
