@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Restaurant
-from hdpkit.moves import Concentration, Move, TableGibbs
+from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 
 __all__ = ["ORDER_LIMIT", "as_declared", "context_restaurants", "levels", "moves_for"]
 
@@ -90,4 +90,6 @@ def moves_for(restaurant: Restaurant) -> list[Move]:
     chosen: list[Move] = [TableGibbs()]
     if any(concentration.prior is not None for concentration, _ in declared):
         chosen.append(Concentration())
+    if any(discount.prior is not None for _, discount in declared):
+        chosen.append(Discount())
     return chosen
