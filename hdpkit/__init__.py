@@ -35,6 +35,7 @@ from hdpkit.base_measures import (
     base_measures,
 )
 from hdpkit.data import Corpus, Groups, NGrams
+from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
@@ -90,6 +91,7 @@ __all__ = [
     "Uniform",
     "base_measures",
     "errors",
+    "expected_tables",
     "get_include",
     "init",
     "moves",

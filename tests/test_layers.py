@@ -10,6 +10,7 @@ ROWS = [
     {"checks"},
     {"registry"},
     {"priors", "data", "random"},
+    {"elicitation"},
     {"_compiled"},
     {"base_measures", "stores"},
     {"franchise"},

@@ -15,7 +15,7 @@ from hdpkit.testing.store_contract import check_store
 @pytest.mark.parametrize("name", list(stores))
 def test_registered_store_keeps_its_contract(name):
     report = check_store(stores[name].thing)
-    assert len(report) == 8
+    assert len(report) == 9
 
 
 # ------------------------------------------------------------------------- stores that are wrong

@@ -50,6 +50,7 @@ class FranchiseGrowth(FranchiseVerbs):
             )  # fmt: skip
         measure = self.restaurant_declared.measure.for_data(data)
         with self.turn():
+            seating = self.store.freeze()
             theta, d = self._concentration, self._discount
             topology.extend(data)
             self._adopt_data(data, measure)
@@ -58,7 +59,7 @@ class FranchiseGrowth(FranchiseVerbs):
         try:
             self.in_chunks(n, topology.n_customers, lambda first, last: self.enter(first, last, source))
         except BaseException:
-            self._without(before, n, topology.n_customers, source)
+            self._replace(ContextTopology(topology.n_levels, before), before, seating, np.arange(len(theta)))
             raise
 
     def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
@@ -71,16 +72,22 @@ class FranchiseGrowth(FranchiseVerbs):
         rng : seed, Generator or choice source
             A store without table numbers draws from which table a customer leaves.
         """
-        self._growing()
+        topology = self._growing()
         data: Any = self.data
         whole_number("first", first, 0, data.n_sentences, remedy="Sentences count from 0.")
         whole_number(
             "last", last, first, data.n_sentences, remedy="Sentences count from 0; last is excluded."
         )
         shorter = data.without(first, last)
-        if len(shorter) == 0:
-            raise DataError("sentences", (first, last), "not all of them", "Build another franchise.")
-        self._without(shorter, int(data.offsets[first]), int(data.offsets[last]), as_source(rng))
+        gone = slice(int(data.offsets[first]), int(data.offsets[last]))
+        self.leave(gone.start, gone.stop, as_source(rng))
+        seating = self.store.freeze()
+        fewer = ContextTopology(topology.n_levels, shorter)
+        to = topology.numbers_in(fewer)
+        of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
+        seating[of_customer] = np.delete(seating[of_customer], gone)
+        seating[of_node] = to[seating[of_node]]
+        self._replace(fewer, shorter, seating, to)
 
     def _growing(self) -> ContextTopology:
         if not isinstance(self.topology, ContextTopology):
@@ -90,18 +97,12 @@ class FranchiseGrowth(FranchiseVerbs):
             )  # fmt: skip
         return self.topology
 
-    def _without(self, data: NGrams, first: int, last: int, source: ChoiceSource) -> None:
-        """Let customers first .. last - 1 go, so that what is left are the customers of ``data``."""
-        old = self._growing()
-        self.leave(first, last, source)
+    def _replace(
+        self, topology: ContextTopology, data: NGrams, seating: dict[str, Any], to: npt.NDArray[Any]
+    ) -> None:
+        """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there."""
+        theta, d = self._concentration[: len(to)], self._discount[: len(to)]
         with self.turn():
-            seating = self.store.freeze()
-            topology = ContextTopology(old.n_levels, data)
-            to = old.numbers_in(topology)
-            of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
-            seating[of_customer] = np.delete(seating[of_customer], slice(first, last))
-            seating[of_node] = to[seating[of_node]]
-            theta, d = self._concentration, self._discount
             self.topology = topology
             self._adopt_data(data, self.restaurant_declared.measure.for_data(data))
             self._new_hyperparameters(to, theta, d)
