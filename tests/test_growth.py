@@ -298,6 +298,21 @@ def test_levels_without_restaurants():
     assert trace["n_tables/context 5"].tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("method", ["auto", "slice"])
+def test_levels_without_restaurants_keep_their_starting_values(method):
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
+    for level in (1, 2, 3):
+        restaurant = hk.Restaurant(
+            restaurant, each=f"context {level}", concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 3.0)
+        )
+    franchise = hk.Franchise(restaurant, ngrams([["a"], []], 4))
+    schedule = [moves.TableGibbs(), moves.Discount(method), moves.Concentration(method)]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1)
+    assert set(trace["discount/context 3"]) == {0.25}
+    assert set(trace["concentration/context 3"]) == {2.0}
+    assert len(set(trace["discount/context 1"])) == 5
+
+
 def test_only_trees_grow():
     data = hk.Groups.from_labels([0, 1], {"document": ["x", "y"]})
     root = hk.Restaurant(hk.Uniform(2))
