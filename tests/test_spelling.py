@@ -101,7 +101,7 @@ def test_samples_are_averaged():
     franchise = hk.Franchise(
         hk.Restaurant(hk.Restaurant(hk.Uniform(), **priors), each="context 1", **priors), data
     )
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Discount()])
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Discount(), moves.Concentration()])
     asked, found = ["walk", "lamp", ""], []
     for draw in schedule.sample(franchise, 8, rng=3):
         if draw.sweep in (6, 8):
