@@ -61,6 +61,17 @@ MEASURES = {
         {"shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},
         {"shape": POSITIVES, "rate": POSITIVES, "n_dims": DIMS},
     ),
+    "Uniform": Row(plain(hk.Uniform, n_terms=3), {"n_terms": optional(whole(1, 2**31 - 2))}),
+    "Categorical": Row(
+        plain(hk.Categorical, probabilities=[0.5, 0.0, 0.5]),
+        {
+            "probabilities": [
+                None, 5, 1.0, "1", [], [[1.0]], [1.0, NAN], [0.5, INF], [0.5, None], [True, False],
+                ["0.5", "0.5"], [[1.0], [0.5, 0.5]], [0.5, 0.4], [1.5, -0.5], [1.0, 1e-6], np.array([1j]),
+                {0: 1.0}, hk.Gamma, {0.5},
+            ]
+        },
+    ),
     **both(
         "BetaBernoulli",
         {"a": [1.5, 2.0], "b": 1.0, "n_dims": 2},

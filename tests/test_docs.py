@@ -62,7 +62,12 @@ def test_benchmarks_run(tmp_path):
     corpus.write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n" * 10, encoding="utf-8")
     text.write_text("the cat sat\nthe dog sat down\n" * 10, encoding="utf-8")
     on_counts = [corpus, "--dishes", 4, "--sweeps", 2], "tokens/s"
-    others = {"kneser_ney": ([text, text, "--order", 3], "perplexity")}
+    few = ["--orders", 2, "--sweeps", 2]
+    others = {
+        "kneser_ney": ([text, text, "--order", 3], "perplexity"),
+        "ngram": ([text, text, *few, "--burn-in", 1, "--samples", 1, "--timed-sweeps", 1], "average"),
+        "seating_memory": ([text, *few], "| histogram |"),
+    }
     for script in sorted((ROOT / "benchmarks").glob("*.py")):
         arguments, shown = others.get(script.stem, on_counts)
         command = [sys.executable, str(script), *map(str, arguments)]

@@ -351,20 +351,29 @@ def test_refusals_name_the_place():
         NGrams.from_sentences([["a"]], order=2).plus_pairs(["a"], ["b"])
 
 
+@pytest.mark.parametrize("listed", [False, True], ids=["tree", "listed"])
 @pytest.mark.parametrize("order", [1, 2, 4])
-def test_a_franchise_of_listed_restaurants_takes_them(order):
+def test_a_franchise_has_a_restaurant_for_each_context(order, listed):
     data = hk.NGrams.from_sentences([["a", "b", "a"], ["b", "b"], []], order=order)
     restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
     for name in data.label_names:
         restaurant = hk.Restaurant(restaurant, each=name)
-    franchise = hk.Franchise(restaurant, data)
+    if listed:  # the same labels, of data that know nothing of contexts
+        labels = {
+            name: [data.keys(name)[code] if code >= 0 else None for code in data.codes(name)]
+            for name in data.label_names
+        }
+        franchise = hk.Franchise(restaurant, hk.Groups.from_labels(data.values, labels))
+    else:
+        franchise = hk.Franchise(restaurant, data)
     hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, audit_every=1)
     for name in data.label_names:
         assert franchise.keys(name) == data.keys(name)
-    parent = franchise.topology.parent
     for i, (_, context) in enumerate(read_back(data)):
         path = franchise.topology.path(int(franchise.topology.home[i]))
         assert len(path) == 1 + len(context)
-        assert parent[path[-1]] == -1
-    twin = franchise.simulate(1)
-    assert np.array_equal(twin.data.contexts(), data.contexts())
+        for k in range(1, len(path)):
+            name = f"context {k}"
+            assert franchise.topology.node(k, context[-k:], name) == path[-1 - k]
+    if not listed:
+        assert np.array_equal(franchise.simulate(1).data.contexts(), data.contexts())

@@ -93,7 +93,7 @@ cdef class Seating:
         if low < record.n_entries and entries[low].dish == dish:
             return low
         if record.n_entries == record.capacity:
-            capacity = 2 * record.capacity if record.capacity > 0 else 2
+            capacity = 2 * record.capacity if record.capacity > 0 else 1
             offset = arena_take(&self.arena, capacity * ENTRY_WORDS)
             if record.capacity > 0:
                 memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,

@@ -15,13 +15,15 @@ from hdpkit._compiled.atomic import AtomicBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
-from hdpkit.checks import number_array, validator, whole_number
+from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 
 __all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
 
 Floats = npt.NDArray[np.float64]
+
+SLACK = 1e-8  # of the sum of all probabilities
 
 
 @attrs.define
@@ -57,8 +59,19 @@ class AtomicMeasure(BaseMeasure):
         """Probability of all values beyond these, which no customer has yet."""
         return 0.0
 
+    def log_probability_of(self, value: Any) -> float:
+        """Return log H of a value as it is written, atom or not (an unseen word): nats. Optional."""
+        raise NotImplementedError(f"{type(self).__name__} knows no values but its atoms")
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method of its own."""
+        if method == "log_probability_of":
+            return type(self).log_probability_of is not AtomicMeasure.log_probability_of
+        return super().supports(method)
+
     def for_data(self, data: GroupedData) -> Self:
-        """Check that every value is an atom."""
+        """Check that H is a distribution, and that every value is an atom of it."""
+        logs = self._checked()
         values = np.asarray(data.values)
         if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
             raise DataError(
@@ -72,7 +85,8 @@ class AtomicMeasure(BaseMeasure):
                     "values", (low, high), f"from 0 to {self.n_terms - 1}",
                     f"{type(self).__name__} has {self.n_terms} atoms: give it more, or check the data.",
                 )  # fmt: skip
-            never = np.unique(values)[np.isneginf(self.log_probabilities()[np.unique(values)])]
+            present = np.unique(values)
+            never = present[np.isneginf(logs[present])]
             if len(never):
                 raise DataError(
                     "values",
@@ -82,9 +96,30 @@ class AtomicMeasure(BaseMeasure):
                 )
         return self
 
+    def _checked(self) -> Floats:
+        """log H, or a DeclarationError: compiled code follows its length without asking."""
+        kind = type(self).__name__
+        n = whole_number(f"n_terms of {kind}", self.n_terms, 1, 2**31 - 2, remedy="Count the values.")
+        logs = number_array(self.log_probabilities())
+        if logs is None or logs.shape != (n,) or not np.all(logs < np.inf):
+            raise DeclarationError(
+                f"log_probabilities of {kind}", logs, f"logarithms of probabilities, shape ({n},)",
+                "Return one for each value; -inf where a value can't occur.",
+            )  # fmt: skip
+        rest = real_number(
+            f"remainder of {kind}", self.remainder, remedy="0.0 where there is no other value."
+        )
+        total = float(np.exp(logs).sum()) + rest
+        if not (0.0 <= rest <= 1.0 and abs(total - 1.0) <= SLACK):
+            raise DeclarationError(
+                f"H of {kind}, remainder {rest:.6g} included", total, "1 in all, remainder >= 0",
+                "Divide the probabilities by their sum.",
+            )  # fmt: skip
+        return logs
+
     def example_values(self) -> Sequence[int]:
         """A few atoms, one of them often, so that several tables of the root serve it."""
-        possible = np.flatnonzero(np.isfinite(self.log_probabilities()))
+        possible = np.flatnonzero(np.isfinite(self._checked()))
         return [int(possible[min(i, len(possible) - 1)]) for i in (0, 0, 0, 1, 0, 0)]
 
     # ------------------------------------------------------------------ one table of the root
@@ -112,11 +147,20 @@ class AtomicMeasure(BaseMeasure):
         return np.array([new if atom.n == 0 else 0.0 if atom.value == value else -math.inf for atom in many])
 
     def simulate(self, statistics: Atom, generator: np.random.Generator) -> int:
-        """Draw an atom from H, or repeat that of the table."""
+        """Draw an atom from H, or repeat that of the table. With a remainder there is no number to draw."""
         if statistics.n:
             return statistics.value
+        self.refuse_remainder()
         weights = np.cumsum(np.exp(self.log_probabilities()))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
+
+    def refuse_remainder(self) -> None:
+        """Raise a DeclarationError where H has values beyond the atoms: nothing can draw their numbers."""
+        if self.remainder > 0.0:
+            raise DeclarationError(
+                f"remainder of {type(self).__name__}", self.remainder, "0 where values are simulated",
+                "Simulate with a measure whose atoms are all the values that there are.",
+            )  # fmt: skip
 
     def posterior_mean(self, statistics: Atom) -> int:
         """The atom itself."""
@@ -159,6 +203,10 @@ class Uniform(AtomicMeasure):
         known = attrs.evolve(self, n_terms=int(getattr(data, "n_terms", None) or max(largest, 1)))
         return super(Uniform, known).for_data(data)
 
+    def example_values(self) -> Sequence[int]:
+        """As for every measure with atoms; the first two where V is not known yet."""
+        return [0, 0, 0, 1, 0, 0] if self.n_terms is None else super().example_values()
+
     def log_probabilities(self) -> Floats:
         """Return -log V for every value: shape (V,)."""
         if self.n_terms is None:
@@ -173,7 +221,7 @@ def _probabilities(value: Any) -> Floats:
         or p.ndim != 1
         or not len(p)
         or not np.all(p >= 0.0)
-        or not abs(float(p.sum()) - 1.0) <= 1e-8
+        or not abs(float(p.sum()) - 1.0) <= SLACK
     ):
         raise ParameterError(
             "probabilities", value, "a vector of numbers >= 0 that sum to 1", "Divide it by its sum."

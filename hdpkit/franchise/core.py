@@ -77,7 +77,7 @@ class FranchiseCore:
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
         self._reset_slots((), ())
-        self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
+        self.store: Any = self._new_store()
         self._seated_out: Any = None
         self._walks: dict[Any, Any] = {}
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
@@ -93,6 +93,14 @@ class FranchiseCore:
         self.on_pulse: Callable[[float], None] | None = None
         self._check_kernel()
         self.reset_hyperparameters()
+
+    def _new_store(self) -> Any:
+        """An empty store of the right size; one that can take dishes from the data is shown them."""
+        store = self.store_type(self.topology.n_customers, self.topology.n_nodes)
+        if self.measure.atomic and hasattr(store, "observe"):
+            bank: Any = self.bank
+            store.observe(bank.values)
+        return store
 
     # ------------------------------------------------------------------ hyperparameters
 
@@ -324,7 +332,7 @@ class FranchiseCore:
         self.bank.thaw(bank)
         self.recount()
         for component in self._components.values():
-            component.reset(slots)
+            component.reset(self.slots.occupied_slots())
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
@@ -379,7 +387,9 @@ class FranchiseCore:
 
     def check_frozen(self, frozen: Any) -> None:
         """Raise a DataError unless a state is of this shape, before any array of it is followed."""
-        check_frozen(frozen, self.topology, self._starting)
+        bank: Any = self.bank
+        observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
+        check_frozen(frozen, self.topology, self._starting, observed)
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating

@@ -56,6 +56,9 @@ class FranchiseGrowth(FranchiseVerbs):
             self._adopt_data(data, measure)
             self._new_hyperparameters(np.arange(len(theta)), theta, d)
             self.store.grow(topology.n_customers, topology.n_nodes)
+            if measure.atomic and hasattr(self.store, "observe"):
+                bank: Any = self.bank
+                self.store.observe(bank.values)
         try:
             self.in_chunks(n, topology.n_customers, lambda first, last: self.enter(first, last, source))
         except BaseException:
@@ -106,7 +109,7 @@ class FranchiseGrowth(FranchiseVerbs):
             self.topology = topology
             self._adopt_data(data, self.restaurant_declared.measure.for_data(data))
             self._new_hyperparameters(to, theta, d)
-            self.store = self.store_type(topology.n_customers, topology.n_nodes)
+            self.store = self._new_store()
             self.store.thaw(seating)
 
     def _adopt_data(self, data: NGrams, measure: Any) -> None:

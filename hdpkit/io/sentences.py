@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
-import os
 import re
-import stat
-import sys
-import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
 from hdpkit.checks import choice, flag, function, path, text, whole_number
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.io.lines import MAX_LINE_BYTES, Progress, Source, decode_line, place_of, read_lines
 
-__all__ = ["MAX_LINE_BYTES", "Source", "read_sentences"]
-
-MAX_LINE_BYTES = 2**26
-"""Longer lines (64 MiB) are refused unless asked for: such a file is no text of sentences."""
-
-Source = str | os.PathLike[str] | IO[str] | IO[bytes]
-"""What sentences are read from."""
-
-Progress = Callable[[int, int | None], object]
-
-_STEP = 2**20  # progress is told about once in so many bytes
+__all__ = ["read_sentences"]
 
 # What separates words: the blanks of ASCII, as in other tools for n-grams. To str.split() a no-break space
 # and U+2028 would be blanks too.
@@ -40,15 +23,6 @@ _WORD = re.compile(r"[^ \t\n\v\f\r]+")
 _TRANSPARENT = ("utf-8", "ascii", "iso8859-1")
 
 _MARKERS = ("<s>", "</s>")
-
-_TROUBLE = (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError)
-
-_PACKED: dict[str, tuple[bytes, Callable[..., Any], str]] = {
-    ".gz": (b"\x1f\x8b", gzip.open, "gzip"),
-    ".bz2": (b"BZh", bz2.open, "bzip2"),
-    ".xz": (b"\xfd7zXZ\0", lzma.open, "xz"),
-}
-_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")  # three letters may begin a text
 
 
 def read_sentences(
@@ -121,7 +95,7 @@ def read_sentences(
         if progress is None
         else function("progress", progress, remedy="Pass a function of two numbers."),
     )
-    return reader.read(source)
+    return reader.sentences(source)
 
 
 def _check_encoding(encoding: Any) -> str:
@@ -146,62 +120,13 @@ class _Reader:
     limit: int | None
     progress: Progress | None
 
-    def read(self, source: Any) -> Iterator[list[str]]:
-        if isinstance(source, Path):
-            name = f"file {source}"
-            try:
-                raw = open(source, "rb")  # noqa: SIM115 - closed below
-                info = os.fstat(raw.fileno())
-            except _TROUBLE as error:
-                raise _told(error, name) from error
-            with raw:
-                total = info.st_size if stat.S_ISREG(info.st_mode) else None
-                file, packed = _unpacked(source, raw)
-                with file:
-                    yield from self._sentences(file, name, packed, raw, total)
-        elif source == "-":
-            if sys.stdin is None:
-                raise DataError("standard input", None, "there", "Give a file.")
-            file = getattr(sys.stdin, "buffer", sys.stdin)
-            yield from self._sentences(file, "standard input", "", file, None)
-        else:
-            given = getattr(source, "name", None)
-            name = f"file {given}" if isinstance(given, str) else "open file"
-            yield from self._sentences(source, name, "", source, None)
-
-    def _sentences(
-        self, file: Any, name: str, packed: str, raw: Any, total: int | None
-    ) -> Iterator[list[str]]:
-        """Yield the sentences of a file; `packed` says what it is packed by, `raw` is the file as it is."""
-        number = read = told = 0
-        size = -1 if self.limit is None else self.limit + 1
-        while True:
-            number += 1
-            try:
-                line = file.readline(size)
-            except _TROUBLE as error:
-                raise _told(error, name, number, packed) from error
-            if not line:
-                break
-            if self.limit is not None and len(line) > self.limit:
-                raise DataError(
-                    f"{name}, line {number}", f"more than {self.limit} bytes",
-                    f"at most {self.limit} bytes long",
-                    "Put one sentence on a line, or give a larger max_line_bytes (None: no limit).",
-                )  # fmt: skip
-            words = self._words(line, name, number, read)
-            read += len(line)
-            if self.progress is not None and read >= told + _STEP:
-                told = read
-                self.progress(read if total is None else raw.tell(), total)
+    def sentences(self, source: Any) -> Iterator[list[str]]:
+        for number, begin, line in read_lines(source, self.limit, self.progress):
+            words = self._words(line, source, number, begin)
             if words or self.keep:
                 yield words
-        if self.progress is not None:
-            self.progress(read if total is None else raw.tell(), total)
 
-    def _words(self, line: str | bytes, name: str, number: int, begin: int) -> list[str]:
-        """Return the words of a line that begins at a byte."""
-        place = f"{name}, line {number}"
+    def _words(self, line: str | bytes, source: Any, number: int, begin: int) -> list[str]:
         fast = False
         if isinstance(line, str):
             content, nul = line, line.find("\0")
@@ -212,10 +137,10 @@ class _Reader:
                 # blanks are made one at a time, which takes a quarter of the time of looking for words
                 content = (b" ".join(line.split()) if fast else line).decode(self.encoding, self.errors)
             except UnicodeDecodeError:
-                content = self._decode(line, place, begin)
+                content = decode_line(line, source, number, begin, self.encoding, self.errors)
         if nul >= 0:
             raise DataError(
-                f"{place}, byte {begin + nul}", "\0", "text without NUL bytes",
+                f"{place_of(source, number)}, byte {begin + nul}", "\0", "text without NUL bytes",
                 "Is it a text file? One in UTF-16 wants to be converted to UTF-8.",
             )  # fmt: skip
         if begin == 0:
@@ -225,53 +150,8 @@ class _Reader:
         words = content.split(" ") if fast and content else _WORD.findall(content)
         if "s>" in content and any(marker in words for marker in _MARKERS):
             raise DataError(
-                place, next(word for word in words if word in _MARKERS),
+                place_of(source, number), next(word for word in words if word in _MARKERS),
                 "a word, not the symbol of a sentence's start or end",
                 "Remove these symbols from the lines: they are added.",
             )  # fmt: skip
         return words
-
-    def _decode(self, line: bytes, place: str, begin: int) -> str:
-        try:
-            return line.decode(self.encoding, self.errors)
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{place}, byte {begin + error.start}", line[error.start : error.end],
-                f"valid {self.encoding}",
-                'Convert the file, give its encoding, or give errors="replace" to read U+FFFD there.',
-            ) from error  # fmt: skip
-
-
-def _unpacked(source: Path, raw: Any) -> tuple[Any, str]:
-    """Return the file as its name or its first bytes say that it is packed, and by what ("": it isn't)."""
-    head = raw.peek(16)
-    for suffix, (magic, opener, name) in _PACKED.items():
-        begins = head.startswith(magic) and (suffix != ".bz2" or _BZIP2.match(head) is not None)
-        if begins:
-            return opener(raw), name
-        if source.name.lower().endswith(suffix):  # an empty file would pass for a packed one
-            raise _damaged(f"file {source}", f"begins with {head[:6]!r}", name)
-    return raw, ""
-
-
-def _damaged(place: str, value: Any, packed: str) -> DataError:
-    return DataError(place, value, f"a complete {packed} file", "Fetch or pack the file again.")
-
-
-def _told(error: Exception, name: str, number: int | None = None, packed: str = "") -> Exception:
-    """Return what opening a file, or reading its line of this number, raised, as an error that names both."""
-    if isinstance(error, DataError):
-        return error
-    place = name if number is None else f"{name}, line {number}"
-    if isinstance(error, UnicodeDecodeError):  # of a file that was opened for text; it reads ahead
-        return DataError(
-            f"{place} or behind it", error.object[error.start : error.end], f"valid {error.encoding}",
-            'Open it with its encoding, or with errors="replace".',
-        )  # fmt: skip
-    if packed and not (isinstance(error, OSError) and error.errno):
-        return _damaged(place, str(error), packed)
-    return DataError(
-        name, getattr(error, "strerror", None) or str(error), "a file that can be read",
-        "Check the path and its permissions." if getattr(error, "errno", None)
-        else "Pass a file that is open for reading.",
-    )  # fmt: skip
