@@ -12,6 +12,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.models import characters
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -200,6 +201,18 @@ def test_a_long_word_does_not_underflow():
     one, two = (measure.log_probability_of("ab" * n) for n in (5_000, 10_000))
     assert -1e6 < two < one < -10_000
     assert two - one == pytest.approx(one, rel=1e-2)
+
+
+def test_strings_are_scored_in_pieces(monkeypatch):
+    measure = quick(words=VERBS, alphabet="".join(sorted(set("".join(VERBS)))))
+    words = ["walk" * 40, "", "a", "zebra", *VERBS]
+    whole = [measure.log_probability_of(word) for word in words]
+    assert whole[3] == -math.inf
+    together = measure._ready().model.log_probabilities
+    assert np.array_equal(together(words), whole)
+    for chunk in (1, 7):
+        monkeypatch.setattr(characters, "_CHUNK", chunk)
+        assert together(words) == pytest.approx(whole, rel=1e-13)
 
 
 @pytest.mark.parametrize(
