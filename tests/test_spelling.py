@@ -102,7 +102,7 @@ def test_samples_are_averaged():
     franchise = hk.Franchise(
         hk.Restaurant(hk.Restaurant(hk.Uniform(), **priors), each="context 1", **priors), data
     )
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Discount(), moves.Concentration()])
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Discount()])
     asked, found = ["walk", "lamp", ""], []
     for draw in schedule.sample(franchise, 8, rng=3):
         if draw.sweep in (6, 8):
@@ -386,6 +386,25 @@ def test_chains_take_the_fit_along():
     chains = schedule().run(franchise, sweeps=3, rng=4, chains=2)
     alone = bigrams(quick())
     assert np.array_equal(chains.chains[0]["log_joint"], schedule().run(alone, sweeps=3, rng=4)["log_joint"])
+
+
+def test_a_language_model_scores_new_words_of_any_length():
+    model = hk.NGramModel(2, base=quick()).fit(SENTENCES, sweeps=4, burn_in=2, samples=2, rng=0)
+    scores = model.score([["she", "wa" * 500, "walking"]])
+    assert scores.n_unpredicted == 0
+    share = model.remainder(("she",)) / model.franchise.measure.remainder
+    expected = math.log(share) + model.franchise.measure.log_probability_of("wa" * 500)
+    assert scores.log_probability[1] == pytest.approx(expected, rel=1e-12)
+    assert expected < -1000.0  # exp is 0
+    known, new, end = math.log(model.probability("she", ("<s>",))), expected, scores.log_probability[3]
+    assert scores.log_probability[0] == pytest.approx(known, rel=1e-12)
+    assert scores.log_probability[2] == pytest.approx(
+        math.log(model.probability("walking", ("wa" * 500,))), rel=1e-12
+    )
+    assert model.log_probability(["she", "wa" * 500]) == pytest.approx(
+        known + new + math.log(model.probability("</s>", ("wa" * 500,))), rel=1e-12
+    )
+    assert np.isfinite([end, model.perplexity([["she", "wä"]])]).all()
 
 
 # ---------------------------------------------------------------------- refusals
