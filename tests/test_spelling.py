@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -94,14 +95,13 @@ def test_samples_are_averaged():
     """The same chain, run by hand over the same base: uniform over the characters that occur."""
     words = sorted(VERBS)
     symbols = sorted(set("".join(words)))
-    measure = hk.Spelling(
-        2, words=words, alphabet="".join(symbols), discounts=0.4, sweeps=8, samples=2, seed=3
-    )
+    measure = hk.Spelling(2, words=words, alphabet="".join(symbols), sweeps=8, samples=2, seed=3)
     data = hk.NGrams.from_sentences(map(list, words), order=2)
-    gamma = hk.Gamma(1.0, 1.0)
-    root = hk.Restaurant(hk.Uniform(), concentration=gamma, discount=0.4)
-    franchise = hk.Franchise(hk.Restaurant(root, each="context 1", concentration=gamma, discount=0.4), data)
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    priors = {"concentration": hk.Gamma(1.0, 1.0), "discount": hk.Beta(1.0, 1.0)}
+    franchise = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.Uniform(), **priors), each="context 1", **priors), data
+    )
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Discount(), moves.Concentration()])
     asked, found = ["walk", "lamp", ""], []
     for draw in schedule.sample(franchise, 8, rng=3):
         if draw.sweep in (6, 8):
@@ -271,6 +271,14 @@ def test_samples_are_spread_over_the_second_half(monkeypatch):
         taken.clear()
         hk.Spelling(2, words=["a", "b"], sweeps=sweeps, samples=samples).log_probability_of("a")
         assert taken == list(expected)
+
+
+def test_threads_share_a_model():
+    measure = quick(words=VERBS)
+    words = [word + "s" * n for n, word in enumerate(VERBS)] * 20
+    expected = [measure.log_probability_of(word) for word in words]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(measure.log_probability_of, words)) == expected
 
 
 # ---------------------------------------------------------------------- below a franchise over words

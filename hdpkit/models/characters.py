@@ -11,7 +11,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit import numerics
 from hdpkit.base_measures import AtomicMeasure
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
@@ -19,6 +18,7 @@ from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.models.levels import moves_for
+from hdpkit.numerics import exp, log
 from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
 
@@ -61,7 +61,7 @@ class Characters(AtomicMeasure):
 
     def log_probabilities(self) -> Floats:
         """Return log H of the symbols that occur: shape (n_terms,), nats."""
-        return np.full(self.n_terms, -numerics.log(self.n_symbols))
+        return np.full(self.n_terms, -log(self.n_symbols))
 
     @property
     def remainder(self) -> float:
@@ -148,12 +148,12 @@ class StringModel:
         owner = np.repeat(np.arange(len(words)), np.diff(offsets))
         with self._turn:
             factors = [sample.probabilities(nodes, ids, above) for sample in self._samples]
-        logs = np.array([np.bincount(owner, _each(numerics.log, one), len(words)) for one in factors])
+        logs = np.array([np.bincount(owner, _each(log, one), len(words)) for one in factors])
         highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
         total = np.zeros(len(words))
         for one in logs:
-            total += _each(numerics.exp, one - highest)
-        return highest + _each(numerics.log, total / len(logs))
+            total += _each(exp, one - highest)
+        return highest + _each(log, total / len(logs))
 
     def draw(self, source: ChoiceSource) -> str:
         """Draw a string."""

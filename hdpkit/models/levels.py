@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Restaurant
-from hdpkit.moves import Concentration, Move, TableGibbs
+from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 
 __all__ = ["ORDER_LIMIT", "as_declared", "context_restaurants", "levels", "moves_for"]
 
@@ -88,6 +88,8 @@ def moves_for(restaurant: Restaurant) -> list[Move]:
     """Return moves for every customer's table and for every hyperparameter that has a prior."""
     declared = [declaration.hyperparameters for declaration in restaurant.chain()]
     chosen: list[Move] = [TableGibbs()]
+    if any(discount.prior is not None for _, discount in declared):
+        chosen.append(Discount())
     if any(concentration.prior is not None for concentration, _ in declared):
         chosen.append(Concentration())
     return chosen
