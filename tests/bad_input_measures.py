@@ -90,7 +90,8 @@ MEASURES = {
     "Spelling": Row(
         plain(
             hk.Spelling, order=2, alphabet="ab", concentrations=[1.0, hk.Gamma(1.0, 1.0)],
-            discounts=(0.0, hk.Beta(1.0, 1.0)), words=["a", "ab"], sweeps=2, samples=1, seed=0, store="explicit",
+            discounts=(0.0, hk.Beta(1.0, 1.0)), words=["a", "ab"], sweeps=2, samples=1, seed=0,
+            store="explicit",
         ),
         {
             "order": whole(1, 100),

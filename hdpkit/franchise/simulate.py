@@ -34,15 +34,16 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     seated = franchise.copy()
     if keep is None:
         draw_hyperparameters(seated, source)
-    if keep != "seating":
-        draw_seating(seated, source)
-    frozen = seated.freeze()
-    if franchise.measure.atomic:
-        if keep == "seating":
-            frozen["seating"] = redraw_atoms(seated, source)
-        values: Any = _observed(frozen["seating"], franchise.data.values)
-    else:
+    values: Any = draw_seating(seated, source) if keep != "seating" else None
+    if not franchise.measure.atomic:
         values = draw_values(seated, source)
+    frozen = seated.freeze()
+    if franchise.measure.atomic and keep == "seating":
+        frozen["seating"] = redraw_atoms(seated, source)
+        values = _observed(frozen["seating"], franchise.data.values)
+    elif franchise.measure.atomic and "dish" in frozen["seating"]:
+        # The store may have looked dishes up in the data, which are not those that were drawn.
+        frozen["seating"] = {**frozen["seating"], "dish": np.array(values, dtype=np.int32)}
     return franchise._twin(franchise.data.with_values(values), frozen)
 
 
@@ -66,17 +67,20 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
     )
 
 
-def draw_seating(franchise: Franchise, source: ChoiceSource) -> None:
-    """Seat everybody anew by the prior: each customer's dish from its restaurant's predictive row."""
+def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
+    """Seat everybody anew by the prior; each customer's dish, from its restaurant's row, is returned."""
     franchise.clear()
     franchise.bank.prepare(source)
     walk, bank = franchise.walk(), franchise.bank
+    drawn: list[int] = []
     for i, node in enumerate(franchise.topology.home.tolist()):
         place = source.choose(walk.prior_row(node))
         live = franchise.slots.occupied_slots()
         slot = int(live[place]) if place < len(live) else franchise.open_dish()
         walk.seat(i, node, slot, source)
         bank.add(slot, [i])
+        drawn.append(slot)
+    return drawn
 
 
 def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:

@@ -128,8 +128,7 @@ class NGramModel(ModelFitting):
         """
         posterior = self._posterior
         text = held_out(self.data, [sentence], posterior.unknown)
-        with np.errstate(divide="ignore"):
-            return float(np.log(self._certain(posterior, text)).sum())
+        return float(self._certain(posterior, text).sum())
 
     def score(self, text: Any) -> Scores:
         """Score a text token by token.
@@ -142,8 +141,7 @@ class NGramModel(ModelFitting):
         """
         posterior = self._posterior
         held = held_out(self.data, sentences_of(text), posterior.unknown)
-        with np.errstate(divide="ignore"):
-            log_probability = np.log(posterior.probabilities(held))
+        log_probability = posterior.log_probabilities(held)
         words = np.fromiter((*self.data.vocabulary, *held.outside), dtype=object)
         n_sentences = len(held.offsets) - 1
         return Scores(
@@ -172,19 +170,18 @@ class NGramModel(ModelFitting):
         held = held_out(self.data, sentences_of(text), posterior.unknown)
         if len(held) == 0:
             raise DataError("text", "no token", "at least one token", "Check how it was read.")
-        with np.errstate(divide="ignore"):
-            return float(np.exp(-np.log(self._certain(posterior, held)).mean()))
+        return float(np.exp(-self._certain(posterior, held).mean()))
 
     def _certain(self, posterior: Posterior, text: HeldOut) -> Floats:
-        """Probabilities of all tokens, or a DataError for the first that can't be predicted."""
-        probabilities = posterior.probabilities(text)
-        missing = np.flatnonzero(np.isnan(probabilities))
+        """Log probabilities of all tokens, or a DataError for the first that can't be predicted."""
+        log_probabilities = posterior.log_probabilities(text)
+        missing = np.flatnonzero(np.isnan(log_probabilities))
         if len(missing):
             sentence = int(np.searchsorted(text.offsets, missing[0], side="right")) - 1
             word = text.outside[text.ids[missing[0]] - self.data.n_terms]
             position = int(missing[0] - text.offsets[sentence])
             raise posterior.unpredicted(f"sentence {sentence}, position {position}", word)
-        return probabilities
+        return log_probabilities
 
     def sample(
         self, n: int = 1, *, rng: Seed = None, context: Any = None, max_length: int = 1000

@@ -77,6 +77,8 @@ def _check_data(measure: AtomicMeasure) -> str:
             measure.for_data(Groups.from_labels(values, {}))
         except HdpkitError:
             continue
+        except Exception as error:
+            raise MeasureFailure(f"for_data: {values} is refused by no typed error") from error
         raise MeasureFailure(f"for_data: {values} is taken, which is no atom of positive probability")
     return "for_data refuses what is no atom"
 
