@@ -20,6 +20,9 @@ class AdoptDish(moves.Move):
 
     needs_tables = True
 
+    def check(self, state):
+        moves.needs_latent_dishes(self, state)
+
     def apply(self, state, rng, steps=None):
         if steps == (0, 0):
             return moves.MoveInfo()

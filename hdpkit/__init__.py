@@ -16,9 +16,11 @@ from pathlib import Path
 
 from hdpkit import errors, init, moves
 from hdpkit.base_measures import (
+    AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
     BetaBernoulliReference,
+    Categorical,
     DirichletMultinomial,
     DirichletMultinomialReference,
     Finite,
@@ -29,11 +31,14 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    Uniform,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups
+from hdpkit.data import Corpus, Groups, NGrams
+from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
+from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
@@ -48,10 +53,12 @@ def get_include() -> str:
 
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "ChainTrace",
     "Checkpoint",
     "Component",
@@ -67,6 +74,8 @@ __all__ = [
     "GammaPoissonReference",
     "Groups",
     "Mixture",
+    "NGramModel",
+    "NGrams",
     "NonConjugate",
     "Normal",
     "NormalGamma",
@@ -79,10 +88,13 @@ __all__ = [
     "Scheduler",
     "SeatingStore",
     "Shifted",
+    "Spelling",
     "Tick",
     "Trace",
+    "Uniform",
     "base_measures",
     "errors",
+    "expected_tables",
     "get_include",
     "init",
     "moves",

@@ -30,6 +30,7 @@ from bad_values import (
 )
 
 import hdpkit as hk
+from hdpkit.franchise import start
 from hdpkit.random import Streams
 
 __all__ = ["MODEL"]
@@ -46,6 +47,18 @@ def explicit():
 def redish(franchise):
     units = franchise.units(1)
     return franchise.redish, {"units": units, "first": 0, "last": len(units), "source": stream()}
+
+
+def sentences(these):
+    return hk.NGrams.from_sentences(these, order=2)
+
+
+def tree():
+    """A franchise over contexts that can grow."""
+    restaurant = hk.Restaurant(hk.Restaurant(hk.Uniform()), each="context 1")
+    franchise = hk.Franchise(restaurant, sentences([["a", "b"], ["a"]]))
+    start(franchise, "sequential", stream())
+    return franchise
 
 
 NO_DATA = [None, 5, "data", [[0, 1]], np.zeros(3), hk.Corpus, {}]
@@ -67,6 +80,11 @@ ETA += [0.0, Told([[1.0]], "[[1.]]"), [1.0, NAN], Told([1.0, INF], "inf]"), Told
         [1.0, None], [True, 1.0], ["1", "2"], [[1.0], [1.0, 2.0]],
         np.array([1j]), np.array([1.0, None])]  # fmt: skip
 
+NOT_ARRAYS = [value for value in REAL if type(value) is not list] + [
+    [1.0, NAN], [1, None], [1.0, INF], ["1"], [True, 2], [[1.0], [1.0, 2.0]],
+    np.ma.masked_array([1.0, 2.0], [False, True]),
+]  # fmt: skip
+
 MODEL = {
     # ------------------------------------------------------------------ priors
     "Gamma": Row(
@@ -83,6 +101,24 @@ MODEL = {
         {"prior": [None, 1.0, NAN, *PRIORS, hk.Shifted, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))]},
     ),
     "Each": Row(plain(hk.Each, prior=hk.Gamma(1.0, 1.0)), {"prior": [None, 1.0, NAN, *PRIORS, hk.Each]}),
+    # ------------------------------------------------------------------ what a prior says
+    "expected_tables": Row(
+        plain(hk.expected_tables, n=[1, 2], mass=[0.5, 2.0], method="sum"),
+        {
+            "n": [
+                *NOT_ARRAYS,
+                -1,
+                1.5,
+                -(2**63),
+                10**7 + 1,
+                [1, -1.0],
+                [[1.0], [2.5]],
+                Told([1, 2, 3], "(3,)"),
+            ],
+            "mass": [*NOT_ARRAYS, 0, 0.0, -1.0, [1.0, 0.0], [[-2.0]], Told([1.0, 2.0, 3.0], "(3,)")],
+            "method": [None, 5, True, "", "Exact", ["exact"], b"exact", {"exact"}],
+        },
+    ),
     # ------------------------------------------------------------------ measures
     **{
         name: Row(
@@ -261,6 +297,25 @@ MODEL = {
             "last": whole(0, 7),
             "source": Anything("moves pass on the source that they were given"),
         },
+    ),
+    "Franchise.leave": Row(
+        lambda franchise: (franchise.leave, {"first": 0, "last": 2, "source": stream()}),
+        {
+            "first": whole(0),
+            "last": whole(0, 7),
+            "source": Anything("moves pass on the source that they were given"),
+        },
+    ),
+    "Franchise.extend": Row(
+        lambda franchise: (
+            tree().extend,
+            {"data": hk.NGrams.from_sentences([["a", "b"], ["a"], ["b"]], order=2), "rng": 1},
+        ),
+        {"data": [None, 5, "data", [["a"]], corpus(), hk.NGrams, sentences([["a"]])], "rng": NO_SEED},
+    ),
+    "Franchise.discard": Row(
+        lambda franchise: (tree().discard, {"first": 0, "last": 1, "rng": 1}),
+        {"first": whole(0), "last": whole(0, 2), "rng": NO_SEED},
     ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),

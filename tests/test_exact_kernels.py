@@ -32,6 +32,7 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.marginals import (
+    atomic_log_marginal,
     beta_bernoulli_log_marginal,
     dirichlet_multinomial_log_marginal,
     gamma_poisson_log_marginal,
@@ -62,6 +63,8 @@ def witness_for(measure):
     }
     if isinstance(measure, DirichletMultinomialReference):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)
+    if measure.atomic:
+        return atomic_log_marginal(np.exp(measure.log_probabilities()).tolist())
     if not measure.conjugate:
         return None  # enumerated with its parameters
     for reference, log_marginal in plain.items():
@@ -83,7 +86,8 @@ def check(move, shape, corner, measure, stores=None, kernels=None):
             continue
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
-            assert "flat" in str(shape) or not measure.conjugate, "only these leave a move nothing to do"
+            nothing = "flat" in str(shape) or not measure.conjugate or measure.atomic
+            assert nothing, "only these leave a move nothing to do"
             return
         model = exact_model(franchise, witness_for(measure))
         matrices = step_matrices(model, move)

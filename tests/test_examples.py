@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import polygamma
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
@@ -120,3 +121,54 @@ def test_knowing_the_modules_predicts_words_of_new_documents(tmp_path):
     assert "fft" in about["scipy.fft"][0][1]
     example["draw"](franchise, tmp_path / "modules.png")
     assert is_small_png(tmp_path / "modules.png")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return runpy.run_path(str(EXAMPLES / "expected_tables.py"))
+
+
+def test_tables_are_as_many_as_expected_where_the_base_is_fixed(tables):
+    text = tables["read"](("numpy.linalg",))
+    frequencies = text.frequencies
+    for alpha in (100.0, 10_000.0):
+        a, draws = alpha / len(text.vocabulary), 100
+        expected = hk.expected_tables(frequencies, a)
+        excess = tables["sample_fixed"](text, alpha, draws, seed=0) - expected
+        # Whether customer i + 1 opens a table is independent of the others: variance a i / (a + i)^2.
+        variance = expected - a**2 * (polygamma(1, a) - polygamma(1, a + frequencies))
+        for words in (frequencies == 2, frequencies >= 100, frequencies > 0):
+            assert abs(excess[words].sum()) < 4 * np.sqrt(variance[words].sum() / draws)  # 1.8 at most
+
+
+def test_tables_are_others_where_the_base_is_inferred(tables, tmp_path):
+    text = tables["read"](("numpy.linalg",))
+    rare, often = text.frequencies == 2, text.frequencies >= 100
+    found = {alpha: tables["study"](text, alpha, sweeps=8) for alpha in (100.0, 10_000.0)}
+    for of_words in found.values():
+        assert np.all(of_words.antoniak < of_words.expected)
+        assert of_words.inferred[often].mean() > 8 * of_words.expected[often].mean()  # 112 and 12 times
+        assert of_words.inferred[often].mean() > 1.3 * of_words.by_restaurant[often].mean()  # 1.6 and 1.4
+    assert found[100.0].antoniak.max() < 0.63  # 0.62, where there is one table at least
+    assert found[10_000.0].inferred[rare].mean() < found[10_000.0].by_restaurant[rare].mean()  # 1.79 and 1.95
+    tables["draw"](text, found, tmp_path / "tables.png")
+    tables["draw_errors"](tmp_path / "errors.png")
+    assert is_small_png(tmp_path / "tables.png")
+    assert is_small_png(tmp_path / "errors.png")
+
+
+def test_words_of_a_file_and_the_words_before_them(tables, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(
+        "The cat saw the dog.\n\n3 + 4\nDon't: the d\u00e9j\u00e0 vu \udcff\n".encode(
+            "utf-8", "surrogateescape"
+        )
+    )
+    text = tables["read_file"](path)
+    spelled = [text.vocabulary[word] for word in text.words]
+    assert spelled == ["the", "cat", "saw", "the", "dog", "don't", "the", "d\u00e9j\u00e0", "vu"]
+    before = [text.vocabulary[word] if word >= 0 else None for word in text.previous]
+    assert before == [None, "the", "cat", "saw", "the", None, "don't", "the", "d\u00e9j\u00e0"]
+    assert text.frequencies.tolist() == [3, 1, 1, 1, 1, 1, 1]
+    # No pair of words occurs twice: in each restaurant everybody has a table alone.
+    assert tables["by_restaurant"](text, 0.5).tolist() == text.frequencies.tolist()

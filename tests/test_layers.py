@@ -10,6 +10,7 @@ ROWS = [
     {"checks"},
     {"registry"},
     {"priors", "data", "random"},
+    {"elicitation"},
     {"_compiled"},
     {"base_measures", "stores"},
     {"franchise"},
@@ -18,6 +19,7 @@ ROWS = [
     {"record"},
     {"schedule"},
     {"io"},
+    {"models"},
     {"cli"},
     {"testing"},
 ]

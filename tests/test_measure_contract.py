@@ -6,7 +6,8 @@ from scipy.special import gammaln
 from scipy.stats import laplace, nbinom
 
 import hdpkit as hk
-from hdpkit.testing import check_base_measure
+from hdpkit.errors import HdpkitError
+from hdpkit.testing import check_base_measure, tiny_franchise
 from hdpkit.testing.combinations import example_measures
 from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised, check_contract
 from hdpkit.testing.normalisation import totals
@@ -126,6 +127,25 @@ class Dictionary(hk.BaseMeasure):
         return self.inner.log_predictive(value["x"], many)
 
 
+class Zipf(hk.AtomicMeasure):
+    """H(w) proportional to (w + 1) ** -s, over V values that are known and some that are not."""
+
+    def __init__(self, n_terms, exponent=1.1, remainder=0.0):
+        self._n_terms, self.exponent, self._remainder = n_terms, exponent, remainder
+
+    @property
+    def n_terms(self):
+        return self._n_terms
+
+    @property
+    def remainder(self):
+        return self._remainder
+
+    def log_probabilities(self):
+        weights = np.arange(1.0, self.n_terms + 1) ** -self.exponent
+        return np.log((1.0 - self.remainder) * weights / weights.sum())
+
+
 # Where dishes keep parameters nothing is integrated out: tests/test_non_conjugate.py.
 @pytest.mark.parametrize("measure", [one for one in example_measures() if one.conjugate], ids=repr)
 def test_every_registered_measure(measure):
@@ -213,6 +233,87 @@ def test_totals_over_what_the_examples_could_come_from():
     assert list(totals(density, [[1, 2], [3]])) == []
     names = list(totals(lambda name: np.array([0.6]), ["a", "b", "a"]))
     assert names[0][1] == pytest.approx([1.2])
+
+
+@pytest.mark.parametrize(("measure", "values"), [(Zipf(5), None), (Zipf(4, remainder=0.2), [0, 3, 0, 0, 3])])
+def test_atoms_of_ones_own(measure, values):
+    report = check_base_measure(measure, values)
+    assert "log_probabilities and remainder add up to one" in report
+    for move in ("TableGibbs()", "DishGibbs()"):
+        for store in ("explicit/generic", "histogram/generic", "explicit-reference/reference"):
+            assert f"{move} on 'three levels', {store}: exact" in report
+    assert any(line.startswith("simulate") for line in report)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"log_probabilities": lambda self: np.log([0.5, 0.2, 0.2])}, "1 in all"),
+        ({"log_probabilities": lambda self: np.log([0.5, 0.5])}, "shape .3,."),
+        ({"log_probabilities": lambda self: np.log([[0.5, 0.2, 0.3]])}, "shape .3,."),
+        ({"log_probabilities": lambda self: np.log(1 / 3)}, "shape .3,."),
+        ({"log_probabilities": lambda self: np.array([0.0, -np.inf, np.nan])}, "shape .3,."),
+        ({"log_probabilities": lambda self: ["0", "1", "2"]}, "shape .3,."),
+        ({"log_probabilities": lambda self: np.zeros(3)}, "1 in all"),
+        ({"n_terms": 0}, "from 1 to"),
+        ({"n_terms": 2.0}, "from 1 to"),
+        ({"remainder": 0.1, "log_probabilities": lambda self: np.log([0.5, 0.2, 0.3])}, "1 in all"),
+        ({"remainder": -0.1, "log_probabilities": lambda self: np.log([0.5, 0.3, 0.3])}, "1 in all"),
+        ({"remainder": np.nan, "log_probabilities": lambda self: thirds()}, "finite number"),
+    ],
+)
+def test_what_is_no_distribution_is_refused_where_it_is_used(changes, what):
+    wrong = type("Wrong", (Zipf,), changes)(3, exponent=0.0)
+    for use in (check_base_measure, lambda measure: tiny_franchise("2+2", measure, values=[0, 0, 1, 0])):
+        with pytest.raises(HdpkitError, match=what):
+            use(wrong)
+
+
+def thirds():
+    return np.full(3, -np.log(3.0))
+
+
+class Unchecked(Zipf):
+    """Atoms that look at no data."""
+
+    def for_data(self, data):
+        return self
+
+
+def changed(method, change):
+    """A measure whose answer from one method is changed."""
+    original = getattr(Zipf, method)
+    return type("Wrong", (Zipf,), {method: lambda self, *given: change(original(self, *given), *given)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        (Unchecked, "for_data"),
+        (type("Wrong", (Unchecked,), {"log_probabilities": lambda self: np.full(3, -1.0)}), "sum of H"),
+        (
+            type("Wrong", (Unchecked,), {"remainder": 0.2, "log_probabilities": lambda self: thirds()}),
+            "sum of H",
+        ),
+        (type("Wrong", (Unchecked,), {"remainder": -0.2}), "remainder"),
+        (changed("log_predictive", lambda found, value, many: found - 0.1), "log_predictive of 0"),
+        (
+            changed("log_predictive", lambda found, value, many: np.maximum(found, -9.0)),
+            "log_predictive of 0",
+        ),
+        (changed("log_block", lambda found, values, many: found * len(values)), "log_block of"),
+        (changed("copy", lambda found, original: original), "a copy"),
+        (changed("remove", lambda found, atom, value: setattr(atom, "n", atom.n - 1)), "after a removal"),
+        (changed("remove", lambda found, atom, value: setattr(atom, "n", atom.n + 1)), "after a removal"),
+        (changed("simulate", lambda found, atom, generator: 0), "simulate"),
+        (changed("simulate", lambda found, atom, generator: generator.integers(3)), "simulate"),
+        (changed("bank", lambda bank, data: type(bank)(bank.values, Zipf(3, 2.0))), "the bank's log H"),
+        (changed("bank", lambda bank, data: type(bank)(1 - bank.values, Zipf(3))), "the bank's values"),
+    ],
+)
+def test_mistakes_of_atoms_are_named(kind, what):
+    with pytest.raises(MeasureFailure, match=what):
+        check_base_measure(kind(3), [0, 0, 1, 0])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
-from hdpkit.stores import ExplicitReference, HistogramReference, seating_out, stores
+from hdpkit.stores import ExplicitReference, HistogramReference, HistogramStore, seating_out, stores
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
@@ -15,7 +15,7 @@ from hdpkit.testing.store_contract import check_store
 @pytest.mark.parametrize("name", list(stores))
 def test_registered_store_keeps_its_contract(name):
     report = check_store(stores[name].thing)
-    assert len(report) == 8
+    assert len(report) == 9
 
 
 # ------------------------------------------------------------------------- stores that are wrong
@@ -201,3 +201,26 @@ def test_lumping_keeps_dishes_and_sizes(shape):
             assert franchise.store.table_sizes(node, dish).tolist().count(size) == count
         nodes = range(franchise.topology.n_nodes)
         assert bins.total() == sum(franchise.store.node_customers(node) for node in nodes)
+
+
+def test_a_histogram_store_that_observes_remembers_who_is_seated():
+    store, source = HistogramStore(9, 1), RandomStream((5, 5))
+    store.observe(np.array([3, 3, 3, 1, 1, 0, 2, 2, 2], dtype=np.int32))
+    assert store.dishes().tolist() == [-1] * 9
+    store.open(0, 3, 0)
+    store.join(0, 3, 2, 0.5, source)
+    store.open(0, 2, 8)
+    assert store.dishes().tolist() == [3, -1, 3, -1, -1, -1, -1, -1, 2]
+    frozen = store.freeze()
+    store.remove(0, 3, 0, source)
+    assert store.dish_of(0) == -1
+    store.thaw(frozen)
+    assert store.dishes().tolist() == [3, -1, 3, -1, -1, -1, -1, -1, 2]
+    store.grow(20, 1)
+    store.observe(np.arange(20, dtype=np.int32))
+    store.open(0, 19, 19)
+    assert store.dish_of(19) == 19
+    late = HistogramStore(2, 1)
+    late.open(0, 0, 0)
+    with pytest.raises(ValueError, match="somebody is seated"):
+        late.observe(np.zeros(2, dtype=np.int32))

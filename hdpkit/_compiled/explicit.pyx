@@ -194,6 +194,10 @@ cdef class ExplicitStore(Seating):
                     table = self.pool[table].next
         return 0
 
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        self.seats.resize(n_customers, -1)
+        return 0
+
     # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
 
     def table_at(self, int32_t customer):

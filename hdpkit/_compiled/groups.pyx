@@ -85,7 +85,7 @@ cdef class Group:
                 entry.closed = self.store.remove_customer(r, entry.dish, customer, self.source, &customer)
                 self.journal.push_back(entry)
                 r = self.walk.parent[r]
-            self.walk.trace_dish(self.node, entry.dish)
+            self.walk.trace_dish(self.node, entry.dish, 1.0)
             self.log_p += det_log(self.walk.level[0])
         return 0
 
@@ -124,10 +124,10 @@ cdef class Group:
                     return -2
                 own = dish
                 continue
-            self.walk.trace_dish(self.node, dish)
+            self.walk.trace_dish(self.node, dish, 1.0)
             self.slots.push_back(dish)
             self.prior.push_back(scale * self.walk.level[0])
-        self.walk.trace_dish(self.node, scratch)
+        self.walk.trace_dish(self.node, scratch, 1.0)
         self.slots.push_back(scratch)
         self.prior.push_back(scale * self.walk.level[0])
         for i in range(self.n):

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.seating cimport Arena, Seating
@@ -11,10 +11,14 @@ ctypedef struct Bin:
 
 
 cdef class HistogramStore(Seating):
-    cdef vector[int32_t] dish_of_customer
+    cdef vector[int32_t] dish_of_customer  # empty where dishes are observed
+    cdef bint observed
+    cdef const int32_t[::1] value          # of each data customer, where dishes are observed
+    cdef vector[uint8_t] seated            # one bit a data customer, where dishes are observed
     cdef Arena bins
     cdef vector[double] weights
 
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef Bin *block(self, int32_t extra) noexcept nogil
     cdef int change(self, int32_t node, int32_t place, int32_t size, int32_t by) except -1 nogil
     cdef int drop(self, int32_t node, int32_t place) except -1 nogil

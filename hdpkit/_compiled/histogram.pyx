@@ -2,7 +2,8 @@
 """The histogram store of Blunsom et al. (2009): how many tables have how many customers.
 
 For each restaurant and dish it keeps the number of tables of each size, and for each data customer its
-dish. A dish with a single table needs no histogram: the table's size is the number of customers.
+dish. A dish with a single table needs no histogram: the table's size is the number of customers. Where dishes
+are observed, the data have them, and the store keeps one bit a customer.
 """
 
 import numpy as np
@@ -33,12 +34,29 @@ cdef class HistogramStore(Seating):
     def clear(self):
         """Unseat everybody."""
         self.clear_nodes(self.nodes.size())
-        self.dish_of_customer.assign(self.n_customers, -1)
+        if self.observed:
+            self.seated.assign((self.n_customers + 7) >> 3, 0)
+        else:
+            self.dish_of_customer.assign(self.n_customers, -1)
         self.bins.words.clear()
         self.bins.spare.clear()
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        if self.observed:
+            return self.value[customer] if self.seated[customer >> 3] & (1 << (customer & 7)) else -1
         return self.dish_of_customer[customer]
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
+        """Remember a customer's dish (-1: it left); tables as customers are not remembered."""
+        if customer < 0:
+            return 0
+        if not self.observed:
+            self.dish_of_customer[customer] = dish
+        elif dish < 0:
+            self.seated[customer >> 3] &= ~(1 << (customer & 7))
+        else:
+            self.seated[customer >> 3] |= 1 << (customer & 7)
+        return 0
 
     cdef Bin *block(self, int32_t extra) noexcept nogil:
         return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
@@ -124,8 +142,7 @@ cdef class HistogramStore(Seating):
             self.change(node, place, size + 1, 1)
         entry.customers += 1
         self.nodes[node].customers += 1
-        if customer >= 0:
-            self.dish_of_customer[customer] = dish
+        self.label(customer, dish)
         return 0
 
     cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
@@ -140,8 +157,7 @@ cdef class HistogramStore(Seating):
             self.change(node, place, 1, 1)
         self.nodes[node].customers += 1
         self.nodes[node].tables += 1
-        if customer >= 0:
-            self.dish_of_customer[customer] = dish
+        self.label(customer, dish)
         as_customer[0] = ANONYMOUS
         return 0
 
@@ -157,8 +173,7 @@ cdef class HistogramStore(Seating):
                 self.change(node, place, size - 1, 1)
         entry.customers -= 1
         self.nodes[node].customers -= 1
-        if customer >= 0:
-            self.dish_of_customer[customer] = -1
+        self.label(customer, -1)
         as_customer[0] = ANONYMOUS
         if size > 1:
             return 0
@@ -187,12 +202,35 @@ cdef class HistogramStore(Seating):
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
         cdef int64_t i
-        for i in range(self.n_customers):
+        for i in range(<int64_t>self.dish_of_customer.size()):
             if self.dish_of_customer[i] >= 0:
                 self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
         return 0
 
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        if self.observed:
+            self.seated.resize((n_customers + 7) >> 3, 0)
+        else:
+            self.dish_of_customer.resize(n_customers, -1)
+        return 0
+
     # ------------------------------------------------------------------ Python face
+
+    def observe(self, const int32_t[::1] values):
+        """Dishes are observed: these are the data customers', those of customers to come included.
+
+        Then only who is seated is remembered. An empty store, or one that observed the same customers before.
+        """
+        cdef size_t node
+        if not self.observed:
+            for node in range(self.nodes.size()):
+                if self.nodes[node].customers > 0:
+                    raise ValueError("somebody is seated")
+        self.value = values
+        if not self.observed:
+            self.observed = True
+            self.dish_of_customer = vector[int32_t]()
+            self.seated.assign((self.n_customers + 7) >> 3, 0)
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
@@ -200,7 +238,7 @@ cdef class HistogramStore(Seating):
         dishes = np.empty(self.n_customers, dtype=np.int32)
         cdef int32_t[::1] view = dishes
         for i in range(self.n_customers):
-            view[i] = self.dish_of_customer[i]
+            view[i] = self.dish_at(<int32_t>i)
         return dishes
 
     def freeze(self):
@@ -237,24 +275,24 @@ cdef class HistogramStore(Seating):
         self.clear()
         with nogil:
             for i in range(self.n_customers):
-                self.dish_of_customer[i] = dish[i]
+                self.label(<int32_t>i, dish[i])
             for i in range(bin_node.shape[0]):
                 place = self.find_or_insert(bin_node[i], bin_dish[i])
-                self.change(bin_node[i], place, bin_size[i], bin_count[i])
                 entry = self.entries(bin_node[i]) + place
+                if entry.tables == 1 and entry.extra < 0:     # a second size: now a histogram is needed
+                    self.change(bin_node[i], place, entry.customers, 1)
                 entry.customers += bin_size[i] * bin_count[i]
                 entry.tables += bin_count[i]
+                if entry.tables > 1:
+                    self.change(bin_node[i], place, bin_size[i], bin_count[i])
                 self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
                 self.nodes[bin_node[i]].tables += bin_count[i]
-            for i in range(bin_node.shape[0]):
-                place = self.find(bin_node[i], bin_dish[i])
-                if (self.entries(bin_node[i]) + place).tables == 1:
-                    self.drop(bin_node[i], place)
 
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""
         cdef size_t i
         total = (Seating.memory_bytes(self) + self.dish_of_customer.capacity() * sizeof(int32_t)
+                 + self.seated.capacity()
                  + self.bins.words.capacity() * sizeof(int32_t)
                  + self.weights.capacity() * sizeof(double))
         for i in range(self.bins.spare.size()):

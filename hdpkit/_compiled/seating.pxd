@@ -53,3 +53,4 @@ cdef class Seating:
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
                       vector[int32_t] *counts) except -1 nogil
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1
+    cdef int grow_customers(self, int64_t n_customers) except -1

@@ -93,7 +93,7 @@ cdef class Seating:
         if low < record.n_entries and entries[low].dish == dish:
             return low
         if record.n_entries == record.capacity:
-            capacity = 2 * record.capacity if record.capacity > 0 else 2
+            capacity = 2 * record.capacity if record.capacity > 0 else 1
             offset = arena_take(&self.arena, capacity * ENTRY_WORDS)
             if record.capacity > 0:
                 memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,
@@ -143,6 +143,9 @@ cdef class Seating:
         return -1
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        return -1
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
         return -1
 
     # ------------------------------------------------------------------ the Python face of every store
@@ -280,16 +283,71 @@ cdef class Seating:
                 self.entries(node)[place].dish = mapping[self.entries(node)[place].dish]
         self.relabel_extra(mapping)
 
-    def make_node(self):
-        """Add an empty restaurant; returns its number."""
+    def grow(self, int64_t n_customers, int64_t n_nodes):
+        """Make room for more data customers and restaurants, who come after those that are there."""
         cdef Node empty
         empty.customers = 0
         empty.tables = 0
         empty.offset = 0
         empty.n_entries = 0
         empty.capacity = 0
-        self.nodes.push_back(empty)
-        return self.nodes.size() - 1
+        if n_customers < self.n_customers or n_nodes < <int64_t>self.nodes.size():
+            raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
+        self.nodes.resize(n_nodes, empty)
+        self.grow_customers(n_customers)
+        self.n_customers = n_customers
+
+    def counts(self):
+        """Customers and tables of every dish in every restaurant that serves it.
+
+        Returns
+        -------
+        node, dish, customers, tables : int32 arrays, shape (n_entries,)
+            Sorted by restaurant and dish.
+        """
+        cdef int64_t n = 0, i = 0
+        cdef int32_t node, place
+        cdef Entry *entry
+        for node in range(<int32_t>self.nodes.size()):
+            n += self.nodes[node].n_entries
+        columns = [np.empty(n, dtype=np.int32) for _ in range(4)]
+        cdef int32_t[::1] nodes = columns[0]
+        cdef int32_t[::1] dishes = columns[1]
+        cdef int32_t[::1] customers = columns[2]
+        cdef int32_t[::1] tables = columns[3]
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    entry = self.entries(node) + place
+                    nodes[i] = node
+                    dishes[i] = entry.dish
+                    customers[i] = entry.customers
+                    tables[i] = entry.tables
+                    i += 1
+        return tuple(columns)
+
+    def take_counts(self, const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
+                    const int32_t[::1] tables):
+        """Take over what `counts` returned. Enough to predict from, for nobody knows how tables are filled."""
+        cdef int64_t i
+        cdef Entry *entry
+        cdef Node *record
+        self.clear_nodes(self.nodes.size())
+        self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
+        with nogil:
+            for i in range(node.shape[0]):
+                record = &self.nodes[node[i]]
+                if record.n_entries == 0:
+                    record.offset = i * ENTRY_WORDS
+                entry = <Entry *>(self.arena.words.data() + i * ENTRY_WORDS)
+                entry.dish = dish[i]
+                entry.customers = customers[i]
+                entry.tables = tables[i]
+                entry.extra = -1
+                record.n_entries += 1
+                record.capacity += 1
+                record.customers += customers[i]
+                record.tables += tables[i]
 
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""

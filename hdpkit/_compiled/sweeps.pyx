@@ -69,6 +69,10 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     if dish < 0:
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+    if walk.observed:      # the dish is the customer's value: there is nothing to draw or to count
+        walk.unseat_customer(customer, node, dish, source)
+        walk.seat_customer(customer, node, dish, source)
+        return 0
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         with gil:
             fail(pending_exception(), "removal", customer)
@@ -117,6 +121,9 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
             if walk.store.dish_at(customer) >= 0:
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
+            if walk.observed:
+                walk.seat_customer(customer, walk.home[customer], walk.value[customer], &source.c)
+                continue
             walk.fill_row(walk.home[customer])
             n_live = walk.slots.live.size()
             weights.resize(n_live + 1)
@@ -155,6 +162,23 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
                     fail(pending_exception(), "the addition", customer)
 
 
+def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+    """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
+    cdef int64_t i
+    cdef int32_t customer, dish
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            dish = walk.store.dish_at(customer)
+            if dish < 0:
+                continue
+            if bank.c.remove(bank.c.self, dish, &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "removal", customer)
+            if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
+                drop_dish(walk, &bank.c, dish)
+
+
 # ------------------------------------------------------------------------------------------- units
 
 def unit_dishes(Walk walk, Units units):
@@ -178,6 +202,10 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int32_t dish = store.pool[~code].dish
     cdef int64_t n_live, i, chosen = -1
     cdef double *w
+    if walk.observed:
+        walk.unseat_customer(code, node, dish, source)
+        walk.seat_customer(code, node, dish, source)
+        return 0
     if measure.remove(measure.self, dish, block, size) < 0:
         with gil:
             fail(pending_exception(), "removal", block[0])

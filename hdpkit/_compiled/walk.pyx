@@ -1,8 +1,9 @@
 # distutils: language = c++
 """The walk through the tree: predictive rows from the root down, seating from a restaurant up.
 
-Chinese restaurant franchise of any depth with latent dishes (Teh et al. 2006, section 5.1; discounts as in
-Teh 2006): each table of the root is a dish of its own.
+Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). With latent
+dishes each table of the root is a dish of its own. With observed ones (a base measure with atoms) the root may
+hold several tables of one dish, and what stands above it is H.
 """
 
 import numpy as np
@@ -28,19 +29,28 @@ cdef class Walk:
         Restaurant of each data customer.
     concentration, discount : float64 arrays, shape (n_nodes,)
         Shared with the owner, who may change them between calls.
+    base : float64 array, shape (V + 1,), optional
+        H of each atom and, last, of all that is none of them; None: dishes are latent.
+    value : int32 array, shape (n_customers,), optional
+        Atom of each data customer, where dishes are observed.
     """
 
-    def __init__(self, Seating store, DishSlots slots, parent, home, concentration, discount):
+    def __init__(self, Seating store, DishSlots slots, parent, home, concentration, discount, base=None,
+                 value=None):
         self.store = store
         self.slots = slots
-        self.topology = (parent, home, concentration, discount)
+        self.topology = (parent, home, concentration, discount, base, value)
+        self.observed = base is not None
+        if self.observed:
+            self.base = base
+            self.value = value
         self.parent = parent
         self.home = home
         self.concentration = concentration
         self.discount = discount
 
     cdef int fill_row(self, int32_t node) except -1 nogil:
-        """P_node(dish) of every live dish, ascending, and of a new one, into `row`."""
+        """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
         cdef Node *record = &self.store.nodes[0]
         cdef Entry *entries
         cdef int64_t n_live = self.slots.live.size(), i
@@ -48,21 +58,25 @@ cdef class Walk:
         cdef double inverse, share, d
         cdef const int32_t *position
         self.path.clear()
-        while r > 0:
+        while r > 0 or (r == 0 and self.observed):
             if self.store.nodes[r].customers > 0:   # an empty restaurant passes its parent's row through
                 self.path.push_back(r)
             r = self.parent[r]
         self.row.resize(n_live + 1)
-        if record.customers == 0:
+        if self.observed:
+            for i in range(n_live + 1):
+                self.row[i] = self.base[i]
+        elif record.customers == 0:
             self.row[n_live] = 1.0
             return 0
-        # The root's entries are the live dishes, in the same order: each of its tables is a dish.
-        d = self.discount[0]
-        inverse = 1.0 / (self.concentration[0] + record.customers)
-        entries = self.store.entries(0)
-        for i in range(n_live):
-            self.row[i] = (entries[i].customers - d) * inverse
-        self.row[n_live] = (self.concentration[0] + d * record.tables) * inverse
+        else:
+            # The root's entries are the live dishes, in the same order: each of its tables is a dish.
+            d = self.discount[0]
+            inverse = 1.0 / (self.concentration[0] + record.customers)
+            entries = self.store.entries(0)
+            for i in range(n_live):
+                self.row[i] = (entries[i].customers - d) * inverse
+            self.row[n_live] = (self.concentration[0] + d * record.tables) * inverse
         position = self.slots.position.data()
         for step in range(<int32_t>self.path.size() - 1, -1, -1):
             r = self.path[step]
@@ -77,30 +91,39 @@ cdef class Walk:
                 self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
         return 0
 
-    cdef int trace_dish(self, int32_t node, int32_t dish) except -1 nogil:
-        """P_r(dish) at every restaurant r from node (first) to root (last), into `path` and `level`.
+    cdef double above_root(self, int32_t dish) noexcept nogil:
+        """What a new table of the root has as its probability of the dish: H, or 1 where dishes are latent."""
+        if not self.observed:
+            return 1.0
+        return self.base[dish] if dish < self.base.shape[0] else 0.0
 
-        ``dish`` may be occupied or new; a new one has the probability of all that is new.
+    cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil:
+        """P_r(dish) at every restaurant r from node (first) to root, into `path`, `level` and `place`.
+
+        The last entry of `level` is ``above``, the probability at the root's parent. A latent ``dish`` may be
+        occupied or new; a new one has the probability of all that is new.
         """
         cdef int32_t r = node, step, place, last
         cdef Node *record
         cdef Entry *entry
-        cdef double p, theta, d
+        cdef double p = above, theta, d
         self.path.clear()
         while r >= 0:
             self.path.push_back(r)
             r = self.parent[r]
         last = <int32_t>self.path.size() - 1
-        self.level.resize(last + 1)
-        p = 1.0
+        self.level.resize(last + 2)
+        self.place.resize(last + 1)
+        self.level[last + 1] = above
         for step in range(last, -1, -1):
             r = self.path[step]
             record = &self.store.nodes[r]
+            place = -1
             if record.customers > 0:
                 theta = self.concentration[r]
                 d = self.discount[r]
                 place = self.store.find(r, dish)
-                if step < last:
+                if step < last or self.observed:
                     p *= theta + d * record.tables
                     if place >= 0:
                         entry = self.store.entries(r) + place
@@ -110,6 +133,7 @@ cdef class Walk:
                 else:
                     p = theta + d * record.tables
                 p /= theta + record.customers
+            self.place[step] = place
             self.level[step] = p
         return 0
 
@@ -122,13 +146,14 @@ cdef class Walk:
         cdef Node *record
         cdef Entry *entry
         cdef double share, fresh
-        self.trace_dish(node, dish)
+        self.trace_dish(node, dish, self.above_root(dish))
         last = <int32_t>self.path.size() - 1
         for step in range(last + 1):
             r = self.path[step]
-            place = self.store.find(r, dish)
+            place = self.place[step]
             opens = place < 0
-            if place >= 0 and step < last:
+            # A table of the root is a latent dish of its own, but one of several of an observed dish.
+            if place >= 0 and (step < last or self.observed):
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
                 share = entry.customers - self.discount[r] * entry.tables
@@ -145,21 +170,22 @@ cdef class Walk:
 
     cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
                              choice_source *source) except -1 nogil:
-        """Take a customer out, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
+        """Take a customer out, and every table that closes. Returns 1 if a latent dish is gone, 0 otherwise.
 
-        The slot of a dish that is gone is still occupied: its owner is told by whoever called.
+        The slot of a dish that is gone is still occupied: its owner is told by whoever called. Observed dishes
+        never go.
         """
         cdef int32_t r = node, as_customer = customer
         while r >= 0:
             if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
                 return 0
             r = self.parent[r]
-        return 1
+        return not self.observed
 
     # ------------------------------------------------------------------ for Python
 
     def prior_row(self, int32_t node):
-        """P_node of every live dish, ascending, and of a new dish: float64, shape (K + 1,)."""
+        """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
         cdef size_t i
         self.fill_row(node)
         out = np.empty(self.row.size())
@@ -170,8 +196,23 @@ cdef class Walk:
 
     def probability(self, int32_t node, int32_t dish):
         """P_node of one dish (of a new one for a slot that is not occupied)."""
-        self.trace_dish(node, dish)
+        self.trace_dish(node, dish, self.above_root(dish))
         return self.level[0]
+
+    def probabilities(self, const int32_t[::1] nodes, const int32_t[::1] dishes, const double[::1] above):
+        """P_node of one dish each: float64, shape (n,).
+
+        ``above`` is what stands over the root: H of each dish, also of an atom that no customer has yet (any
+        number that is no slot); 1 where dishes are latent.
+        """
+        cdef int64_t i
+        out = np.empty(nodes.shape[0])
+        cdef double[::1] o = out
+        with nogil:
+            for i in range(nodes.shape[0]):
+                self.trace_dish(nodes[i], dishes[i], above[i])
+                o[i] = self.level[0]
+        return out
 
     def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""

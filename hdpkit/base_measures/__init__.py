@@ -1,5 +1,6 @@
 """Base measures: priors over dishes with their likelihoods."""
 
+from hdpkit.base_measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.beta_bernoulli import BetaBernoulli, BetaBernoulliReference
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial, DirichletMultinomialReference
@@ -12,9 +13,11 @@ from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 
 __all__ = [
+    "AtomicMeasure",
     "BaseMeasure",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Categorical",
     "DirichletMultinomial",
     "DirichletMultinomialReference",
     "Finite",
@@ -29,6 +32,7 @@ __all__ = [
     "PythonBank",
     "Resampled",
     "StatisticsBank",
+    "Uniform",
     "base_measures",
     "parameter",
 ]

@@ -39,10 +39,13 @@ class BaseMeasure(abc.ABC):
         state goes on bit for bit.
     conjugate : bool
         False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
+    atomic : bool
+        True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
     """
 
     exact_statistics: bool = False
     conjugate: bool = True
+    atomic: bool = False
 
     @abc.abstractmethod
     def make(self) -> Any:

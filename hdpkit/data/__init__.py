@@ -1,6 +1,7 @@
-"""Data: `Corpus` for documents of words, `Groups` for any other grouped observations."""
+"""Data: `Corpus` for documents, `NGrams` for words in contexts, `Groups` for any other observations."""
 
 from hdpkit.data.corpus import Corpus
 from hdpkit.data.groups import GroupedData, Groups
+from hdpkit.data.ngrams import NGrams
 
-__all__ = ["Corpus", "GroupedData", "Groups"]
+__all__ = ["Corpus", "GroupedData", "Groups", "NGrams"]

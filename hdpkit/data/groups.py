@@ -77,7 +77,7 @@ class GroupedData:
         try:
             return self._labels[name]
         except (KeyError, TypeError):
-            known = ", ".join(map(repr, self._labels)) or "none: these data have no labels"
+            known = ", ".join(map(repr, self.label_names)) or "none: these data have no labels"
             raise ParameterError(
                 "label",
                 name,

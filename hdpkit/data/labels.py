@@ -22,6 +22,7 @@ __all__ = [
     "encode",
     "encode_all",
     "is_missing",
+    "plain",
     "spread",
 ]
 
@@ -133,7 +134,7 @@ def _encode_objects(parameter: str, values: list[Any], unit: str) -> Codes:
         missing = is_missing(value)
         recode[code] = -1 if missing else len(keys)
         if not missing:
-            keys.append(_plain(value))
+            keys.append(plain(value))
     return recode[np.array(raw, np.int64)], keys
 
 
@@ -145,7 +146,7 @@ def _hashable(value: Any) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return the Python object of a NumPy scalar; dates stay, since their unit would be lost."""
     if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         return value.item()
@@ -207,7 +208,7 @@ def check_names(
     DataError
         If the number is wrong, a name is given twice, or isn't a name.
     """
-    names = tuple(_plain(name) for name in as_sequence(parameter, values, f"names, one a {unit}"))
+    names = tuple(plain(name) for name in as_sequence(parameter, values, f"names, one a {unit}"))
     if n is not None and len(names) != n:
         raise DataError(
             parameter, f"{len(names)} names", f"{n} names, one a {unit}", f"Give one name a {unit}."

@@ -3,6 +3,7 @@
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
@@ -14,6 +15,7 @@ __all__ = [
     "Random",
     "Restaurant",
     "RestaurantView",
+    "Snapshot",
     "Topology",
     "check_start",
     "start",

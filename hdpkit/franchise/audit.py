@@ -74,12 +74,24 @@ def audit(franchise: Franchise) -> None:
         _require(store.customers(n, k) == c, f"customers of dish {k} in {n}", store.customers(n, k), str(c))
         _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
 
-    # Latent dishes: the root serves the live dishes, each at one table.
     root = {k: c for (n, k), c in tables.items() if n == 0}
-    _require(
-        root == dict.fromkeys(live.tolist(), 1), "tables of the root", root, f"one each of {live.tolist()}"
-    )
-    _statistics(franchise, of_customer, live)
+    if franchise.measure.atomic:
+        seated = of_customer >= 0
+        values = np.asarray(franchise.data.values)
+        _require(
+            np.array_equal(of_customer[seated], values[seated]),
+            "dishes",
+            of_customer,
+            "the customers' values",
+        )
+    else:  # the root serves the live dishes, each at one table
+        _require(
+            root == dict.fromkeys(live.tolist(), 1),
+            "tables of the root",
+            root,
+            f"one each of {live.tolist()}",
+        )
+        _statistics(franchise, of_customer, live)
     for component in franchise.components.values():
         component.audit(live)
 

@@ -19,6 +19,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
@@ -63,7 +64,7 @@ class FranchiseCore:
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
-        self.topology: Topology = build_topology(self.declarations, data)
+        self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
         if missing or not isinstance(self.store_type, type):
@@ -75,7 +76,8 @@ class FranchiseCore:
         self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
-        self.store: Any = self.store_type(self.topology.n_customers, self.topology.n_nodes)
+        self._reset_slots((), ())
+        self.store: Any = self._new_store()
         self._seated_out: Any = None
         self._walks: dict[Any, Any] = {}
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
@@ -91,6 +93,14 @@ class FranchiseCore:
         self.on_pulse: Callable[[float], None] | None = None
         self._check_kernel()
         self.reset_hyperparameters()
+
+    def _new_store(self) -> Any:
+        """An empty store of the right size; one that can take dishes from the data is shown them."""
+        store = self.store_type(self.topology.n_customers, self.topology.n_nodes)
+        if self.measure.atomic and hasattr(store, "observe"):
+            bank: Any = self.bank
+            store.observe(bank.values)
+        return store
 
     # ------------------------------------------------------------------ hyperparameters
 
@@ -179,9 +189,12 @@ class FranchiseCore:
     def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
         t = self.topology
+        bank: Any = self.bank
+        base = bank.base if self.measure.atomic else None
         if kernel == "reference":
-            return ReferenceWalk(store, slots, t, self._concentration, self._discount)
-        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount)
+            return ReferenceWalk(store, slots, t, self._concentration, self._discount, base)
+        value = bank.values if self.measure.atomic else None
+        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount, base, value)
 
     # ------------------------------------------------------------------ who may touch it
 
@@ -309,12 +322,17 @@ class FranchiseCore:
             self.store.clear()
             self._replaced(np.empty(0, dtype=np.int32), ())
 
+    def _reset_slots(self, slots: Any, held: Any) -> None:
+        """Occupy these slots; observed dishes are always all there."""
+        bank: Any = self.bank
+        self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)
+
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
-        self.slots.reset(slots, held)
+        self._reset_slots(slots, held)
         self.bank.thaw(bank)
         self.recount()
         for component in self._components.values():
-            component.reset(slots)
+            component.reset(self.slots.occupied_slots())
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
@@ -369,7 +387,9 @@ class FranchiseCore:
 
     def check_frozen(self, frozen: Any) -> None:
         """Raise a DataError unless a state is of this shape, before any array of it is followed."""
-        check_frozen(frozen, self.topology, self._starting)
+        bank: Any = self.bank
+        observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
+        check_frozen(frozen, self.topology, self._starting, observed)
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.audit import audit
+from hdpkit.franchise.growth import FranchiseGrowth
 from hdpkit.franchise.hyperparameters import log_prior, present
 from hdpkit.franchise.scores import log_seating, size_counts
 from hdpkit.franchise.simulate import simulate
-from hdpkit.franchise.verbs import FranchiseVerbs
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import ChoiceSource, Seed, as_source
 
@@ -23,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Franchise(FranchiseVerbs):
+class Franchise(FranchiseGrowth):
     """A tree of restaurants with its data: everything a chain moves.
 
     Parameters
@@ -61,7 +62,10 @@ class Franchise(FranchiseVerbs):
 
     @property
     def dishes(self) -> Ints:
-        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated."""
+        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
+
+        Where dishes are observed they are the values themselves.
+        """
         live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
@@ -69,8 +73,8 @@ class Franchise(FranchiseVerbs):
 
     @property
     def n_dishes(self) -> int:
-        """Number of dishes, K."""
-        return len(self.slots)
+        """Number of dishes that have customers, K."""
+        return len(self.seating.node_dishes(0)) if self.measure.atomic else len(self.slots)
 
     @property
     def n_tables(self) -> int:
@@ -124,6 +128,11 @@ class Franchise(FranchiseVerbs):
     @property
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        if self.measure.atomic:
+            raise DataError(
+                "base", type(self.measure).__name__, "a measure over latent dishes",
+                "Observed dishes are the terms themselves: count franchise.dishes.",
+            )  # fmt: skip
         n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
@@ -141,15 +150,18 @@ class Franchise(FranchiseVerbs):
     # ------------------------------------------------------------------ weights
 
     def root_weights(self) -> tuple[Floats, float]:
-        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new)."""
+        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
+
+        Observed dishes: of all V atoms, and of those that no customer has had yet.
+        """
         row = self.walk().prior_row(0)
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
-        nodes = self.topology.nodes(self.declaration_number(name))
+        nodes = np.arange(self.topology.n_nodes)[self.topology.nodes(self.declaration_number(name))]
         walk = self.walk()
-        return np.array([walk.prior_row(node) for node in range(nodes.start, nodes.stop)])
+        return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
@@ -163,17 +175,29 @@ class Franchise(FranchiseVerbs):
 
     def keys(self, name: str) -> list[Any]:
         """Label values of a declaration's restaurants, one each."""
-        return list(self.topology.keys[self.declaration_number(name)])
+        return list(self.topology.keys_of(self.declaration_number(name)))
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be left out where there is only one."""
-        return RestaurantView(self, self.topology.node(self.declaration_number(name), key, name), name, key)
+        return RestaurantView(self, self.declaration_number(name), name, key)
+
+    def snapshot(self) -> Snapshot:
+        """What predictions need of the present state, kept while the franchise goes on."""
+        return Snapshot(self)
 
     # ------------------------------------------------------------------ scores
 
     def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by."""
+        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+
+        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+        """
         slots = self.slots.occupied_slots()
+        if self.measure.atomic:
+            bank: Any = self.bank
+            served = self.seating.node_dishes(0)
+            tables = [self.seating.tables(0, dish) for dish in served.tolist()]
+            return float(np.dot(tables, bank.log_base[served]))
         return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
 
     def log_seating(self) -> float:
@@ -204,7 +228,9 @@ class Franchise(FranchiseVerbs):
         rng : seed, Generator or random stream
         keep : None, "hyperparameters" or "seating"
             "hyperparameters" keeps their present values; "seating" keeps them and the seating, and draws
-            only the data given it (the resampling step of Geweke's test).
+            only the data given it (the resampling step of Geweke's test). Where dishes are observed these
+            are the atoms of the root's tables; a measure with a remainder is refused, for its other values
+            have no numbers.
         """
         return simulate(self, as_source(rng), keep)
 
@@ -215,7 +241,6 @@ class Franchise(FranchiseVerbs):
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, the data themselves not counted."""
-        t = self.topology
-        shape = t.parent.nbytes + t.level.nbytes + t.declaration.nbytes + t.home.nbytes
+        shape = self.topology.memory_bytes()
         own = self._concentration.nbytes + self._discount.nbytes
         return int(self.seating.memory_bytes() + self.bank.memory_bytes() + shape + own)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import number_array, real_number, whole_number
 from hdpkit.errors import DataError, short_repr
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["check_frozen"]
@@ -19,7 +20,12 @@ _BINS = ("bin_node", "bin_dish", "bin_size", "bin_count")
 _LARGEST = 2**31 - 1
 
 
-def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any]) -> None:
+def check_frozen(
+    frozen: Any,
+    topology: Topology | ContextTopology,
+    parameters: Mapping[str, Any],
+    observed: tuple[npt.NDArray[np.int32], int] | None = None,
+) -> None:
     """Raise a DataError unless `frozen` is a state of a franchise of this shape.
 
     Parameters
@@ -29,6 +35,8 @@ def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any])
     topology : Topology
     parameters : mapping
         The base measure's parameters that have a prior, by name.
+    observed : (array, int), optional
+        Where dishes are observed: each customer's, and the number of atoms.
     """
     keys = ("seating", "slots", "held", "concentration", "discount", "sweep", "attempt")
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
@@ -49,7 +57,9 @@ def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any])
     slots = _ints("slots", frozen["slots"], 0, _LARGEST)
     if np.any(np.diff(slots) <= 0):
         raise _wrong("slots", frozen["slots"], "ascending")
-    _ints("held", frozen["held"], 0, _LARGEST)
+    held = _ints("held", frozen["held"], 0, _LARGEST)
+    if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
+        raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     entries = {key: seating[key] for key in arrays[1:]}
     lengths = {len(entry) if np.ndim(entry) == 1 else -1 for entry in entries.values()}
     if len(lengths) != 1:
@@ -58,7 +68,8 @@ def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any])
     node = _ints(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
     _among(arrays[2], entries[arrays[2]], slots)
     if labelled:
-        _ints("seat", seating["seat"], -1, n_entries - 1, n)
+        seat = _ints("seat", seating["seat"], -1, n_entries - 1, n)
+        dish = np.append(entries["table_dish"], -1)[seat] if n_entries else seat
         above = _ints("table_seat", entries["table_seat"], -1, n_entries - 1)
         if np.any(np.where(above < 0, -1, node[above]) != topology.parent[node] if n_entries else False):
             raise _wrong("table_seat", entries["table_seat"], "tables of the parent restaurant")
@@ -67,6 +78,8 @@ def check_frozen(frozen: Any, topology: Topology, parameters: Mapping[str, Any])
         _among("dish", dish[dish >= 0], slots)
         _ints("bin_size", entries["bin_size"], 1, _LARGEST)
         _ints("bin_count", entries["bin_count"], 1, _LARGEST)
+    if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
+        raise _wrong("dish", dish, "the customers' values: dishes are observed")
     theta, d = (_numbers(key, frozen[key], n_nodes) for key in ("concentration", "discount"))
     if not np.all((d >= 0.0) & (d < 1.0)):
         raise _wrong("discount", d, "in [0, 1)")

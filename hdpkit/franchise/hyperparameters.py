@@ -36,7 +36,7 @@ def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
     number = franchise.declaration_number(name)
     nodes = franchise.topology.nodes(number)
     theta, discount = (
-        values[nodes].copy() if declared.each else float(values[nodes][0])
+        values[nodes].copy() if declared.each else _shared(values[nodes], declared)
         for declared, values in zip(
             franchise.declarations[number].hyperparameters,
             (franchise._concentration, franchise._discount),
@@ -44,6 +44,11 @@ def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
         )
     )
     return theta, discount
+
+
+def _shared(values: Floats, declared: Hyperparameter) -> float:
+    """The value that all restaurants share; where no context is as long as a level's there are none."""
+    return float(values[0]) if len(values) else declared.start
 
 
 def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:

@@ -29,6 +29,7 @@ VERBS = {
     "enter": False,
     "enter_given": False,
     "reseat": False,
+    "leave": False,
     "seat_out": False,
     "index_units": True,
     "unit_dishes": True,

@@ -26,6 +26,7 @@ __all__ = [
     "enter",
     "enter_given",
     "index_units",
+    "leave",
     "move_units",
     "new_dish",
     "redish",
@@ -127,6 +128,17 @@ def enter_given(
         _unseated(walk, i)
         _add(walk, bank, int(dishes[i]), [i])
         walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
+
+
+def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Unseat customers first .. last - 1 (those who are seated)."""
+    for i in range(first, last):
+        dish = walk.store.dish_of(i)
+        if dish < 0:
+            continue
+        bank.remove(dish, [i])
+        if walk.unseat(i, int(walk.topology.home[i]), dish, source):
+            drop_dish(walk, bank, dish)
 
 
 def _unseated(walk: ReferenceWalk, customer: int) -> None:

@@ -35,7 +35,7 @@ class Random:
 
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
-    if isinstance(init, Random):
+    if isinstance(init, Random) and not franchise.measure.atomic:
         return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
@@ -79,9 +79,14 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     """None for the sequential start, an array of dishes, or a frozen state; checked before anything moves."""
     n = franchise.topology.n_customers
+    if isinstance(init, str) and init == "sequential":
+        return None
+    if franchise.measure.atomic and not isinstance(init, (Mapping, type(franchise))) and init is not None:
+        raise ParameterError(
+            "init", init, '"sequential", a state, or None: dishes are observed',
+            "Use the default, which seats each customer with its own value.",
+        )  # fmt: skip
     if isinstance(init, str):
-        if init == "sequential":
-            return None
         if init == "one":
             return np.zeros(n, dtype=np.int64)
     elif isinstance(init, Random):

@@ -9,8 +9,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data import GroupedData
+from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.franchise.contexts import ContextTopology, is_context_chain
 from hdpkit.franchise.declarations import Restaurant
 
 __all__ = ["Topology", "build_topology"]
@@ -69,6 +70,10 @@ class Topology:
         """Restaurants of a declaration."""
         return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
 
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + self.home.nbytes
+
     def node(self, declaration: int, key: Any, name: str) -> int:
         """Number of the restaurant with this key."""
         numbers = self._numbers[declaration]
@@ -81,6 +86,10 @@ class Topology:
                 "key", key, f"one of the {len(numbers)} keys of {name!r}", f"See franchise.keys({name!r})."
             ) from None
 
+    def keys_of(self, declaration: int) -> list[Any]:
+        """Values of the label of a declaration's restaurants, one each."""
+        return self.keys[declaration]
+
     def path(self, node: int) -> list[int]:
         """Restaurants from this one to the root."""
         path = []
@@ -90,12 +99,16 @@ class Topology:
         return path
 
 
-def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology:
+def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology | ContextTopology:
     """Lay out the restaurants that these declarations make of these data.
 
+    Levels that are the contexts of n-gram data become a tree that can grow.
     A customer without a label sits at the deepest restaurant that it has a label for; a restaurant whose
     parent's label is missing hangs on the deepest one above.
     """
+    if is_context_chain(chain, data):
+        assert isinstance(data, NGrams)
+        return ContextTopology(len(chain), data)
     n = len(data)
     parents = [np.array([-1], dtype=np.int32)]
     keys: list[list[Any]] = [[None]]

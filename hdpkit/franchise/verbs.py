@@ -49,6 +49,10 @@ class FranchiseVerbs(FranchiseCore):
         fits = given is not None and given.shape == (self.topology.n_customers,)
         if not fits or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
+        if self.measure.atomic and not np.array_equal(dishes[first:last], self.data.values[first:last]):
+            raise ParameterError(
+                "dishes", dishes, "the customers' values", "Observed dishes can't be chosen."
+            )
         self._run("enter_given", self.bank, dishes, first, last, source)
 
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -56,6 +60,11 @@ class FranchiseVerbs(FranchiseCore):
         self._check_range(first, last, self.topology.n_customers)
         self.bank.prepare(source)
         self._run("reseat", self.bank, first, last, source)
+
+    def leave(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
+        self._check_range(first, last, self.topology.n_customers)
+        self._run("leave", self.bank, first, last, source)
 
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.
@@ -121,6 +130,7 @@ class FranchiseVerbs(FranchiseCore):
     def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
         """Give these customers of the root another dish (an occupied slot), with all below them."""
         self._need_tables()
+        self._latent()
         if not self.slots.is_occupied(dish):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, which, dish, source)
@@ -160,6 +170,7 @@ class FranchiseVerbs(FranchiseCore):
 
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
+        self._latent()
         with self.turn():
             slot = self.slots.open()
             self.bank.born(slot)
@@ -168,6 +179,7 @@ class FranchiseVerbs(FranchiseCore):
     @contextmanager
     def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
         """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
+        self._latent()
         slots = tuple(int(self.slots.reserve()) for _ in range(whole_number("n", n)))
         born = []
         try:
@@ -185,6 +197,13 @@ class FranchiseVerbs(FranchiseCore):
     def _check_range(first: int, last: int, n: int) -> None:
         whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
         whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
+
+    def _latent(self) -> None:
+        if self.measure.atomic:
+            raise StateError(
+                "dishes", "observed", "latent, where dishes are proposed or born",
+                "A customer's dish is its value: check(state) of the move should refuse it.",
+            )  # fmt: skip
 
     def _need_tables(self) -> None:
         if not self.seating.TABLE_IDS:

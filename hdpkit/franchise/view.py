@@ -23,11 +23,17 @@ class RestaurantView:
     Obtained from `Franchise.restaurant`.
     """
 
-    def __init__(self, franchise: Franchise, node: int, name: str, key: Any) -> None:
+    def __init__(self, franchise: Franchise, declaration: int, name: str, key: Any) -> None:
         self.franchise = franchise
-        self.node = node
         self.name = name
         self.key = key
+        self._declaration = declaration
+        self.node  # noqa: B018 - raises where there is no such restaurant
+
+    @property
+    def node(self) -> int:
+        """Its number now: restaurants of contexts come and go."""
+        return self.franchise.topology.node(self._declaration, self.key, self.name)
 
     def __repr__(self) -> str:
         label = self.name if self.key is None else f"{self.name} {self.key!r}"
@@ -86,11 +92,10 @@ class RestaurantView:
 
     def probability(self, dish: int | None = None) -> float:
         """Predictive probability that a customer who enters here eats this dish; None: a new one."""
-        row = self.franchise.walk().prior_row(self.node)
+        walk = self.franchise.walk()
         if dish is None:
-            return float(row[-1])
-        self._slot(dish)
-        return float(row[dish])
+            return float(walk.prior_row(self.node)[-1])
+        return float(walk.probability(self.node, self._slot(dish)))
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
@@ -117,6 +122,12 @@ class RestaurantView:
         self._check(customer, seated=False)
         source = as_source(rng)
         if dish is None:
+            franchise.enter(customer, customer + 1, source)
+            return
+        if franchise.measure.atomic:
+            own = int(franchise.data.values[customer])
+            if dish != own:
+                raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
             franchise.enter(customer, customer + 1, source)
             return
         dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")

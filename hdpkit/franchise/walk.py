@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.slots import DishSlots
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import SeatingStore
@@ -16,35 +17,40 @@ Floats = npt.NDArray[np.float64]
 
 
 class ReferenceWalk:
-    """Seats customers of a franchise with latent dishes over any store.
+    """Seats customers of a franchise over any store.
 
     Predictive rows come from the root down, customers are seated from their restaurant up (Chinese
-    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006).
+    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``base`` is H of each atom
+    and, last, of all others; None: dishes are latent.
     """
 
     def __init__(
         self,
         store: SeatingStore,
         slots: DishSlots,
-        topology: Topology,
+        topology: Topology | ContextTopology,
         concentration: Floats,
         discount: Floats,
+        base: Floats | None = None,
     ) -> None:
         self.store = store
         self.slots = slots
         self.topology = topology
         self.concentration = concentration
         self.discount = discount
+        self.base = base
 
     def prior_row(self, node: int) -> Floats:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
 
         P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); an empty restaurant passes its
-        parent's row through.
+        parent's row through. Above the root stands H, or (latent dishes) all that is new.
         """
         live = self.slots.occupied_slots()
         row = np.zeros(len(live) + 1)
         row[-1] = 1.0
+        if self.base is not None:
+            row = self.base.copy()
         for r in reversed(self.topology.path(node)):
             total = self.store.node_customers(r)
             if total == 0:
@@ -80,20 +86,23 @@ class ReferenceWalk:
         tables = self.store.tables(node, dish)
         if tables == 0:
             return True
-        if parent < 0:
+        if parent < 0 and self.base is None:
             return False  # latent dishes: each table of the root is a dish of its own
         theta, d = self.concentration[node], self.discount[node]
         share = self.store.customers(node, dish) - d * tables
-        fresh = (theta + d * self.store.node_tables(node)) * self.probability(parent, dish)
+        above = (
+            float(self.base[dish]) if parent < 0 and self.base is not None else self.probability(parent, dish)
+        )
+        fresh = (theta + d * self.store.node_tables(node)) * above
         return source.bernoulli(fresh / (fresh + share))
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Take a customer out; True if the dish has lost its last one.
+        """Take a customer out; True if a latent dish has lost its last one.
 
-        A table that empties is a customer who leaves the parent.
+        A table that empties is a customer who leaves the parent. Observed dishes are always there.
         """
         closed = True
         while closed and node >= 0:
             closed, customer = self.store.remove(node, dish, customer, source)
             node = int(self.topology.parent[node])
-        return closed
+        return closed and self.base is None

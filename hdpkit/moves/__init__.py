@@ -8,7 +8,7 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import Move, MoveInfo, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
@@ -26,4 +26,6 @@ __all__ = [
     "Scheduled",
     "SplitMerge",
     "TableGibbs",
+    "needs_latent_dishes",
+    "needs_marginals",
 ]

@@ -76,6 +76,8 @@ class Concentration(ByMethod):
             if declared.prior is None:
                 continue
             sharing = Sharing.of(state, number, declaration)
+            if len(sharing.nodes) == 0:
+                continue  # no context is as long as this level's
             groups = sharing.one_by_one() if declared.each else [sharing]
             before = np.atleast_1d(state.concentration(declaration.name)).tolist()
             after = [

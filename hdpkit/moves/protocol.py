@@ -15,7 +15,7 @@ from hdpkit.random import ChoiceSource
 if TYPE_CHECKING:
     from hdpkit.moves.scheduled import Scheduled
 
-__all__ = ["Move", "MoveInfo", "needs_marginals"]
+__all__ = ["Move", "MoveInfo", "needs_latent_dishes", "needs_marginals"]
 
 _FROM_ONE = "Sweeps count from 1."
 
@@ -109,8 +109,18 @@ class Move(abc.ABC):
         return True
 
 
+def needs_latent_dishes(move: Move, state: Franchise) -> None:
+    """Refuse observed dishes: a customer's dish is its value and can't be exchanged for another."""
+    if state.measure.atomic:
+        raise ScheduleError(
+            "moves", move.name, "moves that have something to do",
+            "Dishes are observed, each customer's is its value: use TableGibbs and DishGibbs.",
+        )  # fmt: skip
+
+
 def needs_marginals(move: Move, state: Franchise) -> None:
-    """Refuse a base measure whose dishes keep their parameters: nothing is integrated out there."""
+    """Refuse a base measure without marginals: dishes that keep their parameters, and observed dishes."""
+    needs_latent_dishes(move, state)
     if not state.measure.conjugate:
         raise ScheduleError(
             "moves", move.name, "moves that need no marginal likelihood of a dish",

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.data import Corpus, GroupedData, Groups
+from hdpkit.data import Corpus, GroupedData, Groups, NGrams
+from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, seal, write_whole
@@ -33,6 +34,18 @@ def pack_data(data: GroupedData) -> bytes:
             # Codes of the documents follow from their lengths.
             "labels": [[n, *data.labels[n]] for n in data.label_names if n != "document"],
         }
+    elif type(data) is NGrams:
+        tree = {
+            "kind": "ngrams",
+            "values": data.values,
+            "order": data.order,
+            "vocabulary": list(data.vocabulary),
+            "fixed_vocabulary": data.fixed_vocabulary,
+            "context_symbols": list(data.context_symbols),
+            **data.text_arrays(),
+            "start": data.start,
+            "end": data.end,
+        }
     elif type(data) is Groups:
         values: Any = list(data.values) if data.values.dtype == object else data.values
         tree = {
@@ -42,7 +55,7 @@ def pack_data(data: GroupedData) -> bytes:
             "labels": [[n, *data.labels[n]] for n in data.label_names],
         }
     else:
-        raise RunError("data", type(data).__name__, "a Corpus or Groups", "Convert the data.")
+        raise RunError("data", type(data).__name__, "a Corpus, NGrams or Groups", "Convert the data.")
     return pack(tree, "data")
 
 
@@ -71,6 +84,8 @@ def read_data(path: Path, digest: str) -> GroupedData:
     try:
         if tree["kind"] == "corpus":
             return _corpus(tree)
+        if tree["kind"] == "ngrams":
+            return _ngrams(tree)
         values = tree["values"]
         if tree["objects"]:
             objects = np.empty(len(values), dtype=object)
@@ -100,6 +115,44 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
         document_lengths=_fixed(lengths),
         offsets=_fixed(offsets),
     )
+
+
+def _ngrams(tree: dict[str, Any]) -> NGrams:
+    values, offsets, contexts = tree["values"], tree["offsets"], tree["contexts"]
+    history = values if tree["history"] is None else tree["history"]
+    n, n_words, n_symbols = len(values), len(tree["vocabulary"]), len(tree["context_symbols"])
+    symbols = tree["context_symbols"]
+    _check(len(set(symbols)) == n_symbols and len(set(tree["vocabulary"])) == n_words)
+    if contexts is None:
+        _check(symbols == ([] if tree["start"] is None else [tree["start"]]))
+        _check(offsets.dtype == np.int64 and offsets[0] == 0 and offsets[-1] == n)
+        _check(bool((np.diff(offsets) >= 0).all()))
+    else:
+        history, offsets = None, np.arange(n + 1)
+        _check(contexts.dtype == np.int32 and contexts.shape == (n, tree["order"] - 1))
+        _check(bool(((contexts == NO_SYMBOL) | ((contexts >= -n_symbols) & (contexts < n_words))).all()))
+    for ids in (values, history):
+        _check(ids is None or (ids.dtype == np.int32 and ids.shape == (n,)))
+        _check(ids is None or bool(((ids >= 0) & (ids < n_words)).all()))
+    _check(isinstance(tree["order"], int) and tree["order"] >= 1)
+    return NGrams(
+        values=values,
+        labels={},
+        order=tree["order"],
+        vocabulary=tuple(tree["vocabulary"]),
+        start=tree["start"],
+        end=tree["end"],
+        fixed_vocabulary=tree["fixed_vocabulary"],
+        offsets=offsets,
+        context_symbols=tuple(tree["context_symbols"]),
+        history=history,
+        explicit=contexts,
+    )
+
+
+def _check(holds: bool) -> None:
+    if not holds:
+        raise ValueError("arrays that don't fit together")
 
 
 def _labels(listed: Any) -> dict[str, Any]:

@@ -9,10 +9,20 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from hdpkit.errors import CorruptRunError, RunVersionError, StorageError
 
-__all__ = ["FORMAT_VERSION", "read_bytes", "read_sealed", "refusals", "seal", "sync_folder", "write_whole"]
+__all__ = [
+    "FORMAT_VERSION",
+    "read_bytes",
+    "read_sealed",
+    "refusals",
+    "seal",
+    "sync_folder",
+    "write_whole",
+    "written_aside",
+]
 
 FORMAT_VERSION = 1
 """Of every file of a run folder; they change together."""
@@ -38,19 +48,25 @@ def refusals(path: Path | str, doing: str) -> Iterator[None]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that at any moment either the old one or the new one is there, whole."""
+    with refusals(path, "write a file"), written_aside(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file beside `path` that takes its place when all went well, and otherwise goes."""
     aside = path.with_name(path.name + ".tmp")
-    with refusals(path, "write a file"):
-        try:
-            with open(aside, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(aside)
-            raise
-        sync_folder(path.parent)
+    try:
+        with open(aside, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -26,6 +26,19 @@ class CountedStore(abc.ABC):
         self._customers: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
         self._n_tables: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
 
+    def grow(self, n_customers: int, n_nodes: int) -> None:
+        """Make room for more data customers and restaurants, who come after those that are there."""
+        if n_customers < self.n_customers or n_nodes < self.n_nodes:
+            raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
+        for counters in (self._customers, self._n_tables):
+            counters.extend(Counter() for _ in range(n_nodes - self.n_nodes))
+        self._grow_customers(n_customers - self.n_customers)
+        self.n_customers, self.n_nodes = n_customers, n_nodes
+
+    @abc.abstractmethod
+    def _grow_customers(self, more: int) -> None:
+        """Make room for this many more data customers, unseated."""
+
     @abc.abstractmethod
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         """Sizes of the tables of a dish, in any order."""

@@ -35,6 +35,9 @@ class ExplicitReference(CountedStore):
         self._serving: dict[tuple[int, int], list[int]] = {}
         self._next_table = 0
 
+    def _grow_customers(self, more: int) -> None:
+        self._seats += [-1] * more
+
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         return [self._tables[t].size for t in self._serving.get((node, dish), [])]
 

@@ -30,6 +30,9 @@ class HistogramReference(CountedStore):
         self._dish = [-1] * self.n_customers
         self._histograms: dict[tuple[int, int], Counter[int]] = {}
 
+    def _grow_customers(self, more: int) -> None:
+        self._dish += [-1] * more
+
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         return self._histograms.get((node, dish), Counter()).elements()
 

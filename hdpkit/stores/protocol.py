@@ -77,6 +77,9 @@ class SeatingStore(Protocol):
     def relabel_dishes(self, mapping: Ints) -> None:
         """Rename dishes; the mapping keeps their order."""
 
+    def grow(self, n_customers: int, n_nodes: int) -> None:
+        """Make room for more data customers and restaurants, who come after those that are there."""
+
     def freeze(self) -> Frozen:
         """The state as arrays, complete: a thawed copy goes on exactly as the original would."""
 

@@ -122,7 +122,7 @@ def tiny_franchise(
     if values is None:
         values = _values_for(measure, shape.n_customers)
     franchise = Franchise(restaurant, Groups.from_labels(values, shape.labels), store=store, kernel=kernel)
-    start(franchise, "one", Streams(0).source(STARTS))
+    start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
 
 

@@ -6,7 +6,7 @@ can take from every state of a tiny franchise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,7 @@ class ExactModel:
         self.values = list(franchise.data.values)
         self.labelled = bool(franchise.store_type.TABLE_IDS)
         measure = franchise.measure
+        observed = [int(value) for value in self.values] if measure.atomic else None
 
         def chain_rule(values: list[Any]) -> float:
             return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
@@ -90,11 +91,12 @@ class ExactModel:
         frozen: dict[Hashable, dict[str, Any]] = {}
         if self.labelled:
             for key in posterior:
-                frozen[key] = labelled_arrays(key, self.shape)
+                frozen[key] = labelled_arrays(key, self.shape, observed)
         else:
-            for key in seatings(self.shape):
-                frozen[lump_to_histograms(key, self.shape)] = lump_arrays(labelled_arrays(key, self.shape))
-            posterior = lump(posterior, lambda key: lump_to_histograms(key, self.shape))
+            for key in posterior if measure.atomic else seatings(self.shape):
+                lumped = lump_to_histograms(key, self.shape, observed)
+                frozen[lumped] = lump_arrays(labelled_arrays(key, self.shape, observed))
+            posterior = lump(posterior, lambda key: lump_to_histograms(key, self.shape, observed))
         self.states = list(posterior)
         self.pi = np.array([posterior[state] for state in self.states])
         self._number = {state: i for i, state in enumerate(self.states)}
@@ -219,8 +221,13 @@ def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
 # ------------------------------------------------------------------ states as arrays and back
 
 
-def labelled_arrays(key: Any, shape: Shape) -> dict[str, npt.NDArray[np.int32]]:
-    """Frozen labelled seating of an enumerated one; dish numbers in order of first appearance."""
+def labelled_arrays(
+    key: Any, shape: Shape, observed: Sequence[int] | None = None
+) -> dict[str, npt.NDArray[np.int32]]:
+    """Frozen labelled seating of an enumerated one.
+
+    Dishes are those of the customers where they are observed, else numbers in order of first appearance.
+    """
     numbers: dict[tuple[int, int], int] = {}
     dishes: dict[int, int] = {}
     node: list[int] = []
@@ -228,7 +235,7 @@ def labelled_arrays(key: Any, shape: Shape) -> dict[str, npt.NDArray[np.int32]]:
     seat: list[int] = []
     of_customer: list[int] = []
     for customer, path in enumerate(key):
-        dish_number = dishes.setdefault(path[-1], len(dishes))
+        dish_number = dishes.setdefault(path[-1], len(dishes)) if observed is None else observed[customer]
         nodes = shape.path(shape.home[customer])
         for level in range(len(path) - 1, -1, -1):
             table = (nodes[level], path[level])

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hdpkit._compiled.measure import CompiledBank
-from hdpkit.base_measures import BaseMeasure, Finite, PythonBank
+from hdpkit.base_measures import AtomicMeasure, BaseMeasure, Finite, PythonBank
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
 from hdpkit.moves import DishParameters
+from hdpkit.testing.atomic_contract import check_atomic_contract
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import repeated, tiny_franchise
 from hdpkit.testing.combinations import example_moves, fewer_units, serves, stores_and_kernels
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import check_geweke
+from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 from hdpkit.testing.normalisation import totals
 
 __all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
 
-RELATIVE = 1e-9
 INVARIANCE = 1e-9  # looser than for a move: what is tested is the measure, whose numbers may be of any size
 SHAPES = ("flat 4", "2+2", "three levels")
-
-
-class MeasureFailure(AssertionError):
-    """A base measure breaks its contract."""
 
 
 def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
@@ -40,7 +36,7 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     The predictives are normalised, exchangeable, and consistent with blocks, marginals, removals, copies and
     the bank; every registered discrete move runs over every store at every depth and leaves the exact
     posterior invariant. Where dishes keep parameters the posterior is enumerated with them if the prior is
-    `Finite`; otherwise Geweke's test takes its place.
+    `Finite`; otherwise Geweke's test takes its place. A measure with atoms must be a distribution over them.
 
     Parameters
     ----------
@@ -78,9 +74,12 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
 def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
     """Check what needs no move: predictives, blocks, marginals, removals, copies, the bank, simulated values.
 
+    Of a measure with atoms: that it is a distribution, and that a table of the root is one draw from it.
     Parameters, errors and answer as in `check_base_measure`, of which it is the first and quick part.
     """
     franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
+    if isinstance(franchise.measure, AtomicMeasure):
+        return check_atomic_contract(franchise)
     ready, data = franchise.measure, list(franchise.data.values)
     examples = measure.example_values() if values is None else values
     distinct = (
@@ -99,31 +98,19 @@ def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) ->
     return report
 
 
-def _statistics(measure: BaseMeasure, values: Sequence[Any]) -> Any:
-    statistics = measure.make()
-    for value in values:
-        measure.add(statistics, value)
-    return statistics
-
-
-def _close(what: str, a: Any, b: Any) -> None:
-    if not np.allclose(a, b, rtol=RELATIVE, atol=RELATIVE):
-        raise MeasureFailure(f"{what}: {np.asarray(a)} is not {np.asarray(b)}")
-
-
 def _check_predictives(measure: BaseMeasure, values: list[Any]) -> str:
-    many = [_statistics(measure, values[:n]) for n in range(len(values))]
+    many = [statistics_of(measure, values[:n]) for n in range(len(values))]
     for value in values:
         together = np.asarray(measure.log_predictive(value, many), dtype=float)
         if together.shape != (len(many),) or not np.all(np.isfinite(together)):
             raise MeasureFailure(f"log_predictive: shape ({len(many)},) and finite, not {together}")
         alone = [np.asarray(measure.log_predictive(value, [one]))[0] for one in many]
-        _close("many dishes in one call and one by one", together, alone)
+        close("many dishes in one call and one by one", together, alone)
     return "log_predictive: one value a dish, each as if asked alone"
 
 
 def _chain(measure: BaseMeasure, values: Sequence[Any], before: Sequence[Any] = ()) -> float:
-    statistics, total = _statistics(measure, before), 0.0
+    statistics, total = statistics_of(measure, before), 0.0
     for value in values:
         total += float(np.asarray(measure.log_predictive(value, [statistics]))[0])
         measure.add(statistics, value)
@@ -133,22 +120,22 @@ def _chain(measure: BaseMeasure, values: Sequence[Any], before: Sequence[Any] = 
 def _check_exchangeable(measure: BaseMeasure, values: list[Any]) -> str:
     first = _chain(measure, values)
     for order in itertools.islice(itertools.permutations(values), 1, 24):
-        _close("the joint of the same values in another order", _chain(measure, order), first)
+        close("the joint of the same values in another order", _chain(measure, order), first)
     return "log_predictive: the joint doesn't depend on the order of the values"
 
 
 def _check_removal(measure: BaseMeasure, values: list[Any]) -> str:
     for gone in range(len(values)):
-        statistics = _statistics(measure, values)
+        statistics = statistics_of(measure, values)
         measure.remove(statistics, values[gone])
-        fresh = _statistics(measure, values[:gone] + values[gone + 1 :])
+        fresh = statistics_of(measure, values[:gone] + values[gone + 1 :])
         a, b = (np.asarray(measure.log_predictive(v, [statistics, fresh])) for v in (values[0], values[-1]))
-        _close("predictive after a removal", a[0], a[1])
-        _close("predictive after a removal", b[0], b[1])
-    original = _statistics(measure, values[:2])
+        close("predictive after a removal", a[0], a[1])
+        close("predictive after a removal", b[0], b[1])
+    original = statistics_of(measure, values[:2])
     before = np.asarray(measure.log_predictive(values[0], [original]))
     measure.add(measure.copy(original), values[2])
-    _close("statistics after their copy changed", measure.log_predictive(values[0], [original]), before)
+    close("statistics after their copy changed", measure.log_predictive(values[0], [original]), before)
     return "remove undoes add; copies are independent"
 
 
@@ -156,12 +143,12 @@ def _check_optional(measure: BaseMeasure, values: list[Any]) -> str:
     empty = measure.make()
     for start in range(1, len(values)):
         block, before = values[start:], values[:start]
-        many = [_statistics(measure, before), empty]
+        many = [statistics_of(measure, before), empty]
         expected = [_chain(measure, block, before), _chain(measure, block)]
-        _close("log_block against the chain rule", measure.log_block(block, many), expected)
+        close("log_block against the chain rule", measure.log_block(block, many), expected)
     if measure.supports("log_marginal"):
-        whole = measure.log_marginal(_statistics(measure, values))
-        _close("log_marginal against the chain rule", whole, _chain(measure, values))
+        whole = measure.log_marginal(statistics_of(measure, values))
+        close("log_marginal against the chain rule", whole, _chain(measure, values))
     return "log_block and log_marginal agree with the chain rule"
 
 
@@ -175,15 +162,15 @@ def _check_bank(measure: BaseMeasure, data: Any) -> str:
         one.remove(0, [0])
     for customer in range(5):
         a, b = (np.asarray(one.log_predictive(customer, slots)) for one in (bank, readable))
-        _close("the bank's predictives, up to a constant", a - a[-1], b - b[-1])
+        close("the bank's predictives, up to a constant", a - a[-1], b - b[-1])
         c, d = (one.log_block([customer, 0], slots) for one in (bank, readable))
-        _close("the bank's block probabilities", c, d)
+        close("the bank's block probabilities", c, d)
     if isinstance(bank, CompiledBank):
         for block in ([4], [0, 1, 4] * 7):  # the short and the long way
             weights, logs = bank.block(block, slots), bank.log_block(block, slots)
-            _close("block weights, up to a factor", np.log(weights / weights[-1]), logs - logs[-1])
+            close("block weights, up to a factor", np.log(weights / weights[-1]), logs - logs[-1])
     after = np.array([-1, 1, 0, 1, 1], dtype=np.int32)
-    _close("the bank's marginals", bank.log_marginals(slots, after), readable.log_marginals(slots, after))
+    close("the bank's marginals", bank.log_marginals(slots, after), readable.log_marginals(slots, after))
     _check_slots(bank)
     return "the bank agrees with make, add, remove and log_predictive, whatever numbers its slots have"
 
@@ -198,29 +185,29 @@ def _check_slots(bank: Any) -> None:
     mapping[far] = near
     bank.relabelled(mapping)
     for customer in range(5):
-        _close("predictives of slots with new numbers", bank.log_predictive(customer, near), rows[customer])
-    _close(
+        close("predictives of slots with new numbers", bank.log_predictive(customer, near), rows[customer])
+    close(
         "marginals of slots with new numbers",
         bank.log_marginals(near, np.where(dishes >= 0, mapping[dishes], -1)),
         marginals,
     )
     bank.born(3)
     row = np.asarray(bank.log_predictive(4, [3]))
-    _close("a slot that is free again against a new dish", row[0], row[1])
+    close("a slot that is free again against a new dish", row[0], row[1])
     bank.add(3, [4, 0])
     bank.remove(3, [0])
     bank.remove(3, [4])
     row = np.asarray(bank.log_predictive(4, [3]))
-    _close("a slot that is empty again against a new dish", row[0], row[1])
+    close("a slot that is empty again against a new dish", row[0], row[1])
     bank.died(3)
 
 
 def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequence[Any]) -> str:
-    many = [measure.make(), _statistics(measure, values)]
+    many = [measure.make(), statistics_of(measure, values)]
     n_terms = getattr(measure, "n_terms", None)
     if n_terms is not None:
         total = sum(np.exp(np.asarray(measure.log_predictive(v, many))) for v in range(n_terms))
-        _close("sum of the predictive over the terms", total, 1.0)
+        close("sum of the predictive over the terms", total, 1.0)
         return "predictives sum to one over the terms"
 
     def density(value: Any) -> Any:
@@ -247,11 +234,11 @@ def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequenc
 def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     """Frequencies of values that occur often, and the overlap of two dishes' laws, which is symmetric."""
     generator = np.random.default_rng(5)
-    a, b = measure.make(), _statistics(measure, values)
+    a, b = measure.make(), statistics_of(measure, values)
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
         logs = np.array([np.asarray(measure.log_predictive(v, [target, source])) for v in draws])
-        _check_frequencies(draws, logs[:, 1])
+        check_frequencies(draws, logs[:, 1])
         weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
         # Bounded weights min(1, t/s): both directions estimate the same overlap of the two laws.
         if source is b:
@@ -262,14 +249,3 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     if error > 5.5 and abs(overlap - other) > 1e-9:  # two-sided level 4e-8
         raise MeasureFailure(f"simulate doesn't draw from log_predictive: overlaps {overlap} and {other}")
     return "simulate draws from the predictive (frequencies; overlap of two dishes, both ways)"
-
-
-def _check_frequencies(draws: list[Any], logs: Any) -> None:
-    """Values that were drawn 30 times or more, each within 6.5 standard errors of what it should be."""
-    keys = [repr(np.asarray(v).tolist()) for v in draws]
-    probability = dict(zip(keys, np.exp(np.minimum(logs, 0.0)).tolist(), strict=True))
-    for key, count in Counter(keys).items():
-        expected = len(draws) * probability[key]
-        error = np.sqrt(expected * (1.0 - probability[key])) + 1e-9
-        if count >= 30 and abs(count - expected) > 6.5 * error:
-            raise MeasureFailure(f"simulate draws {key} {count} times for {expected:.1f} of {len(draws)}")

@@ -66,6 +66,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         _check_laws(store_class),
         _check_continuation(store_class),
         _check_seating_out(store_class),
+        _check_growth(store_class),
         _check_capacity(store_class),
     ]
 
@@ -389,6 +390,31 @@ def _check_seating_out(store_class: type) -> str:
                 _compare(f"seating out by {twin.__module__} on {name!r}", law, uniform)
             states += 1
     return f"seating out: uniform from each of {states} lumped states, by both twins"
+
+
+def _check_growth(store_class: type) -> str:
+    """A store that grew is one that was built as large, and goes on like it; it never shrinks."""
+    grown, built, source = store_class(2, 2), store_class(5, 4), RandomStream((7, 7))
+    for store in (grown, built):
+        store.open(1, 0, 0)
+        store.join(1, 0, 1, 0.5, source)
+    grown.grow(5, 4)
+    _require([grown.node_customers(3), grown.dish_of(4)] == [0, -1], "room that came is not empty")
+    for store in (grown, built):
+        store.remove(1, 0, 0, source)
+        store.open(3, 1, 0)
+        store.open(2, 1, 3)
+        store.join(2, 1, 4, 0.5, source)
+    _require(_canonical(grown) == _canonical(built), "a store that grew differs from one built as large")
+    for smaller in ((4, 4), (5, 3)):
+        try:
+            grown.grow(*smaller)
+        except ValueError:
+            continue
+        raise AssertionError(
+            f"grow{smaller} of a store for 5 customers in 4 restaurants must be a ValueError"
+        )
+    return "growth: more customers and restaurants, never fewer"
 
 
 # ---------------------------------------------------------------------------------------------- capacity

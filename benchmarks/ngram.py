@@ -1,0 +1,104 @@
+"""Pitman-Yor n-gram models against modified Kneser-Ney, in one run on the same text.
+
+    python benchmarks/ngram.py TRAIN TEST [--orders 2 3 5] [--sweeps 30] [--burn-in 10] [--samples 10]
+                                          [--timed-sweeps 3] [--seed 0] [--json FILE]
+
+TRAIN and TEST are files of sentences, one a line, plain or packed. The sentence end is predicted, `<unk>` is
+a word like any other. Both models know the vocabulary of both texts, so that both predict the same tokens.
+Perplexities are of the test text:
+
+- `KN`: interpolated modified Kneser-Ney (benchmarks/kneser_ney.py);
+- `first`: the Pitman-Yor model after one sweep; `average`: averaged over samples spread over the sweeps after
+  the burn-in. Discounts (Beta(1, 1)) and concentrations (Gamma(1, 1)) are resampled, one each a level.
+
+`tokens/s` is that of TableGibbs alone, which takes every token out and seats it again: the median of the
+timed sweeps, for each store in turn. `bytes/token` is the franchise's memory over the training tokens.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+
+import kneser_ney
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.io.sentences import read_sentences
+
+STORES = ("explicit", "histogram")
+
+
+def speed(model, store, sweeps, seed):
+    """Tokens a second of TableGibbs from the model's own state, and bytes a token, on one store."""
+    franchise = hk.Franchise(model.franchise.restaurant_declared, model.data, store=store)
+    gibbs = hk.Scheduler([moves.TableGibbs()])
+    trace = gibbs.run(franchise, sweeps=1 + sweeps, rng=seed, init=model.franchise)
+    rates = len(model.data) / trace.moves["seconds"][1:]
+    return statistics.median(rates.tolist()), franchise.memory_bytes() / len(model.data)
+
+
+def compare(train, test, vocabulary, order, options):
+    """One row of the table."""
+    began = time.perf_counter()
+    bar = kneser_ney.ModifiedKneserNey(order, vocabulary=vocabulary).fit(train)
+    row = {"order": order, "kn": bar.perplexity(test), "kn_seconds": time.perf_counter() - began}
+
+    began = time.perf_counter()
+    model = hk.NGramModel(order=order, vocabulary=[*vocabulary, "</s>"])
+    model.fit(train, sweeps=1, burn_in=0, samples=1, rng=options.seed)
+    row["first"] = model.perplexity(test)
+    model = hk.NGramModel(order=order, vocabulary=[*vocabulary, "</s>"])
+    model.fit(
+        train, sweeps=options.sweeps, burn_in=options.burn_in, samples=options.samples, rng=options.seed
+    )
+    row["average"] = model.perplexity(test)
+    row["seconds"] = time.perf_counter() - began
+    row["restaurants"] = model.franchise.topology.n_nodes
+    for store in STORES:
+        row[f"rate_{store}"], row[f"bytes_{store}"] = speed(model, store, options.timed_sweeps, options.seed)
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("train", help="sentences, one a line, plain or packed")
+    parser.add_argument("test", help="the same")
+    parser.add_argument("--orders", type=int, nargs="+", default=[2, 3, 5])
+    parser.add_argument("--sweeps", type=int, default=30)
+    parser.add_argument("--burn-in", type=int, default=10)
+    parser.add_argument("--samples", type=int, default=10)
+    parser.add_argument("--timed-sweeps", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args()
+
+    train, test = (list(read_sentences(path)) for path in (options.train, options.test))
+    vocabulary = sorted({word for sentence in [*train, *test] for word in sentence})
+    n_train, n_test = (sum(len(sentence) + 1 for sentence in text) for text in (train, test))
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}")
+    print(
+        f"{n_train:,} training tokens, {n_test:,} test tokens, {len(vocabulary):,} words; {vars(options)}\n"
+    )
+    names = ("order", "KN", "first", "average", "restaurants")
+    names += tuple(f"{what}, {store}" for what in ("tokens/s", "bytes/token") for store in STORES)
+    print("| " + " | ".join((*names, "s KN", "s")) + " |")
+    print("|" + " --- |" * (len(names) + 2))
+    rows = []
+    for order in options.orders:
+        row = compare(train, test, vocabulary, order, options)
+        rows.append(row)
+        cells = [f"{row[name]:.2f}" for name in ("kn", "first", "average")] + [f"{row['restaurants']:,}"]
+        cells += [f"{row[f'rate_{store}']:,.0f}" for store in STORES]
+        cells += [f"{row[f'bytes_{store}']:.1f}" for store in STORES]
+        cells += [f"{row['kn_seconds']:.1f}", f"{row['seconds']:.1f}"]
+        print(f"| {order} | " + " | ".join(cells) + " |", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

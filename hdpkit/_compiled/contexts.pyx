@@ -1,0 +1,171 @@
+# distutils: language = c++
+"""The tree of contexts: a restaurant for every context that occurs, found by its parent and one more symbol."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from hdpkit.errors import DataError
+
+cdef int32_t ABSENT = -1
+
+
+cdef inline uint64_t mixed(int32_t parent, int32_t symbol) noexcept nogil:
+    """A hash of two numbers that depends on nothing else (the finalizer of splitmix64)."""
+    cdef uint64_t x = (<uint64_t><uint64_t>parent << 32) ^ (<uint64_t>symbol & <uint64_t>0xFFFFFFFF)
+    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+cdef class ContextTree:
+    """Restaurants by number, 0 the root; a child extends its parent's context by the next symbol back.
+
+    Numbers are given in the order in which contexts first appear, a parent before its children, so that they
+    follow from the data alone.
+
+    Attributes
+    ----------
+    n_nodes : int
+    """
+
+    cdef readonly int64_t n_nodes
+    cdef object _parent, _symbol, _level, _slots
+    cdef int32_t[::1] parents, symbols, levels, slots      # of the arrays above, with room to grow
+    cdef uint64_t mask
+
+    def __init__(self):
+        self.n_nodes = 1
+        self._take(np.full(16, -1, np.int32), np.zeros(16, np.int32), np.zeros(16, np.int32))
+        self._rehash(64)
+
+    cdef int _take(self, parent, symbol, level) except -1:
+        self._parent, self._symbol, self._level = parent, symbol, level
+        self.parents, self.symbols, self.levels = parent, symbol, level
+        return 0
+
+    cdef int _rehash(self, int64_t size) except -1:
+        cdef int64_t node
+        cdef uint64_t place
+        self._slots = np.full(size, ABSENT, np.int32)
+        self.slots = self._slots
+        self.mask = <uint64_t>(size - 1)
+        for node in range(1, self.n_nodes):
+            place = mixed(self.parents[node], self.symbols[node]) & self.mask
+            while self.slots[place] != ABSENT:
+                place = (place + 1) & self.mask
+            self.slots[place] = <int32_t>node
+        return 0
+
+    cdef int _reserve(self) except -1 with gil:
+        """Room for one more node."""
+        cdef int64_t room = self.parents.shape[0]
+        if self.n_nodes == 2**31 - 1:
+            raise DataError("contexts", self.n_nodes, "fewer than 2**31 - 1", "Use a smaller order.")
+        if self.n_nodes == room:
+            # New arrays: whoever holds the old ones keeps them as they were.
+            room += room // 2
+            self._take(np.resize(self._parent, room), np.resize(self._symbol, room), np.resize(self._level, room))
+        if 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
+            self._rehash(2 * self.slots.shape[0])
+        return 0
+
+    cdef int32_t look_up(self, int32_t parent, int32_t symbol) noexcept nogil:
+        cdef uint64_t place = mixed(parent, symbol) & self.mask
+        cdef int32_t node = self.slots[place]
+        while node != ABSENT and (self.parents[node] != parent or self.symbols[node] != symbol):
+            place = (place + 1) & self.mask
+            node = self.slots[place]
+        return node
+
+    cdef int32_t make(self, int32_t parent, int32_t symbol) except -1 nogil:
+        cdef uint64_t place
+        cdef int32_t node
+        if self.n_nodes == self.parents.shape[0] or 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
+            self._reserve()
+        node = <int32_t>self.n_nodes
+        self.parents[node] = parent
+        self.symbols[node] = symbol
+        self.levels[node] = self.levels[parent] + 1
+        place = mixed(parent, symbol) & self.mask
+        while self.slots[place] != ABSENT:
+            place = (place + 1) & self.mask
+        self.slots[place] = node
+        self.n_nodes += 1
+        return node
+
+    def child(self, int32_t parent, int32_t symbol):
+        """Number of the restaurant whose context is the parent's and one more symbol; -1 if there is none."""
+        return self.look_up(parent, symbol)
+
+    def insert(self, const int32_t[:, ::1] contexts, int32_t none):
+        """Restaurants of these contexts, made where they are missing: int32, shape (n,).
+
+        Parameters
+        ----------
+        contexts : int32 array, shape (n, depth)
+            Nearest symbol first; the first ``none`` ends a context.
+        none : int
+        """
+        cdef int64_t i, k
+        cdef int32_t node, down
+        homes = np.empty(contexts.shape[0], dtype=np.int32)
+        cdef int32_t[::1] h = homes
+        with nogil:
+            for i in range(contexts.shape[0]):
+                node = 0
+                for k in range(contexts.shape[1]):
+                    if contexts[i, k] == none:
+                        break
+                    down = self.look_up(node, contexts[i, k])
+                    node = down if down != ABSENT else self.make(node, contexts[i, k])
+                h[i] = node
+        return homes
+
+    def find(self, const int32_t[:, ::1] contexts, int32_t none):
+        """The deepest restaurant that is there for each of these contexts: int32, shape (n,). See `insert`."""
+        cdef int64_t i, k
+        cdef int32_t node, down
+        found = np.empty(contexts.shape[0], dtype=np.int32)
+        cdef int32_t[::1] f = found
+        with nogil:
+            for i in range(contexts.shape[0]):
+                node = 0
+                for k in range(contexts.shape[1]):
+                    down = ABSENT if contexts[i, k] == none else self.look_up(node, contexts[i, k])
+                    if down == ABSENT:
+                        break
+                    node = down
+                f[i] = node
+        return found
+
+    def numbers_in(self, ContextTree other):
+        """Number of each of these restaurants in another tree, -1 where it is not there: int32, shape (n_nodes,)."""
+        cdef int64_t node
+        cdef int32_t above
+        numbers = np.zeros(self.n_nodes, dtype=np.int32)
+        cdef int32_t[::1] to = numbers
+        with nogil:
+            for node in range(1, self.n_nodes):
+                above = to[self.parents[node]]      # parents come first
+                to[node] = ABSENT if above == ABSENT else other.look_up(above, self.symbols[node])
+        return numbers
+
+    @property
+    def parent(self):
+        """Parent of each restaurant, -1 for the root: int32, shape (n_nodes,)."""
+        return self._parent[: self.n_nodes]
+
+    @property
+    def symbol(self):
+        """Symbol by which each restaurant extends its parent's context: int32, shape (n_nodes,)."""
+        return self._symbol[: self.n_nodes]
+
+    @property
+    def level(self):
+        """Length of each restaurant's context: int32, shape (n_nodes,)."""
+        return self._level[: self.n_nodes]
+
+    def memory_bytes(self):
+        """Bytes of the tree's arrays."""
+        return self._parent.nbytes + self._symbol.nbytes + self._level.nbytes + self._slots.nbytes

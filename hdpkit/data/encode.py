@@ -1,0 +1,391 @@
+"""Sentences, and pairs of a word and a context, as ids: what `NGrams` is made of."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data.contexts import NO_SYMBOL, Ints, as_context
+from hdpkit.data.labels import as_sequence, check_names, is_missing, plain
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = [
+    "TOKEN_LIMIT",
+    "EncodedPairs",
+    "EncodedSentences",
+    "OutsideIds",
+    "SymbolIds",
+    "WordIds",
+    "as_sentences",
+    "check_hashable",
+    "check_markers",
+    "check_total",
+    "check_vocabulary",
+    "encode_pairs",
+    "encode_sentences",
+    "outside_sentences",
+]
+
+TOKEN_LIMIT = 2**31 - 1
+"""There are fewer tokens than this: the compiled layer numbers customers in 32 bits."""
+
+
+class _Refused(Exception):
+    """A token that can't be encoded: what it had to be, and the way out."""
+
+
+_NO_MARKER = (
+    "a word, not the symbol of a sentence's start or end",
+    "Leave these symbols out of the sentences (they are added), or choose others: start=, end=.",
+)
+_NO_WORD = ("a word: None and NaN are none", "Drop or name what is missing.")
+
+
+class WordIds(dict[Any, int]):
+    """Word -> id. A new word gets the next id by being looked up; words are kept in the order of their ids.
+
+    Parameters
+    ----------
+    words : iterable
+        Words that have ids already, all different.
+    fixed : bool
+        Whether these are all there may be.
+    markers : tuple
+        What no word may equal: the symbols of the sentence's start and end.
+    """
+
+    def __init__(self, words: Iterable[Any], fixed: bool, markers: tuple[Any, ...]) -> None:
+        self.words = list(words)
+        self._fixed = fixed
+        self._markers = markers
+        super().__init__((word, number) for number, word in enumerate(self.words))
+        for marker in markers:
+            self.pop(marker, None)  # so that it is missed wherever it turns up
+
+    def __missing__(self, word: Any) -> int:
+        if word in self._markers:
+            raise _Refused(*_NO_MARKER)
+        if self._fixed:
+            raise _Refused(
+                "a word of the vocabulary",
+                "Add it to the vocabulary, replace it by a word that stands for unknown ones, or leave the "
+                "vocabulary out.",
+            )
+        if is_missing(word):
+            raise _Refused(*_NO_WORD)
+        number = self[word] = self.append(word)
+        return number
+
+    def append(self, word: Any) -> int:
+        """Give a word an id without a place in the dict."""
+        self.words.append(plain(word))
+        return len(self.words) - 1
+
+
+class OutsideIds(dict[Any, int]):
+    """Word -> id of a vocabulary that stays as it is; words outside it get the ids behind it, as they come.
+
+    Parameters
+    ----------
+    inside : mapping
+        Id of each word of the vocabulary, 0, 1, ...
+    markers : tuple
+        As in `WordIds`.
+    """
+
+    def __init__(self, inside: Mapping[Any, int], markers: tuple[Any, ...]) -> None:
+        self.words: list[Any] = []  # those outside
+        self._inside = inside
+        self._markers = markers
+        super().__init__()
+
+    def __missing__(self, word: Any) -> int:
+        if word in self._markers:
+            raise _Refused(*_NO_MARKER)
+        number = self._inside.get(word)
+        if number is None:
+            if is_missing(word):
+                raise _Refused(*_NO_WORD)
+            number = self.append(word)
+        self[word] = number
+        return number
+
+    def append(self, word: Any) -> int:
+        """Give a word an id without a place in the dict."""
+        self.words.append(plain(word))
+        return len(self._inside) + len(self.words) - 1
+
+
+@attrs.frozen(eq=False)
+class EncodedSentences:
+    """Ids of the words of sentences, their ends included; sentence s is ids[offsets[s] : offsets[s + 1]].
+
+    ``words`` are those of all ids, or of `outside_sentences` only those outside the vocabulary.
+    """
+
+    ids: Ints
+    offsets: npt.NDArray[np.int64]
+    words: tuple[Any, ...]
+
+
+def encode_sentences(
+    sentences: Any, words: Iterable[Any], *, fixed: bool, start: Any, end: Any, n_before: int = 0
+) -> EncodedSentences:
+    """Encode sentences one by one, so that an iterable of them is never held as a whole.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences
+        Tokens of each sentence.
+    words : iterable
+        Words that have ids already.
+    fixed : bool
+        Whether there may be others.
+    start, end : hashable or None
+        Symbols of the sentence's start and end; the end gets an id when the first sentence ends.
+    n_before : int
+        Number of tokens that there are already.
+
+    Raises
+    ------
+    DataError
+        Naming sentence and position (both from 0) of a token that is none.
+    """
+    known = WordIds(words, fixed, _markers(start, end))
+    end_id = -1 if end is None or end not in known.words else known.words.index(end)
+    return _encode_all(sentences, known, end, end_id, n_before)
+
+
+def outside_sentences(sentences: Any, inside: Mapping[Any, int], *, start: Any, end: Any) -> EncodedSentences:
+    """Encode sentences by a vocabulary that stays as it is (see `OutsideIds`) as `encode_sentences` does.
+
+    Raises
+    ------
+    DataError
+        As `encode_sentences`.
+    """
+    return _encode_all(sentences, OutsideIds(inside, _markers(start, end)), end, inside.get(end, -1), 0)
+
+
+def _markers(start: Any, end: Any) -> tuple[Any, ...]:
+    return tuple(marker for marker in (start, end) if marker is not None)
+
+
+def _encode_all(
+    sentences: Any, known: WordIds | OutsideIds, end: Any, end_id: int, n_before: int
+) -> EncodedSentences:
+    ids, offsets = array("i"), array("q", [0])
+    for number, tokens in enumerate(as_sentences(sentences)):
+        _encode(tokens, known, ids, partial("sentence {}, position {}".format, number))
+        if end is not None:
+            if end_id < 0:
+                end_id = known.append(end)
+            ids.append(end_id)
+        offsets.append(len(ids))
+        check_total(n_before + len(ids))
+    return EncodedSentences(_array(ids, np.int32), _array(offsets, np.int64), tuple(known.words))
+
+
+def as_sentences(sentences: Any) -> Iterator[Sequence[Any]]:
+    """Tokens of each sentence, one by one.
+
+    Raises
+    ------
+    DataError
+        At once if these are no sentences; when it comes to it, naming the sentence (from 0) that is none.
+    """
+    if not _in_order(sentences):
+        raise DataError(
+            "sentences", sentences, "an iterable of sentences, each a list of tokens",
+            "Split a text into lines and lines into tokens, as in [s.split() for s in text.splitlines()].",
+        )  # fmt: skip
+    return (_tokens(number, sentence) for number, sentence in enumerate(sentences))
+
+
+def check_total(n_tokens: int) -> None:
+    """Raise a DataError if so many tokens are too many."""
+    if n_tokens >= TOKEN_LIMIT:
+        raise DataError("number of tokens", n_tokens, f"below {TOKEN_LIMIT}", "Drop sentences.")
+
+
+def _tokens(number: int, sentence: Any) -> Sequence[Any]:
+    if isinstance(sentence, list | tuple):
+        return sentence
+    if isinstance(sentence, str | bytes):
+        raise DataError(
+            f"sentence {number}", sentence, "a list of tokens, not one string",
+            "Split the sentence, as in sentence.split(); for one of characters pass list(sentence).",
+        )  # fmt: skip
+    remedy = "Pass a list, a tuple or a one-dimensional array of tokens."
+    if not _in_order(sentence) or np.ma.is_masked(sentence):
+        raise DataError(f"sentence {number}", sentence, "a list of tokens, none masked", remedy)
+    if hasattr(sentence, "__array__"):
+        tokens = np.asarray(sentence)
+        if tokens.ndim != 1:
+            raise DataError(
+                f"sentence {number}", f"an array of shape {tokens.shape}", "a list of tokens", remedy
+            )
+        return list(tokens.tolist())
+    return list(sentence)
+
+
+def _in_order(values: Any) -> bool:
+    """Say whether values can be gone through, in an order of their own."""
+    if isinstance(values, str | bytes | Set | Mapping | type):
+        return False
+    try:
+        iter(values)
+    except TypeError:
+        return False
+    return True
+
+
+class SymbolIds(dict[Any, int]):
+    """Symbol of a context -> number, by being looked up; one that is no word gets the next negative number.
+
+    A symbol that had a negative number keeps it when it becomes a word.
+    """
+
+    def __init__(self, words: Mapping[Any, int], symbols: Iterable[Any]) -> None:
+        self.symbols = list(symbols)
+        self._words = words
+        super().__init__((symbol, -1 - number) for number, symbol in enumerate(self.symbols))
+
+    def __missing__(self, symbol: Any) -> int:
+        number = self._words.get(symbol)
+        if number is None:
+            if is_missing(symbol):
+                raise _Refused("a symbol: None and NaN are none", "Write an empty context as ().")
+            self.symbols.append(plain(symbol))
+            number = -len(self.symbols)
+        self[symbol] = number
+        return number
+
+
+@attrs.frozen(eq=False)
+class EncodedPairs:
+    """Ids of words, shape (n,), and of the symbols of their contexts, shape (n, width), nearest first."""
+
+    ids: Ints
+    contexts: Ints
+    words: tuple[Any, ...]
+    symbols: tuple[Any, ...]
+
+
+def encode_pairs(
+    words: Any, contexts: Any, known: Iterable[Any], symbols: Iterable[Any], *, fixed: bool, width: int | None
+) -> EncodedPairs:
+    """Encode one word and one context an observation.
+
+    Parameters
+    ----------
+    words : sequence
+        Words.
+    contexts : sequence
+        Context of each word: a tuple or list of symbols in reading order, or a single symbol.
+    known : iterable
+        Words that have ids already.
+    symbols : iterable
+        Symbols that have negative numbers already.
+    fixed : bool
+        Whether there may be other words.
+    width : int or None
+        Symbols of a context that count, the nearest; None for those of the longest one.
+
+    Raises
+    ------
+    DataError
+        Naming the pair (from 0) that makes no sense.
+    """
+    listed = list(as_sequence("words", words, "words"))
+    if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
+        contexts = list(contexts)
+    given = list(as_sequence("contexts", contexts, "contexts, one a word"))
+    if len(listed) != len(given):
+        raise DataError(
+            "contexts", f"{len(given)} contexts", f"{len(listed)} contexts, one a word",
+            "Give one context a word; an empty one is ().",
+        )  # fmt: skip
+    check_total(len(listed))
+    numbers = WordIds(known, fixed, ())
+    ids = array("i")
+    _encode(listed, numbers, ids, "words, pair {}".format)
+    known_symbols = SymbolIds(numbers, symbols)
+    flat, lengths = array("i"), array("q")
+    for pair, context in enumerate(given):
+        near = as_context(context)[::-1][:width]
+        _encode(near, known_symbols, flat, partial("contexts, pair {}".format, pair))
+        lengths.append(len(near))
+    n_symbols = _array(lengths, np.int64)
+    if width is None:
+        width = int(n_symbols.max(initial=0))
+    table = np.full((len(ids), width), NO_SYMBOL, np.int32)
+    ends = np.cumsum(n_symbols)
+    row = np.repeat(np.arange(len(ids)), n_symbols)
+    table[row, np.arange(len(flat)) - np.repeat(ends - n_symbols, n_symbols)] = _array(flat, np.int32)
+    return EncodedPairs(_array(ids, np.int32), table, tuple(numbers.words), tuple(known_symbols.symbols))
+
+
+def _encode(
+    items: Sequence[Any], numbers: dict[Any, int], into: array[int], place: Callable[[int], str]
+) -> None:
+    """Append the numbers of items; `place` names the i-th one for errors."""
+    before = len(into)
+    try:
+        into.extend(map(numbers.__getitem__, items))
+    except (_Refused, TypeError) as error:  # a TypeError: an item can't be hashed
+        position = len(into) - before
+        allowed, remedy = (
+            error.args
+            if isinstance(error, _Refused)
+            else ("hashable", "Use strings, numbers or tuples of them.")
+        )
+        raise DataError(place(position), items[position], allowed, remedy) from None
+
+
+def _array(buffer: array[int], dtype: Any) -> npt.NDArray[Any]:
+    # Copied: a buffer that grew is up to an eighth larger than what it holds.
+    return np.array(buffer, dtype) if len(buffer) else np.zeros(0, dtype)
+
+
+def check_hashable(parameter: str, item: Any) -> Any:
+    """Return what can be a key of a dict, or raise a DataError."""
+    try:
+        hash(item)
+    except TypeError:
+        raise DataError(parameter, item, "hashable", "Use strings, numbers or tuples of them.") from None
+    return item
+
+
+def check_vocabulary(vocabulary: Any) -> tuple[Any, ...] | None:
+    """Return a vocabulary as a tuple of words, all different; None stays None."""
+    return None if vocabulary is None else check_names("vocabulary", vocabulary, None, "word", strings=False)
+
+
+def check_markers(start: Any, end: Any, vocabulary: Any) -> tuple[Any, ...] | None:
+    """Check the symbols of the sentence's start and end, and that the vocabulary has the end alone.
+
+    Returns the vocabulary as `check_vocabulary` does.
+    """
+    for name, marker in (("start", start), ("end", end)):
+        if marker is not None and is_missing(check_hashable(name, marker)):
+            raise DataError(name, marker, "a symbol, or None for none", "NaN is no symbol.")
+    if start is not None and start == end:
+        raise ParameterError("start", start, "another symbol than the end", "Choose another one, or None.")
+    words = check_vocabulary(vocabulary)
+    for name, marker, wanted in (("start", start, False), ("end", end, True)):
+        if words is not None and marker is not None and (marker in words) != wanted:
+            raise DataError(
+                "vocabulary",
+                f"{'without' if wanted else 'with'} {marker!r}",
+                f"{'with' if wanted else 'without'} the symbol of the sentence's {name}",
+                "The end is predicted like a word, the start never is. "
+                f"Correct the vocabulary, or give another {name}= (None: no such symbol).",
+            )
+    return words

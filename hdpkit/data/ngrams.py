@@ -1,0 +1,477 @@
+"""Words of sentences with the words before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import whole_number
+from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
+from hdpkit.data.counts import first_not_whole
+from hdpkit.data.encode import (
+    check_hashable,
+    check_markers,
+    check_total,
+    check_vocabulary,
+    encode_pairs,
+    encode_sentences,
+)
+from hdpkit.data.groups import GroupedData
+from hdpkit.data.labels import Codes
+from hdpkit.errors import DataError
+
+__all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
+
+ORDER_LIMIT = 1000
+"""Largest order: contexts are handed out as arrays of order - 1 columns."""
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class NGrams(GroupedData):
+    """Words with their contexts: a customer is a word to predict, its context the words before it.
+
+    Built by `NGrams.from_sentences` or `NGrams.from_pairs`; the constructor checks nothing. A customer's
+    restaurant is that of its context: the order - 1 words before it, fewer near the start of a sentence. All
+    arrays are read-only. A word of sentences takes 4 bytes; contexts are computed when they are asked for.
+
+    Attributes
+    ----------
+    values : ndarray of int32, shape (n_customers,)
+        Ids of the words to predict, the ends of sentences included, in the order of the text.
+    order : int
+        Length of an n-gram: at most order - 1 symbols of context and a word.
+    vocabulary : tuple
+        Word of each id.
+    n_terms : int
+        Number of words in the vocabulary.
+    start, end : hashable or None
+        Symbols of the sentence's start (in contexts only) and end (a word); None: there is none.
+    fixed_vocabulary : bool
+        Whether the vocabulary was given: then no other word may come.
+    offsets : ndarray of int64, shape (n_sentences + 1,)
+        Sentence s is values[offsets[s] : offsets[s + 1]]. Each pair of `from_pairs` is a sentence of its own.
+    context_symbols : tuple
+        Symbols of contexts that are no words: that of the sentence's start, or those of pairs.
+    labels : dict
+        "context 1" (one symbol, the nearest) to "context {order - 1}"; see `GroupedData.labels`. The keys are
+        contexts as tuples in reading order; a code is -1 where the context is shorter. Computed when asked.
+    """
+
+    order: int
+    vocabulary: tuple[Any, ...]
+    start: Any = None
+    end: Any = None
+    fixed_vocabulary: bool = False
+    offsets: npt.NDArray[np.int64]
+    context_symbols: tuple[Any, ...] = ()
+    # What contexts are read from: the sentences as they were (other values may have been given since), or for
+    # pairs the contexts themselves.
+    _history: Ints | None = None
+    _explicit: Ints | None = None
+    _word_ids: dict[Any, int] = attrs.field(init=False)
+    _symbol_ids: dict[Any, int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        words = {word: number for number, word in enumerate(self.vocabulary)}
+        symbols = {symbol: -1 - number for number, symbol in enumerate(self.context_symbols)}
+        object.__setattr__(self, "_word_ids", words)
+        object.__setattr__(self, "_symbol_ids", symbols)
+        for array in (self.values, self.offsets, self._history, self._explicit):
+            if array is not None:
+                array.setflags(write=False)
+
+    @classmethod
+    def from_sentences(
+        cls, sentences: Any, *, order: int, start: Any = "<s>", end: Any = "</s>", vocabulary: Any = None
+    ) -> NGrams:
+        """Build from sentences.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            Tokens of each sentence, any hashable values. Gone through once, one sentence at a time: a
+            generator over a large file will do. Of an empty sentence only the end is predicted.
+        order : int
+            Length of an n-gram, 1 to 1000.
+        start : hashable or None
+            Symbol that stands once before each sentence, in contexts only: the first word's context is
+            (start,), the second's (start, first word). None: the first word's context is empty.
+        end : hashable or None
+            Word that is predicted after each sentence; None: there is none.
+        vocabulary : sequence, optional
+            Words, whose places are the ids; some may never occur, and `end` must be among them. Without it,
+            ids are given in order of first appearance.
+
+        Raises
+        ------
+        DataError
+            If there is no token, or one isn't hashable, is missing (None, NaN), equals `start` or `end`, or
+            isn't in the vocabulary; sentence and position, both from 0, are named.
+        ParameterError
+            If the order is no number, or `start` and `end` can't be symbols.
+        """
+        order = _check_order(order)
+        words = check_markers(start, end, vocabulary)
+        fixed = words is not None
+        encoded = encode_sentences(sentences, words or (), fixed=fixed, start=start, end=end)
+        if len(encoded.ids) == 0:
+            raise _empty("sentences", f"{len(encoded.offsets) - 1} sentences without a token")
+        return cls(
+            values=encoded.ids,
+            labels={},
+            order=order,
+            vocabulary=encoded.words,
+            start=start,
+            end=end,
+            fixed_vocabulary=fixed,
+            offsets=encoded.offsets,
+            context_symbols=() if start is None else (start,),
+            history=encoded.ids,
+        )
+
+    @classmethod
+    def from_pairs(
+        cls, words: Any, contexts: Any, *, order: int | None = None, vocabulary: Any = None
+    ) -> NGrams:
+        """Build from single observations: a word in a context.
+
+        Parameters
+        ----------
+        words : sequence
+            Words, any hashable values.
+        contexts : sequence
+            Context of each word: a tuple or list of symbols in reading order (the nearest last), of any
+            length, or a single symbol. A symbol needn't be a word.
+        order : int, optional
+            Length of an n-gram, 1 to 1000: the nearest order - 1 symbols of a context count. By default 1 +
+            the length of the longest context.
+        vocabulary : sequence, optional
+            As in `from_sentences`.
+
+        Raises
+        ------
+        DataError
+            If there is no word, a word has no context, or one of them makes no sense; the pair, from 0, is
+            named.
+        ParameterError
+            If the order is no number.
+        """
+        width = None if order is None else _check_order(order) - 1
+        given = check_vocabulary(vocabulary)
+        fixed = given is not None
+        encoded = encode_pairs(words, contexts, given or (), (), fixed=fixed, width=width)
+        if len(encoded.ids) == 0:
+            raise _empty("words", "no word")
+        return cls(
+            values=encoded.ids,
+            labels={},
+            order=_check_order(encoded.contexts.shape[1] + 1),
+            vocabulary=encoded.words,
+            fixed_vocabulary=fixed,
+            offsets=np.arange(len(encoded.ids) + 1),
+            context_symbols=encoded.symbols,
+            explicit=encoded.contexts,
+        )
+
+    @property
+    def n_terms(self) -> int:
+        """Number of words in the vocabulary."""
+        return len(self.vocabulary)
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences, empty ones included; of pairs their number."""
+        return len(self.offsets) - 1
+
+    @property
+    def is_sentences(self) -> bool:
+        """Whether these are sentences (and not pairs)."""
+        return self._explicit is None
+
+    @property
+    def word_ids(self) -> Mapping[Any, int]:
+        """Id of each word."""
+        return self._word_ids
+
+    @property
+    def symbol_numbers(self) -> Mapping[Any, int]:
+        """Number of each symbol in `context_symbols`: -1, -2, ..."""
+        return self._symbol_ids
+
+    def word_id(self, word: Any) -> int:
+        """Return the id of a word, -1 if the vocabulary hasn't it."""
+        return int(self._word_ids.get(check_hashable("word", word), -1))
+
+    def symbol_ids(self, context: Any) -> Ints:
+        """Return the numbers of a context's symbols.
+
+        Parameters
+        ----------
+        context : tuple or list
+            Symbols in reading order, of any length; the nearest order - 1 count. For order 2 also a single
+            symbol.
+
+        Returns
+        -------
+        int32 array, shape (min(len(context), order - 1),)
+            Nearest symbol first; UNKNOWN_SYMBOL for a symbol that the data don't have.
+        """
+        if not isinstance(context, tuple | list | np.ndarray) and self.order != 2:
+            raise DataError("context", context, "a tuple of symbols", 'Write it as ("of", "the").')
+        near = as_context(context)[::-1][: self.order - 1]
+        numbers = [
+            self._symbol_ids.get(symbol, self._word_ids.get(symbol, UNKNOWN_SYMBOL))
+            for symbol in (check_hashable("context", symbol) for symbol in near)
+        ]
+        return np.array(numbers, np.int32)
+
+    def context_of(self, ids: Any) -> tuple[Any, ...]:
+        """Return a context's symbols in reading order.
+
+        Parameters
+        ----------
+        ids : array-like of int, shape (k,)
+            Numbers of the symbols, nearest first, as in a row of `contexts`; NO_SYMBOL at the end is dropped.
+
+        Raises
+        ------
+        DataError
+            If one of them is no symbol of these data.
+        """
+        try:
+            numbers = np.asarray(ids)
+        except ValueError:  # ragged
+            numbers = np.empty((0, 0))
+        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+            raise DataError("ids", ids, "a list of symbols' numbers", "Pass a row of contexts().")
+        listed = numbers.tolist()
+        while listed and listed[-1] == NO_SYMBOL:
+            listed.pop()
+        for number in listed:
+            if not -len(self.context_symbols) <= number < self.n_terms:
+                raise DataError(
+                    "ids", number, f"from {-len(self.context_symbols)} to {self.n_terms - 1}",
+                    "Pass a row of contexts().",
+                )  # fmt: skip
+        return tuple(self._symbol(number) for number in reversed(listed))
+
+    def _symbol(self, number: int) -> Any:
+        return self.vocabulary[number] if number >= 0 else self.context_symbols[-1 - number]
+
+    def contexts(self, first: int = 0, last: int | None = None) -> Ints:
+        """Return the contexts of the customers first..last-1 (by default of all): computed now, not kept.
+
+        Returns
+        -------
+        int32 array, shape (last - first, order - 1)
+            Numbers of symbols, the nearest first, and NO_SYMBOL where the context is shorter. A word has its
+            id; what is only a symbol of contexts has -1, -2, ... (its place in `context_symbols`).
+        """
+        n = len(self)
+        remedy = "Customers count from 0."
+        first = whole_number("first", first, 0, n, remedy=remedy)
+        last = n if last is None else whole_number("last", last, first, n, remedy=remedy)
+        if self._explicit is not None:
+            return self._explicit[first:last].copy()
+        start = NO_SYMBOL if self.start is None else -1
+        assert self._history is not None
+        return contexts_of(self._history, self.offsets, first, last, self.order - 1, start)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels: "context 1" to "context {order - 1}"."""
+        return tuple(f"context {length}" for length in range(1, self.order))
+
+    @property
+    def labels(self) -> dict[str, Codes]:
+        """Labels: name -> (codes, keys); see `GroupedData.labels`."""
+        return {name: self._label(name) for name in self.label_names}
+
+    def _label(self, name: str) -> Codes:
+        if isinstance(name, str) and name in self.label_names and name not in self._labels:
+            found = context_labels(self.contexts(), self.label_names, self._symbol)
+            self._labels.update(found)
+        return super()._label(name)
+
+    def text_arrays(self) -> dict[str, npt.NDArray[Any] | None]:
+        """Return what contexts are made of, as it is kept in a run folder; None for what isn't there.
+
+        ``offsets`` and, if other values were given since, ``history`` (the words of the sentences as they
+        were); of pairs their ``contexts``, as `contexts` returns them.
+        """
+        return {
+            "offsets": self.offsets if self.is_sentences else None,
+            "history": None if self._history is self.values else self._history,
+            "contexts": self._explicit,
+        }
+
+    def plus(self, sentences: Any) -> Self:
+        """Return these sentences followed by others; new words go to the end of the vocabulary.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            As in `from_sentences`.
+
+        Raises
+        ------
+        DataError
+            As in `from_sentences` (there may be no sentence here), and if these data are pairs.
+        """
+        if not self.is_sentences:
+            raise DataError("data", self, "made of sentences", "Use plus_pairs.")
+        encoded = encode_sentences(
+            sentences,
+            self.vocabulary,
+            fixed=self.fixed_vocabulary,
+            start=self.start,
+            end=self.end,
+            n_before=len(self),
+        )
+        values = np.concatenate([self.values, encoded.ids])
+        # simulated values follow contexts that were not simulated: both are kept
+        history = values if self._history is self.values else np.concatenate([self._history, encoded.ids])
+        return attrs.evolve(
+            self,
+            values=values,
+            labels={},
+            vocabulary=encoded.words,
+            offsets=np.concatenate([self.offsets, encoded.offsets[1:] + len(self)]),
+            history=history,
+        )
+
+    def plus_pairs(self, words: Any, contexts: Any) -> Self:
+        """Return these pairs followed by others; the order stays.
+
+        Parameters
+        ----------
+        words, contexts : sequence
+            As in `from_pairs`. A symbol that had a number before keeps it, also if it becomes a word.
+
+        Raises
+        ------
+        DataError
+            As in `from_pairs` (there may be no pair here), and if these data are sentences.
+        """
+        if self._explicit is None:
+            raise DataError("data", self, "made of pairs", "Use plus.")
+        encoded = encode_pairs(
+            words,
+            contexts,
+            self.vocabulary,
+            self.context_symbols,
+            fixed=self.fixed_vocabulary,
+            width=self.order - 1,
+        )
+        n = len(self) + len(encoded.ids)
+        check_total(n)
+        return attrs.evolve(
+            self,
+            values=np.concatenate([self.values, encoded.ids]),
+            labels={},
+            vocabulary=encoded.words,
+            offsets=np.arange(n + 1),
+            context_symbols=encoded.symbols,
+            explicit=np.concatenate([self._explicit, encoded.contexts]),
+        )
+
+    def without(self, first: int, last: int) -> Self:
+        """Return the data without the sentences first..last-1 (of pairs: without these pairs).
+
+        The vocabulary stays.
+
+        Raises
+        ------
+        DataError
+            If nothing would be left.
+        ParameterError
+            If it isn't a range of sentences.
+        """
+        remedy = f"There are {self.n_sentences} sentences; they count from 0."
+        first = whole_number("first", first, 0, self.n_sentences, remedy=remedy)
+        last = whole_number("last", last, first, self.n_sentences, remedy=remedy)
+        out = slice(int(self.offsets[first]), int(self.offsets[last]))
+        if out.stop - out.start == len(self):
+            raise _empty("last", f"{last} sentences left out of {self.n_sentences}")
+
+        def rest(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.concatenate([array[: out.start], array[out.stop :]])
+
+        values = rest(self.values)
+        history = None if self._history is None else rest(self._history)
+        return attrs.evolve(
+            self,
+            values=values,
+            labels={},
+            offsets=np.concatenate(
+                [self.offsets[: first + 1], self.offsets[last + 1 :] - (out.stop - out.start)]
+            ),
+            history=values if self._history is self.values else history,
+            explicit=None if self._explicit is None else rest(self._explicit),
+        )
+
+    def with_order(self, order: int) -> Self:
+        """Return the same words with longer or shorter contexts.
+
+        Contexts of sentences reach further back; those of pairs are cut, never longer than they were given.
+
+        Parameters
+        ----------
+        order : int
+            Length of an n-gram, 1 to 1000.
+        """
+        width = _check_order(order) - 1
+        explicit = self._explicit
+        if explicit is not None:
+            explicit = np.full((len(self), width), NO_SYMBOL, np.int32)
+            both = min(width, self.order - 1)
+            explicit[:, :both] = self._explicit[:, :both]  # type: ignore[index]
+        return attrs.evolve(self, order=order, labels={}, explicit=explicit)
+
+    def with_values(self, values: Any) -> Self:
+        """Return the same contexts with other words (used to simulate data).
+
+        The contexts are what they were, so the words before a word are no longer its context.
+
+        Parameters
+        ----------
+        values : array-like of int, shape (n_customers,)
+            Ids of words.
+
+        Raises
+        ------
+        DataError
+            If their number isn't n_customers or an id isn't a whole number from 0 to n_terms - 1.
+        """
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged
+            array = np.empty(0, object)
+        if array.shape != self.values.shape or array.dtype.kind not in "iuf":
+            raise DataError(
+                "values", f"{array.dtype} array of shape {array.shape}",
+                f"word ids of shape {self.values.shape}", "Give one word id a customer.",
+            )  # fmt: skip
+        bad = first_not_whole(array, self.n_terms)
+        if bad is not None:
+            raise DataError(
+                f"values, customer {bad}", array[bad].item(),
+                f"a word id: a whole number from 0 to {self.n_terms - 1}", "Ids count from 0.",
+            )  # fmt: skip
+        return attrs.evolve(self, values=array.astype(np.int32))
+
+    def __repr__(self) -> str:
+        made_of = f", {self.n_sentences} sentences" if self.is_sentences else ""
+        return f"<NGrams: order {self.order}, {len(self)} tokens{made_of}, {self.n_terms} words>"
+
+
+def _empty(parameter: str, what: str) -> DataError:
+    return DataError(parameter, what, "at least one token: the text is empty", "Check how it was read.")
+
+
+def _check_order(order: Any) -> int:
+    return whole_number("order", order, 1, ORDER_LIMIT, remedy="2 is a bigram model, 3 a trigram model.")

@@ -1,0 +1,139 @@
+"""The tree of restaurants of n-gram data: one a context that occurs, made as contexts appear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.contexts import ContextTree
+from hdpkit.data import GroupedData, NGrams
+from hdpkit.data.contexts import NO_SYMBOL
+from hdpkit.errors import ParameterError
+from hdpkit.franchise.declarations import Restaurant
+
+__all__ = ["ContextTopology", "is_context_chain"]
+
+Ints = npt.NDArray[np.int32]
+
+_CHUNK = 1 << 16  # customers whose contexts are laid out at once
+
+
+def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
+    """Whether these declarations are the levels of a tree of contexts: "context 1", "context 2", ..."""
+    wanted = [f"context {level}" for level in range(1, len(chain))]
+    grows = len(chain) > 1 or chain[0].measure.atomic  # unigrams too; a flat mixture is none
+    return isinstance(data, NGrams) and grows and [one.each for one in chain[1:]] == wanted
+
+
+class ContextTopology:
+    """Restaurants by number, as `Topology`, over a tree that grows with the data.
+
+    Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
+    (w_-m+1, .., w_-1). Numbers follow from the data alone: contexts in order of their first appearance.
+
+    Parameters
+    ----------
+    n_levels : int
+        Levels of restaurants; longer contexts than n_levels - 1 are cut.
+    data : NGrams
+
+    Attributes
+    ----------
+    parent, level, declaration : int32 arrays, shape (n_nodes,)
+        As in `Topology`; the declaration of a restaurant is its level.
+    home : int32 array, shape (n_customers,)
+    """
+
+    def __init__(self, n_levels: int, data: NGrams) -> None:
+        self.n_levels = n_levels
+        self.data = data
+        self.tree = ContextTree()
+        self.home: Ints = np.empty(0, dtype=np.int32)
+        self.parent: Ints
+        self.level: Ints
+        self.extend(data)
+
+    def extend(self, data: NGrams) -> None:
+        """Take in the customers of data whose first customers are the present ones."""
+        homes = [self.home]
+        for first in range(len(self.home), len(data), _CHUNK):
+            contexts = data.contexts(first, min(first + _CHUNK, len(data)))
+            homes.append(self.tree.insert(np.ascontiguousarray(contexts[:, : self.n_levels - 1]), NO_SYMBOL))
+        self.data = data
+        self.home = np.concatenate(homes)
+        self.parent, self.level = self.tree.parent, self.tree.level
+        for array in (self.home, self.parent, self.level):
+            array.setflags(write=False)
+
+    @property
+    def declaration(self) -> Ints:
+        """Number of each restaurant's declaration: its level."""
+        return self.level
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants."""
+        return len(self.parent)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of data customers."""
+        return len(self.home)
+
+    def nodes(self, declaration: int) -> npt.NDArray[np.int64]:
+        """Restaurants of a declaration, ascending."""
+        return np.flatnonzero(self.level == declaration)
+
+    def node(self, declaration: int, key: Any, name: str) -> int:
+        """Number of the restaurant of a context: a tuple of symbols in reading order, or its only symbol."""
+        if declaration == 0 and key is None:
+            return 0
+        context = key if isinstance(key, tuple) else (key,)
+        ids = self.data.symbol_ids(context) if len(context) == declaration else ()
+        node = 0
+        for symbol in ids:
+            node = self.tree.child(node, int(symbol)) if node >= 0 else -1
+        if node < 0 or len(ids) != declaration:
+            raise ParameterError(
+                "key", key, f"a context of length {declaration} that occurs, as a tuple of symbols",
+                f"See franchise.keys({name!r}).",
+            )  # fmt: skip
+        return node
+
+    def keys_of(self, declaration: int) -> list[Any]:
+        """Contexts of a declaration's restaurants, one each: tuples of symbols in reading order."""
+        if declaration == 0:
+            return [None]
+        symbol = self.tree.symbol
+        found = []
+        for node in self.nodes(declaration).tolist():
+            ids = []
+            while node > 0:
+                ids.append(int(symbol[node]))
+                node = int(self.parent[node])
+            found.append(self.data.context_of(ids[::-1]))
+        return found
+
+    def deepest(self, contexts: Ints) -> Ints:
+        """The deepest restaurant of each context (nearest symbol first, shape (n, depth)) that is there."""
+        depth = min(contexts.shape[1], self.n_levels - 1)
+        return self.tree.find(np.ascontiguousarray(contexts[:, :depth], dtype=np.int32), NO_SYMBOL)
+
+    def path(self, node: int) -> list[int]:
+        """Restaurants from this one to the root."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = int(self.parent[node])
+        return path
+
+    def numbers_in(self, other: ContextTopology) -> Ints:
+        """Number of each of these restaurants in another tree, -1 where it is not there: shape (n_nodes,)."""
+        return self.tree.numbers_in(other.tree)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the tree and of the customers' restaurants."""
+        return int(self.tree.memory_bytes() + self.home.nbytes)

@@ -1,0 +1,90 @@
+"""Snapshots: what predictions need of a state, kept while the franchise goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.seating import Seating
+from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.walk import Walk
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
+__all__ = ["Snapshot"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+class Snapshot:
+    """Counts by restaurant and dish, and the hyperparameters, of a franchise as it was at one moment.
+
+    Averages over snapshots are averages over the posterior. A snapshot knows the restaurants of its moment
+    and shares its arrays with nobody who changes them.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    arrays : mapping of arrays, optional
+        What `arrays` returned, of a franchise with the same restaurants; None: its present state.
+    """
+
+    def __init__(self, franchise: Franchise, arrays: Mapping[str, Any] | None = None) -> None:
+        t = franchise.topology
+        kept = _arrays_of(franchise) if arrays is None else arrays
+        self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
+        self.discount: Floats = np.array(kept["discount"], dtype=np.float64)
+        self._counts = Seating(0, t.n_nodes)
+        self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))
+        slots = DishSlots()
+        slots.reset(franchise.slots.occupied_slots())
+        bank: Any = franchise.bank
+        base, value = (bank.base.copy(), bank.values) if franchise.measure.atomic else (None, None)
+        self._walk = Walk(
+            self._counts, slots, t.parent, t.home, self.concentration, self.discount, base, value
+        )
+
+    def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
+        """P_node(dish) for one restaurant and dish each: shape (n,).
+
+        ``above`` is H of each dish, which may be an atom that no customer has (any number that is no slot).
+        """
+        found: Floats = self._walk.probabilities(nodes, dishes, above)
+        return found
+
+    def row(self, node: int) -> Floats:
+        """P_node of every dish and, last, of a new one (of all other atoms): shape (K + 1,)."""
+        row: Floats = self._walk.prior_row(node)
+        return row
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The snapshot as arrays."""
+        counts = dict(zip(_COUNTS, self._counts.counts(), strict=True))
+        return {**counts, "concentration": self.concentration, "discount": self.discount}
+
+    def memory_bytes(self) -> int:
+        """Bytes held."""
+        return int(self._counts.memory_bytes() + self.concentration.nbytes + self.discount.nbytes)
+
+
+_COUNTS = ("node", "dish", "customers", "tables")
+
+
+def _arrays_of(franchise: Franchise) -> dict[str, npt.NDArray[Any]]:
+    store = franchise.seating
+    if hasattr(store, "counts"):
+        columns = store.counts()
+    else:
+        rows = [
+            (node, dish, store.customers(node, dish), store.tables(node, dish))
+            for node in range(franchise.topology.n_nodes)
+            for dish in store.node_dishes(node).tolist()
+        ]
+        columns = tuple(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
+    counts = dict(zip(_COUNTS, columns, strict=True))
+    return {**counts, "concentration": franchise._concentration, "discount": franchise._discount}

@@ -1,0 +1,237 @@
+"""The hierarchical Pitman-Yor language model, any order: what it predicts."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import whole_number
+from hdpkit.data.held_out import HeldOut, held_out
+from hdpkit.errors import DataError, StateError
+from hdpkit.io.arpa import write_arpa
+from hdpkit.models.export import arpa_rows
+from hdpkit.models.fitting import ModelFitting
+from hdpkit.models.generate import generate
+from hdpkit.models.predict import Posterior
+from hdpkit.models.scores import Scores
+from hdpkit.models.text import sentences_of
+from hdpkit.random import Seed, Streams
+
+__all__ = ["NGramModel"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class NGramModel(ModelFitting):
+    """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.
+
+    The distribution of the word after a context (w_-m, .., w_-1) is G ~ PY(discount, concentration, G'),
+    where G' is that of the shorter context (w_-m+1, .., w_-1); above the empty context is the base measure.
+    Seating is remembered as in Blunsom et al. (2009), unless another store is chosen.
+    With ``order=2, discounts=0.0`` it is the hierarchical Dirichlet bigram model of Goldwater et al. (2006).
+
+    Predictions are averages over samples of the posterior.
+
+    Parameters
+    ----------
+    order : int
+        Length of an n-gram, 1 to 100: at most order - 1 symbols of context and a word.
+    discounts, concentrations : value, or sequence of ``order`` values, the root's (unigrams) first
+        A value is a number (fixed), a prior (resampled; one hyperparameter for all restaurants of a level)
+        or ``hk.Each(prior)`` (one for each restaurant). None: ``hk.Beta(1, 1)`` and ``hk.Gamma(1, 1)``.
+    base : AtomicMeasure, optional
+        What words are drawn from in the end. None: ``hk.Uniform()``, the words that occur (the end of the
+        sentence is one). With more atoms than words (``hk.Uniform(V)``) or an open vocabulary, words that
+        never occurred have a probability too.
+    store : str or type
+        How seating is remembered: "histogram", "explicit", or a SeatingStore class.
+    start, end : hashable or None
+        Symbols of the sentence's start (in contexts only) and end (predicted as a word); None: there is none.
+    unknown : hashable or None
+        A word that stands for words outside the vocabulary, if it is in the vocabulary: because it occurs in
+        the training text, or because ``vocabulary`` has it.
+    vocabulary : sequence, optional
+        The words there may be; the end of the sentence is added. Other words of a training text become
+        ``unknown``, or are refused where the vocabulary hasn't that.
+    kernel : str
+        As in `Franchise`.
+
+    Raises
+    ------
+    ParameterError, DataError, RegistryError
+        If the settings make no sense.
+    """
+
+    # ------------------------------------------------------------------ predictions
+
+    @property
+    def _posterior(self) -> Posterior:
+        chain = self._fitted
+        if not chain.samples:
+            raise StateError(
+                "model",
+                "without samples",
+                "one with samples",
+                "Call sweep(n), or resume() after an interrupt.",
+            )
+        return Posterior(chain.franchise, self.samples, self._unknown_id)
+
+    @property
+    def _unknown_id(self) -> int:
+        return -1 if self.settings.unknown is None else self.data.word_id(self.settings.unknown)
+
+    def probability(self, word: Any, context: Any = ()) -> float:
+        """P(word | context), averaged over the samples.
+
+        Parameters
+        ----------
+        word : hashable
+            One outside the vocabulary counts as ``unknown``, if the vocabulary has that; otherwise it has the
+            probability that the base measure gives to words without an atom.
+        context : sequence of symbols
+            In reading order, of any length; the nearest order - 1 count. Nothing is added: write
+            ``("<s>", ...)`` at the start of a sentence. A symbol that never occurred ends the context.
+
+        Raises
+        ------
+        DataError
+            If the word can't be predicted: outside the vocabulary, and nothing stands for it.
+        """
+        return self._posterior.probability(word, context)
+
+    def distribution(self, context: Any = ()) -> Floats:
+        """P(. | context) of every word of `vocabulary`, averaged over the samples: shape (V,).
+
+        It sums to 1 but for `remainder`. ``context`` as in `probability`.
+        """
+        posterior = self._posterior
+        return posterior.row(posterior.node(context))[0]
+
+    def remainder(self, context: Any = ()) -> float:
+        """Probability of all words outside `vocabulary`; 0 where the base measure has no others."""
+        posterior = self._posterior
+        return posterior.row(posterior.node(context))[1]
+
+    def log_probability(self, sentence: Any) -> float:
+        """Log probability of a sentence, its end included, in nats.
+
+        The sum over tokens of log P(token | context), where each P is an average over the samples.
+
+        Parameters
+        ----------
+        sentence : sequence of tokens
+
+        Raises
+        ------
+        DataError
+            If a token makes no sense or can't be predicted.
+        """
+        posterior = self._posterior
+        text = held_out(self.data, [sentence], posterior.unknown)
+        return float(self._certain(posterior, text).sum())
+
+    def score(self, text: Any) -> Scores:
+        """Score a text token by token.
+
+        Parameters
+        ----------
+        text : iterable of sequences, path, open file, or NGrams
+            As in `fit`. Nothing is added to the vocabulary. Words outside it are scored as in `probability`;
+            one that can't be predicted has the log probability NaN and is left out of the perplexity.
+        """
+        posterior = self._posterior
+        held = held_out(self.data, sentences_of(text), posterior.unknown)
+        log_probability = posterior.log_probabilities(held)
+        words = np.fromiter((*self.data.vocabulary, *held.outside), dtype=object)
+        n_sentences = len(held.offsets) - 1
+        return Scores(
+            log_probability=log_probability,
+            word=words[held.ids],
+            sentence=np.repeat(np.arange(n_sentences), np.diff(held.offsets)),
+            is_unknown=held.ids >= self.data.n_terms,
+            n_sentences=n_sentences,
+        )
+
+    def perplexity(self, text: Any) -> float:
+        """exp(- mean log P(token | context)) of a text, the ends of its sentences included.
+
+        Parameters
+        ----------
+        text
+            As in `score`.
+
+        Raises
+        ------
+        DataError
+            If a word can't be predicted, which would make the figure look better than it is
+            (``score(text).perplexity`` leaves such words out), or the text is empty.
+        """
+        posterior = self._posterior
+        held = held_out(self.data, sentences_of(text), posterior.unknown)
+        if len(held) == 0:
+            raise DataError("text", "no token", "at least one token", "Check how it was read.")
+        return float(np.exp(-self._certain(posterior, held).mean()))
+
+    def _certain(self, posterior: Posterior, text: HeldOut) -> Floats:
+        """Log probabilities of all tokens, or a DataError for the first that can't be predicted."""
+        log_probabilities = posterior.log_probabilities(text)
+        missing = np.flatnonzero(np.isnan(log_probabilities))
+        if len(missing):
+            sentence = int(np.searchsorted(text.offsets, missing[0], side="right")) - 1
+            word = text.outside[text.ids[missing[0]] - self.data.n_terms]
+            position = int(missing[0] - text.offsets[sentence])
+            raise posterior.unpredicted(f"sentence {sentence}, position {position}", word)
+        return log_probabilities
+
+    def sample(
+        self, n: int = 1, *, rng: Seed = None, context: Any = None, max_length: int = 1000
+    ) -> list[list[Any]]:
+        """Draw sentences from the model.
+
+        Each word is drawn from the distribution that `distribution` averages.
+
+        Parameters
+        ----------
+        n : int
+            Number of sentences.
+        rng : seed, Generator or None
+        context : sequence of symbols, optional
+            What stands before the first word, in reading order; by default the start of a sentence.
+        max_length : int
+            A sentence that has not ended by then is cut.
+
+        Returns
+        -------
+        list of lists
+            Words without the symbols of start and end. A word outside the vocabulary is drawn from an open
+            base; from another one it comes as ``unknown``, and where that is None there are no such words.
+        """
+        n = whole_number("n", n, 0, remedy="Number of sentences.")
+        max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")
+        return generate(self._posterior, n, Streams(rng), context, max_length, self.settings.unknown)
+
+    def export_arpa(self, path: str | os.PathLike[str]) -> None:
+        r"""Write the model as a back-off model in ARPA format, for other tools.
+
+        Every n-gram that occurs has its probability, averaged over the samples; a context's back-off weight
+        makes the rest sum to one. For a single sample that is exactly the model; an average of several is
+        not of this form, and words that a context hasn't seen have the right probability only in sum.
+        Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``. Where the base measure
+        has words outside the vocabulary and none of it stands for them, ``<unk>`` is all of them.
+
+        Parameters
+        ----------
+        path : path
+            Packed by gzip if the name ends in ".gz".
+
+        Raises
+        ------
+        DataError
+            If the training data are pairs, or a word is no string, has blanks, or is one of the symbols.
+        StorageError
+            If the file can't be written.
+        """
+        write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))

@@ -1,0 +1,304 @@
+"""Back-off models in ARPA format: what is written is read back, and bad files are told what is wrong."""
+
+import bz2
+import gzip
+import math
+import os
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hdpkit.errors import DataError, ParameterError, StorageError
+from hdpkit.io.arpa import read_arpa, write_arpa
+
+BY_HAND = r"""\data\
+ngram 1=4
+ngram 2=3
+
+\1-grams:
+-99	<s>	-0.25
+-0.5	a	0.125
+-0.75	b
+-1	</s>
+
+\2-grams:
+-0.125	<s> a	-99
+0	a b
+-0.5	b </s>
+
+\end\
+"""
+ROWS = [
+    [(-math.inf, ("<s>",), -0.25), (-0.5, ("a",), 0.125), (-0.75, ("b",), None), (-1, ("</s>",), None)],
+    [(-0.125, ("<s>", "a"), -99), (1e-12, ("a", "b"), None), (np.float64(-0.5), ("b", "</s>"), None)],
+]
+
+
+def absolute_discounting(sentences, order, discount=0.4):
+    """Rows of an interpolated model, and the probability as its recursion defines it."""
+    words = [*sorted({word for sentence in sentences for word in sentence}), "</s>", "<unk>"]
+    counts = defaultdict(Counter)
+    for sentence in sentences:
+        padded = ["<s>", *sentence, "</s>"]
+        for i in range(1, len(padded)):
+            for k in range(min(i, order - 1) + 1):
+                counts[tuple(padded[i - k : i])][padded[i]] += 1
+
+    def weight(context):
+        return discount * len(counts[context]) / counts[context].total()
+
+    def probability(word, context):
+        if context not in counts:
+            return probability(word, context[1:])
+        below = probability(word, context[1:]) if context else 1 / len(words)
+        return max(counts[context][word] - discount, 0) / counts[context].total() + weight(context) * below
+
+    rows = [[] for _ in range(order)]
+    for k in range(order):
+        listed = [
+            (*context, word)
+            for context in counts
+            if len(context) == k
+            for word in (words if not context else counts[context])
+        ]
+        for ngram in [("<s>",)] * (k == 0) + listed:
+            backs_off = ngram in counts and k + 1 < order
+            p = -math.inf if ngram == ("<s>",) else math.log10(probability(ngram[-1], ngram[:-1]))
+            rows[k].append((p, ngram, math.log10(weight(ngram)) if backs_off else None))
+    return rows, probability, words
+
+
+def test_the_format_is_the_format(tmp_path):
+    path = tmp_path / "model.arpa"
+    write_arpa(path, iter(iter(rows) for rows in ROWS))
+    assert path.read_text() == BY_HAND
+    assert os.listdir(tmp_path) == ["model.arpa"]
+    model = read_arpa(str(path))
+    assert model.order == 2
+    assert model.vocabulary == ("<s>", "a", "b", "</s>")
+    assert repr(model) == "<ArpaModel: 4 1-grams, 3 2-grams>"
+    for word, context, expected in (
+        ("a", ("<s>",), -0.125),
+        ("a", ["b", "<s>"], -0.125),  # only the nearest word counts
+        ("a", ("a",), 0.125 - 0.5),  # backs off
+        ("b", ("<s>",), -0.25 - 0.75),
+        ("b", ("b",), -0.75),  # no weight: 1
+        ("b", ("z",), -0.75),
+        ("b", (), -0.75),
+        ("z", ("a",), -math.inf),
+        ("<s>", ("a",), -math.inf),
+    ):
+        assert model.log10_probability(word, context) == expected
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_probabilities_are_those_of_the_recursion_and_add_to_one(order, tmp_path):
+    rng = np.random.default_rng(order)
+    letters = ["a", "b", "c", "dé", "e\u00a0e"]
+    sentences = [[letters[i] for i in rng.integers(0, 5, size=n)] for n in rng.integers(0, 9, size=20)]
+    rows, probability, words = absolute_discounting(sentences, order)
+    write_arpa(tmp_path / "model.arpa", rows)
+    model = read_arpa(tmp_path / "model.arpa")
+    contexts = [
+        tuple(letters[i] for i in rng.integers(0, 5, size=n)) for n in range(order) for _ in range(30)
+    ]
+    contexts += [("<s>", *context)[:order] for context in contexts]
+    for context in contexts:
+        near = context[max(len(context) - order + 1, 0) :]
+        found = [10 ** model.log10_probability(word, context) for word in words]
+        assert sum(found) == pytest.approx(1, abs=1e-12)
+        assert found == pytest.approx([probability(word, near) for word in words], abs=1e-13)
+        assert model.log10_probability("never seen", context) == pytest.approx(math.log10(found[-1]))
+    assert model.rows() == [[tuple(row) for row in section] for section in rows]
+
+
+WORDS = st.text(st.characters(exclude_characters="\0\t\n\v\f\r ", exclude_categories=["Cs"]), min_size=1)
+LOGS = st.floats(-98.9, 0) | st.just(-math.inf)
+
+
+@given(
+    st.lists(WORDS, min_size=1, max_size=6, unique=True),
+    st.integers(1, 4),
+    st.sampled_from(["", ".gz"]),
+    st.data(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rows_come_back_to_the_last_bit(tmp_path, words, order, suffix, data):
+    rows = []
+    for n in range(1, order + 1):
+        ngrams = [(word,) for word in words]
+        if n > 1:
+            ngrams = data.draw(st.lists(st.tuples(*[st.sampled_from(words)] * n), unique=True, max_size=5))
+        rows.append(
+            [(data.draw(LOGS), ngram, data.draw(st.none() | st.floats(-98.9, 98.9))) for ngram in ngrams]
+        )
+    path = tmp_path / f"model.arpa{suffix}"
+    write_arpa(path, rows)
+    model = read_arpa(path)
+    assert model.rows() == rows
+    first = path.read_bytes()
+    write_arpa(path, model.rows())
+    assert path.read_bytes() == first
+    assert (first[:2] == b"\x1f\x8b") == bool(suffix)
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
+    path = tmp_path / "model.arpa"
+    write_arpa(path, ROWS)
+
+    def broken():
+        yield ROWS[0][1]
+        raise KeyError("of the caller")
+
+    with pytest.raises(KeyError, match="of the caller"):
+        write_arpa(path, [broken()])
+    with pytest.raises(DataError):
+        write_arpa(path, [[(0, ("a b",), None)]])
+
+    def full(*paths):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(StorageError, match="No space left"):
+        write_arpa(path, [[(0, ("a",), None)]])
+    assert path.read_text() == BY_HAND
+    assert os.listdir(tmp_path) == ["model.arpa"]
+
+
+def test_places_that_cant_be_written(tmp_path):
+    for path in (tmp_path, tmp_path / "missing" / "model.arpa"):
+        with pytest.raises(StorageError, match="path"):
+            write_arpa(path, ROWS)
+    assert os.listdir(tmp_path) == []
+
+
+GOOD = (-1.0, ("a",), None)
+
+
+@pytest.mark.parametrize(
+    ("orders", "place"),
+    [
+        ([], "orders"),
+        ([5], "order 1"),
+        (["ab"], "order 1"),
+        ([[5]], "order 1, row 0"),
+        ([[GOOD, ("a",)]], "order 1, row 1"),
+        ([[(-1.0, "a", None)]], "order 1, row 0"),
+        ([[(-1.0, ("a", "b"), None)]], "order 1, row 0, words"),
+        ([[(-1.0, (), None)]], "order 1, row 0, words"),
+        *[
+            ([[(-1.0, (word,), None)]], "order 1, row 0, words")
+            for word in ("", "a b", "a\tb", "\n", "\0", 5, None)
+        ],
+        ([[(-1.0, ("\ud800",), None)]], "order 1, row 0, words"),
+        ([[GOOD, GOOD]], "order 1, row 1, words"),
+        ([[GOOD], [(-1.0, ("a", "b"), None)]], "order 2, row 0, words"),
+        *[
+            ([[(p, ("a",), None)]], "order 1, row 0, probability")
+            for p in (0.1, math.nan, math.inf, None, "0", True)
+        ],
+        *[([[(-1.0, ("a",), b)]], "order 1, row 0, back-off") for b in (math.nan, math.inf, "0", True, 1j)],
+    ],
+)
+def test_rows_that_make_no_sense_are_refused(orders, place, tmp_path):
+    with pytest.raises(DataError, match=place) as caught:
+        write_arpa(tmp_path / "model.arpa", orders)
+    assert caught.value.allowed
+    assert caught.value.remedy
+    assert os.listdir(tmp_path) == []
+
+
+def test_arguments_that_make_no_sense_are_refused(tmp_path):
+    for path in (None, 5, "", b"x", "a\0b"):
+        with pytest.raises(ParameterError, match="path"):
+            write_arpa(path, ROWS)
+        with pytest.raises(ParameterError, match="path"):
+            read_arpa(path)
+    for orders in (None, 5, "ab", {1: []}):
+        with pytest.raises(ParameterError, match="orders"):
+            write_arpa(tmp_path / "x", orders)
+    write_arpa(tmp_path / "x", ROWS)
+    model = read_arpa(tmp_path / "x")
+    for word in (None, 5, b"a", ["a"]):
+        with pytest.raises(ParameterError, match="word"):
+            model.log10_probability(word)
+    for context in (None, 5, "ab", {"a"}):
+        with pytest.raises(ParameterError, match="context"):
+            model.log10_probability("a", context)
+    assert model.log10_probability("a", (5, None)) == -0.5
+
+
+def changed(old, new):
+    assert old in BY_HAND
+    return BY_HAND.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "model.arpa = 'no line"),
+        ("the cat sat\n", r"line 1 = .*no line"),
+        (changed("ngram 1=4\n", ""), "line 2 "),
+        (changed("ngram 1=4\n", "ngram 1=four\n"), "line 2 "),
+        (changed("ngram 1=4\n", "ngram 1=-4\n"), "line 2 "),
+        (changed("ngram 1=4\n", "ngram 1=5\n"), "line 11 .*after 5"),
+        (changed("ngram 1=4\n", "ngram 1=999999999999999999\n"), "line 11 .*4 1-grams"),
+        (changed("ngram 2=3\n", ""), "line 10 "),
+        (changed("ngram 2=3\n", "ngram 3=3\n"), "line 3 "),
+        (changed("ngram 2=3\n", "ngram 2=2\n"), "line 16 .*after 2"),
+        (changed("\\1-grams:", "\\2-grams:"), "line 5 "),
+        (changed("\\1-grams:", "\\grams:"), "line 5 "),
+        (changed("\\2-grams:", "\\3-grams:"), "line 11 "),
+        (changed("-0.5\ta\t0.125", "-0.5"), "line 7 "),
+        (changed("-0.5\ta", "-0.5\ta b"), "line 7 "),
+        (changed("-0.5\ta", "x\ta"), "line 7 = 'x'"),
+        (changed("-0.5\ta", "0.5\ta"), "line 7 = '0.5'"),
+        (changed("-0.5\ta", "nan\ta"), "line 7 = 'nan'"),
+        (changed("-0.5\ta", "-0_5\ta"), "line 7 = '-0_5'"),
+        (changed("0.125\n", "inf\n"), "line 7 = 'inf'"),
+        (changed("-0.75\tb", "-0.75\ta"), "line 8 .*another"),
+        (changed("0\ta b", "0\ta c"), "line 13 = 'c'"),
+        (changed("0\ta b", "0\t<s> a"), "line 13 .*another"),
+        (changed("\\end\\", ""), r"\\end\\"),
+        (changed("\\end\\", "\\3-grams:"), "line 16 "),
+        (BY_HAND[: BY_HAND.index("ngram 2")], r"line 2 .*\\end\\"),
+        (BY_HAND[: BY_HAND.index("-0.75")], "line 7 .*end of the file"),
+    ],
+)
+def test_files_that_make_no_sense_are_refused(content, told, tmp_path):
+    path = tmp_path / "model.arpa"
+    path.write_text(content)
+    with pytest.raises(DataError, match=told) as caught:
+        read_arpa(path)
+    assert str(path) in caught.value.parameter
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "model.arpa"
+    for content, told in (
+        (BY_HAND.encode().replace(b"\ta\t", b"\t\xff\t"), "line 7, byte"),
+        (gzip.compress(BY_HAND.encode())[:-9], "gzip"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=told):
+            read_arpa(path)
+    for missing in (tmp_path / "missing", tmp_path):
+        with pytest.raises(DataError, match="can be read"):
+            read_arpa(missing)
+    whole = BY_HAND.encode()
+    for length in range(len(whole) - 1):  # without the last end of a line it is whole
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError):
+            read_arpa(path)
+
+
+def test_what_other_tools_write(tmp_path):
+    path = tmp_path / "model"
+    text = "made by a tool\n\n" + BY_HAND.replace("\t", " ").replace("\n", " \r\n") + "and more\n"
+    text = text.replace("ngram 1=4", "ngram  1 = 4")
+    path.write_bytes(bz2.compress(b"\xef\xbb\xbf" + text.encode()))
+    model = read_arpa(path)
+    assert model.log10_probability("b", ("<s>",)) == -1

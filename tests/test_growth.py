@@ -1,0 +1,390 @@
+"""Restaurants of contexts: made as contexts appear, freed when nobody belongs to them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.franchise import Snapshot, start
+from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.stores import stores
+from hdpkit.testing import ExactModel, check_exact, step_matrices
+from hdpkit.testing.marginals import atomic_log_marginal
+
+TINY = [["a", "b", "a"], ["a", "b"]]
+
+
+def chain(order, theta=0.5, d=0.6, base=None):
+    restaurant = hk.Restaurant(base or hk.Uniform(), concentration=1.0, discount=0.3)
+    for level in range(1, order):
+        restaurant = hk.Restaurant(restaurant, each=f"context {level}", concentration=theta, discount=d)
+    return restaurant
+
+
+def ngrams(sentences=TINY, order=3, **options):
+    return hk.NGrams.from_sentences(sentences, order=order, **options)
+
+
+def franchise_over(data, store="histogram", **options):
+    franchise = hk.Franchise(chain(data.order, **options), data, store=store)
+    start(franchise, "sequential", Streams(0).source(STARTS))
+    return franchise
+
+
+def text(seed, n, n_words=6, longest=7):
+    generator = np.random.default_rng(seed)
+    return [generator.integers(0, n_words, size=generator.integers(0, longest)).tolist() for _ in range(n)]
+
+
+def same_tree(franchise):
+    """The tree is that of its data, whatever came and went before."""
+    fresh = ContextTopology(franchise.topology.n_levels, franchise.data)
+    for name in ("parent", "level", "home"):
+        assert np.array_equal(getattr(franchise.topology, name), getattr(fresh, name))
+    for level in range(franchise.topology.n_levels):
+        assert franchise.topology.keys_of(level) == fresh.keys_of(level)
+
+
+# ------------------------------------------------------------------ the tree
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5, 12])
+def test_restaurants_are_the_suffixes_that_occur(order):
+    sentences = text(1, 30)
+    data = ngrams(sentences, order)
+    topology = hk.Franchise(chain(order), data).topology
+    expected = {()}
+    for sentence in sentences:
+        padded = ["<s>", *sentence, "</s>"]
+        for i in range(1, len(padded)):
+            expected |= {tuple(padded[j:i]) for j in range(max(0, i - order + 1), i + 1)}
+    found = [key for level in range(1, order) for key in topology.keys_of(level)]
+    assert len(found) == len(set(found)) == topology.n_nodes - 1
+    assert set(found) | {()} == expected
+    assert (topology.parent[1:] < np.arange(1, topology.n_nodes)).all()
+
+
+def test_a_tree_is_what_labels_would_make():
+    data = ngrams(text(2, 20), 4)
+    labels = {
+        name: [data.keys(name)[c] if c >= 0 else None for c in data.codes(name)] for name in data.labels
+    }
+    grown = hk.Franchise(chain(4), data)
+    plain = hk.Franchise(chain(4), hk.Groups.from_labels(data.values, labels))
+    for i in range(len(data)):
+        paths = [
+            [
+                f.topology.keys_of(int(f.topology.declaration[n]))[place_of(f, n)]
+                for n in f.topology.path(home)
+            ]
+            for f in (grown, plain)
+            for home in [int(f.topology.home[i])]
+        ]
+        assert paths[0] == paths[1]
+
+
+def path_of(franchise, customer):
+    t = franchise.topology
+    path = t.path(int(t.home[customer]))
+    return [t.keys_of(int(t.declaration[node]))[place_of(franchise, node)] for node in path]
+
+
+def labels_of(data):
+    return {
+        name: [data.keys(name)[code] if code >= 0 else None for code in data.codes(name)]
+        for name in data.label_names
+    }
+
+
+def place_of(franchise, node):
+    declaration = int(franchise.topology.declaration[node])
+    return np.arange(franchise.topology.n_nodes)[franchise.topology.nodes(declaration)].tolist().index(node)
+
+
+def test_chains_over_a_tree_and_over_labels_have_one_law():
+    data = ngrams(TINY, 2, end=None)
+    labels = {
+        name: [data.keys(name)[c] if c >= 0 else None for c in data.codes(name)] for name in data.labels
+    }
+    models = [
+        ExactModel(hk.Franchise(chain(2), one, store="explicit"))
+        for one in (data, hk.Groups.from_labels(data.values, labels))
+    ]
+    assert sorted(np.round(models[0].pi, 12)) == sorted(np.round(models[1].pi, 12))
+
+
+# ------------------------------------------------------------------ exact kernels over trees
+
+
+@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("sentences", [[["a", "a", "a"]], [["a", "b", "a"], ["a"]]], ids=["aaa", "aba, a"])
+def test_moves_over_trees_are_exact(store, order, sentences):
+    data = ngrams(sentences, order)
+    franchise = franchise_over(data, store)
+    witness = atomic_log_marginal([1.0 / data.n_terms] * data.n_terms)
+    model = ExactModel(franchise, witness)
+    check_exact(model, moves.TableGibbs())
+    if order > 1:
+        check_exact(model, moves.DishGibbs())
+
+
+@pytest.mark.parametrize("store", list(stores))
+def test_moves_are_exact_after_growth(store):
+    franchise = franchise_over(ngrams([["a", "a"], ["b"]], 3), store)
+    franchise.extend(franchise.data.plus([["a"]]), rng=1)
+    franchise.discard(1, 2, rng=2)
+    check_exact(ExactModel(franchise), moves.TableGibbs())
+    fresh = ExactModel(franchise_over(ngrams([["a", "a"], ["a"]], 3, vocabulary=["a", "</s>", "b"]), store))
+    law = dict(zip(fresh.states, fresh.pi, strict=True))
+    grown = ExactModel(franchise)
+    assert all(abs(law[state] - p) < 1e-12 for state, p in zip(grown.states, grown.pi, strict=True))
+
+
+@pytest.mark.parametrize("store", list(stores))
+def test_new_customers_enter_by_their_predictive(store):
+    data = ngrams([["a", "a"]], 2, end=None)
+    law, source = {}, ScriptedSource()
+    while True:
+        franchise = franchise_over(data, store)
+        before = franchise.n_tables
+        view = franchise.restaurant("context 1", ("<s>",))
+        share = 1.0 - view.discount
+        fresh = (view.concentration + view.discount) * franchise.walk().probability(0, 0)
+        franchise.extend(data.plus([["a"]]), rng=source)
+        opened = franchise.n_tables - before
+        law[opened] = law.get(opened, 0.0) + source.probability
+        if not source.advance():
+            break
+    assert law == pytest.approx({0: share / (share + fresh), 1: fresh / (share + fresh)}, abs=1e-12)
+
+
+# ------------------------------------------------------------------ coming and going
+
+
+@pytest.mark.parametrize("store", list(stores))
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_sentences_come_and_go(store, seed):
+    generator = np.random.default_rng(seed)
+    order = int(generator.integers(1, 5))
+    franchise = franchise_over(ngrams(text(seed, 5), order), store)
+    gibbs = moves.TableGibbs()
+    for step in range(6):
+        n = franchise.data.n_sentences
+        if generator.random() < 0.5 or n < 2:
+            franchise.extend(franchise.data.plus(text(seed + step, 3, n_words=8)), rng=step)
+        else:
+            first, last = sorted(generator.integers(0, n, size=2).tolist())
+            franchise.discard(first, last, rng=step)
+        franchise.audit()
+        same_tree(franchise)
+        hk.Scheduler([gibbs]).run(franchise, sweeps=1, rng=step, init=None)
+        franchise.audit()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_growth_is_the_same_for_the_same_seed(store):
+    def grown():
+        franchise = franchise_over(ngrams(text(3, 20), 3), store)
+        franchise.extend(franchise.data.plus(text(4, 10)), rng=5)
+        franchise.discard(3, 9, rng=6)
+        return franchise
+
+    one, two = grown(), grown()
+    assert one.log_joint() == two.log_joint()
+    assert one.copy().log_joint() == pytest.approx(one.log_joint(), abs=1e-9)
+
+
+def test_contexts_that_empty_are_freed():
+    franchise = franchise_over(ngrams([["a", "b"], ["c", "d"]], 3))
+    before = franchise.topology.n_nodes
+    view = franchise.restaurant("context 1", ("c",))
+    assert view.n_customers == 1
+    franchise.discard(1, 2, rng=1)
+    assert franchise.topology.n_nodes == before - 4  # (c), (d), (<s>, c), (c, d)
+    assert ("c",) not in franchise.keys("context 1")
+    with pytest.raises(errors.ParameterError, match="a context of length 1 that occurs"):
+        _ = view.n_customers
+    franchise.extend(franchise.data.plus([["c"]]), rng=2)
+    assert view.n_customers == 1  # the view is live: its context came back
+
+
+def test_views_follow_their_context():
+    franchise = franchise_over(ngrams([["a", "b", "a", "b"], ["b"]], 3), "explicit")
+    view = franchise.restaurant("context 2", ("a", "b"))
+    assert franchise.restaurant("context 1", "a").n_customers >= 1  # a bare symbol will do at level 1
+    assert view.n_customers == 2
+    p = view.probability(0)
+    view.unseat(int(view.customers[0]), 1)
+    assert view.n_customers == 1
+    view.seat(int(view.customers[0]), rng=1)
+    assert view.n_customers == 2
+    assert 0 < p < 1
+    franchise.audit()
+
+
+def test_vocabularies_grow_with_the_text():
+    franchise = franchise_over(ngrams([["a"]], 2))
+    assert franchise.measure.n_terms == 2
+    franchise.extend(franchise.data.plus([["new", "words"]]), rng=1)
+    assert franchise.measure.n_terms == 4
+    assert franchise.walk().prior_row(0).sum() == pytest.approx(1.0)
+    franchise.audit()
+
+
+def test_a_fixed_base_refuses_more_words_than_it_has():
+    franchise = franchise_over(ngrams([["a"]], 2), base=hk.Uniform(3))
+    franchise.extend(franchise.data.plus([["b"]]), rng=1)
+    before = franchise.freeze()["seating"]
+    with pytest.raises(errors.DataError, match="3 atoms"):
+        franchise.extend(franchise.data.plus([["c"]]), rng=1)
+    after = franchise.freeze()["seating"]
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
+@pytest.mark.parametrize("store", list(stores))
+def test_an_extension_that_fails_leaves_all_as_it_was(store, monkeypatch):
+    franchise = franchise_over(ngrams(text(5, 10), 3), store)
+    before, data, joint = franchise.freeze()["seating"], franchise.data, franchise.log_joint()
+    enter = franchise.enter
+
+    def fails(first, last, source):
+        enter(first, last - 1, source)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(franchise, "enter", fails)
+    with pytest.raises(KeyboardInterrupt):
+        franchise.extend(data.plus(text(6, 10, n_words=9)), rng=1)
+    after = franchise.freeze()["seating"]
+    assert franchise.data is data
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+    franchise.audit()
+    same_tree(franchise)
+    assert franchise.log_joint() == pytest.approx(joint, abs=1e-9)
+
+
+def test_hyperparameters_of_new_restaurants():
+    root = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0))
+    each = hk.Restaurant(root, each="context 1", concentration=hk.Each(hk.Gamma(3.0, 1.0)), discount=0.5)
+    franchise = hk.Franchise(
+        hk.Restaurant(each, each="context 2", concentration=hk.Gamma(5.0, 1.0)), ngrams([["a", "b"]], 3)
+    )
+    start(franchise, "sequential", Streams(0).source(STARTS))
+    n = len(franchise.keys("context 1"))
+    franchise.set_concentration("context 1", np.arange(1.0, n + 1.0))
+    franchise.set_concentration("context 2", 7.0)
+    franchise.extend(franchise.data.plus([["c", "b"]]), rng=1)
+    assert franchise.concentration("context 1").tolist() == [*np.arange(1.0, n + 1.0), 3.0]
+    assert franchise.concentration("context 2") == 7.0
+    franchise.discard(0, 1, rng=1)
+    assert dict(zip(franchise.keys("context 1"), franchise.concentration("context 1"), strict=True)) == {
+        ("<s>",): 1.0, ("b",): 3.0, ("c",): 3.0
+    }  # fmt: skip
+
+
+def test_levels_without_restaurants():
+    franchise = franchise_over(ngrams([["a"], []], 6))
+    assert franchise.keys("context 5") == []
+    assert franchise.concentration("context 5") == 0.5
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=1)
+    assert trace["n_tables/context 5"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("method", ["auto", "slice"])
+def test_levels_without_restaurants_keep_their_starting_values(method):
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
+    for level in (1, 2, 3):
+        restaurant = hk.Restaurant(
+            restaurant, each=f"context {level}", concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 3.0)
+        )
+    franchise = hk.Franchise(restaurant, ngrams([["a"], []], 4))
+    schedule = [moves.TableGibbs(), moves.Discount(method), moves.Concentration(method)]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1)
+    assert set(trace["discount/context 3"]) == {0.25}
+    assert set(trace["concentration/context 3"]) == {2.0}
+    assert len(set(trace["discount/context 1"])) == 5
+
+
+def test_only_trees_grow():
+    data = hk.Groups.from_labels([0, 1], {"document": ["x", "y"]})
+    root = hk.Restaurant(hk.Uniform(2))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), data)
+    with pytest.raises(errors.DeclarationError, match="over n-grams"):
+        franchise.extend(data)
+    with pytest.raises(errors.DeclarationError, match="over n-grams"):
+        franchise.discard(0, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ngrams([["b", "a"]], 3), ngrams(TINY, 2), ngrams(TINY[:1], 3), ngrams([["a"], ["b", "a", "a", "b"]], 3)],
+)
+def test_only_a_continuation_extends(other):
+    franchise = franchise_over(ngrams(TINY, 3))
+    with pytest.raises(errors.DataError, match="present customers first"):
+        franchise.extend(other, rng=1)
+    franchise.audit()
+
+
+def test_not_everything_can_go():
+    franchise = franchise_over(ngrams(TINY, 3))
+    with pytest.raises(errors.DataError, match="the text is empty"):
+        franchise.discard(0, 2, rng=1)
+    franchise.audit()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_a_restaurant_for_every_context_of_a_long_text(store):
+    generator = np.random.default_rng(0)
+    sentences = [generator.zipf(1.4, size=20).clip(max=2000).tolist() for _ in range(5000)]
+    franchise = franchise_over(ngrams(sentences, 6), store)
+    assert franchise.topology.n_nodes > 180_000
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1, init=None)
+    customers, tables = franchise.totals()
+    assert customers.min() >= 1
+    below = np.bincount(franchise.topology.parent[1:], weights=tables[1:], minlength=len(tables))
+    own = np.bincount(franchise.topology.home, minlength=len(tables))
+    assert np.array_equal(customers, below + own)
+
+
+# ------------------------------------------------------------------ snapshots
+
+
+@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("latent", [False, True])
+def test_snapshots_stay_while_the_franchise_goes_on(store, latent):
+    data = ngrams(text(7, 15), 3)
+    base = hk.DirichletMultinomial(0.5) if latent else None
+    franchise = franchise_over(data, store, base=base)
+    rows = np.array([franchise.walk().prior_row(node) for node in range(franchise.topology.n_nodes)])
+    snapshot = franchise.snapshot()
+    again = Snapshot(franchise, snapshot.arrays())
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1, init=None)
+    franchise.set_concentration("root", 9.0)
+    for node, row in enumerate(rows):
+        assert snapshot.row(node) == pytest.approx(row, abs=1e-14)
+    nodes = np.arange(len(rows), dtype=np.int32)
+    if not latent:
+        franchise.extend(data.plus([[1, 1]]), rng=1)
+        above = np.full(len(nodes), 1.0 / data.n_terms)
+        for kept in (snapshot, again):
+            found = kept.probabilities(nodes, np.ones(len(nodes), np.int32), above)
+            assert found == pytest.approx(rows[:, 1], abs=1e-14)
+        unseen = snapshot.probabilities(nodes, np.full(len(nodes), 10**6, np.int32), above)
+        assert (unseen > 0).all()
+    assert snapshot.memory_bytes() > 0
+
+
+def test_step_matrices_of_a_tree_have_one_law_in_every_kernel():
+    data = ngrams([["a", "a"], ["a"]], 3)
+    laws = []
+    for kernel in ("generic", "reference"):
+        franchise = hk.Franchise(chain(3), data, store="histogram", kernel=kernel)
+        start(franchise, "sequential", Streams(0).source(STARTS))
+        laws.append(step_matrices(ExactModel(franchise), moves.TableGibbs()))
+    for P, Q in zip(*laws, strict=True):
+        assert np.abs(P - Q).max() < 1e-12

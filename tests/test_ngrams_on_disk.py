@@ -1,0 +1,118 @@
+"""N-grams in run folders: they come back as they were, or a typed error says that they are damaged."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hdpkit as hk
+from hdpkit.errors import CorruptRunError, RunError
+from hdpkit.record.data_file import pack_data, read_data, write_data
+from hdpkit.record.encode import pack, unpack
+
+TOKENS = st.sampled_from(["a", "ä", "\ud800", 7, -1.5, ("x", 1), True, np.datetime64("2020-01-01", "D"), ""])
+SENTENCES = st.lists(st.lists(TOKENS, max_size=5), max_size=5)
+
+
+def round_trip(data, folder):
+    return read_data(folder / "data.bin", write_data(folder / "data.bin", pack_data(data)))
+
+
+def check_same(back, data):
+    assert type(back) is hk.NGrams
+    for name in ("order", "start", "end", "fixed_vocabulary", "vocabulary", "context_symbols"):
+        assert getattr(back, name) == getattr(data, name)
+    assert [type(word) for word in back.vocabulary] == [type(word) for word in data.vocabulary]
+    for array, expected in ((back.values, data.values), (back.offsets, data.offsets)):
+        assert array.dtype == expected.dtype
+        assert np.array_equal(array, expected)
+        assert not array.flags.writeable
+    assert np.array_equal(back.contexts(), data.contexts())
+    assert [back.keys(name) for name in back.label_names] == [data.keys(name) for name in data.label_names]
+
+
+@given(SENTENCES, st.integers(1, 12), st.sampled_from(["<s>", None, ("start",)]), st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_sentences_come_back(tmp_path, sentences, order, start, fixed):
+    words = list(dict.fromkeys(token for sentence in sentences for token in sentence))
+    data = hk.NGrams.from_sentences(
+        [*sentences, []], order=order, start=start, vocabulary=[*words, "</s>"] if fixed else None
+    )
+    back = round_trip(data, tmp_path)
+    check_same(back, data)
+    check_same(back.plus(sentences), data.plus(sentences))
+    simulated = data.with_values(np.arange(len(data)) % data.n_terms)
+    back = round_trip(simulated, tmp_path)
+    check_same(back, simulated)
+    check_same(back.plus(sentences), simulated.plus(sentences))
+
+
+@given(st.lists(st.tuples(TOKENS, st.lists(TOKENS, max_size=4).map(tuple)), min_size=1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pairs_come_back(tmp_path, pairs):
+    data = hk.NGrams.from_pairs(*zip(*pairs, strict=True))
+    back = round_trip(data, tmp_path)
+    check_same(back, data)
+    check_same(back.plus_pairs(["new"], [("?",)]), data.plus_pairs(["new"], [("?",)]))
+
+
+def test_a_run_goes_on_with_them(tmp_path):
+    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b", "b"]], order=3)
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+    for name in data.label_names:
+        restaurant = hk.Restaurant(restaurant, each=name)
+    scheduler = hk.Scheduler([hk.moves.TableGibbs(), hk.moves.Concentration()])
+    whole = scheduler.run(hk.Franchise(restaurant, data), 6, rng=3)
+    scheduler.run(hk.Franchise(restaurant, data), 3, rng=3, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    check_same(run.franchise().data, data)
+    assert np.array_equal(run.resume(sweeps=3)["log_joint"], whole["log_joint"])
+
+
+def test_words_without_a_form_on_disk_are_refused():
+    data = hk.NGrams.from_sentences([[frozenset("a")]], order=2)
+    with pytest.raises(RunError, match="vocabulary"):
+        pack_data(data)
+
+
+@pytest.fixture(params=["sentences", "pairs"])
+def packed(request):
+    if request.param == "pairs":
+        data = hk.NGrams.from_pairs(["a", "b"], [(), ("a", "c")])
+    else:
+        data = hk.NGrams.from_sentences([["a", "b"], []], order=3).with_values([1, 1, 0, 0])
+    return pack_data(data)
+
+
+def test_cut_off_or_changed_anywhere(packed, tmp_path):
+    file = tmp_path / "data.bin"
+    digest = write_data(file, packed)
+    whole = file.read_bytes()
+    read_data(file, digest)
+    for place in range(len(whole)):
+        for damaged in (
+            whole[:place],
+            whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :],
+        ):
+            file.write_bytes(damaged)
+            with pytest.raises(RunError, match=r"data\.bin"):
+                read_data(file, digest)
+
+
+def test_what_was_forged_is_not_believed(packed, tmp_path):
+    tree = unpack(packed, "x")
+    arrays = [key for key, value in tree.items() if isinstance(value, np.ndarray)]
+    assert len(arrays) >= 2
+    forged = [{k: v for k, v in tree.items() if k != key} for key in tree]
+    forged += [{**tree, "order": value} for value in (0, -1, "3", None, 2.0)]
+    forged += [{**tree, "vocabulary": value} for value in (5, None, [], ["a"], [["a"], "b", "c"], ["a"] * 9)]
+    forged += [{**tree, "context_symbols": value} for value in (5, None, [], ["x"] * 9)]
+    for key in arrays:
+        array = tree[key]
+        forged += [{**tree, key: value} for value in (5, "x", [], np.zeros(0), [[]], array[:-1])]
+        forged += [{**tree, key: value} for value in (array + 100, array - 100, array.astype(float))]
+    for number, other in enumerate(forged):
+        file = tmp_path / f"data-{number}.bin"
+        digest = write_data(file, pack(other))
+        with pytest.raises(CorruptRunError, match="data that hdpkit wrote"):
+            read_data(file, digest)

@@ -1,0 +1,250 @@
+"""Files with a sentence a line: what is read, and what hostile files come to."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hdpkit as hk
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.io.sentences import read_sentences
+
+PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def written(folder, content, name="text.txt"):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def read(folder, content, **options):
+    return list(read_sentences(written(folder, content), **options))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("named", [True, False])
+def test_packed_and_plain_files(suffix, named, tmp_path):
+    content = "the cat\n\nsät\tdown  \n".encode() * 1000
+    path = written(tmp_path, PACKERS[suffix](content), "text" + suffix * named)
+    for source in (path, str(path)):
+        assert list(read_sentences(source)) == [["the", "cat"], ["sät", "down"]] * 1000
+    if suffix:
+        damaged = written(tmp_path, path.read_bytes()[:-20], "cut" + suffix * named)
+        with pytest.raises(DataError, match=r"cut.*complete"):
+            list(read_sentences(damaged))
+        written(tmp_path, b"", "empty" + suffix)
+        with pytest.raises(DataError, match="complete"):
+            list(read_sentences(tmp_path / f"empty{suffix}"))
+        written(tmp_path, b"the cat\n", "plain" + suffix)
+        with pytest.raises(DataError, match="complete"):
+            list(read_sentences(tmp_path / f"plain{suffix}"))
+
+
+def test_sentences_come_one_by_one(tmp_path):
+    path = written(tmp_path, gzip.compress(b"the cat\n" * 10**5)[:-20], "cut.gz")
+    sentences = read_sentences(path)
+    assert next(sentences) == ["the", "cat"]
+    with pytest.raises(DataError, match=r"cut\.gz, line \d\d+"):
+        list(sentences)
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.text(st.characters(exclude_characters="\0\t\n\v\f\r ", exclude_categories=["Cs"]), min_size=1)
+        )
+    ),
+    st.sampled_from(["\n", "\r\n", " \t \n"]),
+    st.booleans(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_words_are_what_ascii_blanks_separate(tmp_path, sentences, newline, last):
+    sentences = [[word for word in sentence if word not in ("<s>", "</s>")] for sentence in sentences]
+    text = "".join(" ".join(sentence) + newline for sentence in sentences)
+    if text.startswith("\ufeff"):
+        text = "x " + text
+        sentences[0].insert(0, "x")
+    content = text.encode() if last else text.removesuffix(newline).encode()
+    kept = list(read_sentences(written(tmp_path, content), empty="keep"))
+    assert kept == (sentences if last else sentences[: len(kept)])
+    assert not any(sentences[len(kept) :])
+    expected = [sentence for sentence in sentences if sentence]
+    assert read(tmp_path, content) == expected
+    assert read(tmp_path, b"\xef\xbb\xbf" + content) == expected
+    assert list(read_sentences(io.BytesIO(content))) == expected
+    assert list(read_sentences(io.StringIO(content.decode(), newline="\n"))) == expected
+
+
+def test_empty_lines_are_skipped_or_kept(tmp_path):
+    content = b"\na\n \t\n\nb"
+    assert read(tmp_path, content) == [["a"], ["b"]]
+    assert read(tmp_path, content, empty="keep") == [[], ["a"], [], [], ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(b"", [], id="nothing"),
+        pytest.param(b"\n\n", [], id="empty lines"),
+        pytest.param(b"\xef\xbb\xbf", [], id="a BOM alone"),
+        pytest.param(b"\xef\xbb\xbfa b\n", [["a", "b"]], id="BOM"),
+        pytest.param(b"a b", [["a", "b"]], id="no final newline"),
+        pytest.param(b"a\r\nb\r\n", [["a"], ["b"]], id="CRLF"),
+        pytest.param("a\u2028b c\u00a0d\u0085\n".encode(), [["a\u2028b", "c\u00a0d\u0085"]], id="U+2028"),
+        pytest.param(b"a\x0bb\x0cc\x1cd\n", [["a", "b", "c\x1cd"]], id="control characters"),
+        pytest.param(b"<unk> s> <s>x </S>\n", [["<unk>", "s>", "<s>x", "</S>"]], id="almost markers"),
+    ],
+)
+def test_odd_files(content, expected, tmp_path):
+    assert read(tmp_path, content) == expected
+
+
+def test_lower_case(tmp_path):
+    assert read(tmp_path, "É A\n".encode(), lowercase=True) == [["é", "a"]]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_a_file_without_a_word_is_no_text_to_fit(content, tmp_path):
+    with pytest.raises(DataError, match="the text is empty"):
+        hk.NGrams.from_sentences(read_sentences(written(tmp_path, content)), order=3)
+
+
+@pytest.mark.parametrize("marker", ["<s>", "</s>"])
+def test_markers_within_a_line_are_refused(marker, tmp_path):
+    with pytest.raises(DataError, match=r"text\.txt, line 3 = '.*start or end"):
+        read(tmp_path, f"a\n\nb {marker} c\n".encode())
+    with pytest.raises(DataError, match="line 1"):
+        read(tmp_path, f"a {marker.upper()}\n".encode(), lowercase=True)
+
+
+def test_invalid_utf_8_names_line_and_byte(tmp_path):
+    content = b"a b\nc \xff d\ne\n"
+    with pytest.raises(DataError, match=r"text\.txt, line 2, byte 6 = b'\\xff'.*errors=\"replace\""):
+        read(tmp_path, content)
+    assert read(tmp_path, content, errors="replace") == [["a", "b"], ["c", "\ufffd", "d"], ["e"]]
+    assert read(tmp_path, content, encoding="latin-1") == [["a", "b"], ["c", "ÿ", "d"], ["e"]]
+    with pytest.raises(DataError, match="line 1, byte 0"):
+        read(tmp_path, "a b\n".encode("utf-16"))
+    with pytest.raises(DataError, match="line 1, byte 2"):
+        read(tmp_path, b"a \xc3")
+    path = written(tmp_path, content)
+    with open(path, encoding="utf-8") as file, pytest.raises(DataError, match="valid utf-8"):
+        list(read_sentences(file))
+
+
+def test_nul_bytes_are_refused(tmp_path):
+    for errors in ("strict", "replace"):
+        with pytest.raises(DataError, match=r"text\.txt, line 2, byte 5"):
+            read(tmp_path, b"a b\nc\0d\n", errors=errors)
+    with pytest.raises(DataError, match="line 1"):
+        read(tmp_path, "a b\n".encode("utf-16-le"))
+
+
+def test_a_line_of_ten_megabytes(tmp_path):
+    line = b"word " * 2_000_000
+    (sentence,) = read(tmp_path, line)
+    assert sentence == ["word"] * 2_000_000
+    (sentence,) = read(tmp_path, b"w" * 10_000_000)
+    assert sentence == ["w" * 10_000_000]
+    with pytest.raises(DataError, match=r"text\.txt, line 2 .*max_line_bytes"):
+        read(tmp_path, b"a\n" + line, max_line_bytes=10**6)
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
+def test_the_limit_of_a_line(ending, tmp_path):
+    n = 4 + len(ending)
+    assert read(tmp_path, b"abcd" + ending + b"x\n", max_line_bytes=n + 2 * (not ending))
+    for source in (
+        lambda: written(tmp_path, b"abcd" + ending),
+        lambda: io.BytesIO(b"abcd" + ending),
+        lambda: io.StringIO("abcd" + ending.decode(), newline="\n"),
+    ):
+        assert list(read_sentences(source(), max_line_bytes=n)) == [["abcd"]]
+        assert list(read_sentences(source(), max_line_bytes=None)) == [["abcd"]]
+        with pytest.raises(DataError, match="line 1"):
+            list(read_sentences(source(), max_line_bytes=n - 1))
+
+
+def test_what_is_no_file(tmp_path, monkeypatch):
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(DataError, match="a file that can be read"):
+            list(read_sentences(path))
+    for source in (None, 5, "", b"x", ["a b"], "a\0b"):
+        with pytest.raises(ParameterError, match="source"):
+            read_sentences(source)
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(DataError, match="standard input"):
+        list(read_sentences("-"))
+    file = open(written(tmp_path, b"a\n"), "rb")  # noqa: SIM115
+    file.close()
+    with pytest.raises(DataError, match="open for reading"):
+        list(read_sentences(file))
+    with open(tmp_path / "new", "wb") as file, pytest.raises(DataError, match="open for reading"):
+        list(read_sentences(file))
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b\nc\xff\n")))
+    sentences = read_sentences("-")
+    assert next(sentences) == ["a", "b"]
+    with pytest.raises(DataError, match="standard input, line 2, byte 5"):
+        next(sentences)
+    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n"))
+    assert list(read_sentences("-")) == [["a", "b"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are of Unix")
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_pipe(suffix, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(PACKERS[suffix](b"a b\n" * 1000),))
+    writer.start()
+    seen = []
+    assert list(read_sentences(path, progress=lambda *told: seen.append(told))) == [["a", "b"]] * 1000
+    writer.join()
+    assert seen[-1] == (4000, None)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_progress_is_told(suffix, tmp_path):
+    content = b"".join(b"%d a b c\n" % i for i in range(300_000))
+    path = written(tmp_path, PACKERS[suffix](content), "text" + suffix)
+    size = path.stat().st_size
+    seen = []
+    n = sum(1 for _ in read_sentences(path, progress=lambda *told: seen.append(told)))
+    assert n == 300_000
+    assert len(seen) >= 3
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {size}
+    assert seen[-1] == (size, size)
+    assert seen[0][0] < size or suffix
+    seen.clear()
+    list(read_sentences(io.BytesIO(b"a\nb"), progress=lambda *told: seen.append(told)))
+    assert seen == [(3, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("encoding", [None, 5, "", "nonsense", "utf-16", "utf-32-le", "rot13", "base64", "cp037", b"utf-8"]),
+        ("errors", [None, "ignore", "surrogateescape", 5]),
+        ("lowercase", [None, 1, "yes"]),
+        ("max_line_bytes", [0, -1, 2.0, True, "1", float("nan")]),
+        ("empty", [None, "no", 5, True]),
+        ("progress", [5, "f"]),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_read(name, values):
+    for value in values:
+        with pytest.raises(ParameterError) as caught:
+            read_sentences("nowhere", **{name: value})
+        assert caught.value.parameter == name
+        assert caught.value.remedy
