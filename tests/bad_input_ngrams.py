@@ -6,7 +6,7 @@ from bad_values import HUGE, INF, NAN, NO_SEQUENCE, Row, Told, optional, plain, 
 import hdpkit as hk
 from hdpkit.data.contexts import NO_SYMBOL
 
-__all__ = ["NGRAMS"]
+__all__ = ["NGRAMS", "NO_VOCABULARY"]
 
 MASKED = np.ma.MaskedArray(["a", "b"], [True, False])
 SENTENCES = [
@@ -142,6 +142,7 @@ NGRAMS = {
         {"first": [*whole(0, 2), Told(2, "1")], "last": [*whole(0, 2), Told(2, "2 sentences left out")]},
         aliases={"first": ("first", "last")},
     ),
+    "NGrams.with_order": Row(plain(sentences().with_order, order=2), {"order": whole(1, 1000)}),
     "NGrams.with_values": Row(
         plain(sentences().with_values, values=[0, 1, 2, 2]),
         {

@@ -10,6 +10,7 @@ from bad_input_data import DATA
 from bad_input_folders import CHAINS, FOLDERS
 from bad_input_measures import MEASURES
 from bad_input_model import MODEL
+from bad_input_models import MODELS
 from bad_input_ngrams import NGRAMS
 from bad_input_runs import RUNS
 from bad_values import Anything, Made, Told, tiny
@@ -18,7 +19,7 @@ import hdpkit as hk
 
 __all__ = ["EXCLUDED", "LEGAL", "ROWS", "Anything", "Made", "Told", "tiny"]
 
-ROWS = {**DATA, **NGRAMS, **MODEL, **MEASURES, **RUNS, **FOLDERS}
+ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS}
 ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {

@@ -19,6 +19,7 @@ ROWS = [
     {"record"},
     {"schedule"},
     {"io"},
+    {"models"},
     {"cli"},
     {"testing"},
 ]

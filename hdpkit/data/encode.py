@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -19,14 +19,17 @@ __all__ = [
     "TOKEN_LIMIT",
     "EncodedPairs",
     "EncodedSentences",
+    "OutsideIds",
     "SymbolIds",
     "WordIds",
+    "as_sentences",
     "check_hashable",
     "check_markers",
     "check_total",
     "check_vocabulary",
     "encode_pairs",
     "encode_sentences",
+    "outside_sentences",
 ]
 
 TOKEN_LIMIT = 2**31 - 1
@@ -35,6 +38,13 @@ TOKEN_LIMIT = 2**31 - 1
 
 class _Refused(Exception):
     """A token that can't be encoded: what it had to be, and the way out."""
+
+
+_NO_MARKER = (
+    "a word, not the symbol of a sentence's start or end",
+    "Leave these symbols out of the sentences (they are added), or choose others: start=, end=.",
+)
+_NO_WORD = ("a word: None and NaN are none", "Drop or name what is missing.")
 
 
 class WordIds(dict[Any, int]):
@@ -60,10 +70,7 @@ class WordIds(dict[Any, int]):
 
     def __missing__(self, word: Any) -> int:
         if word in self._markers:
-            raise _Refused(
-                "a word, not the symbol of a sentence's start or end",
-                "Leave these symbols out of the sentences (they are added), or choose others: start=, end=.",
-            )
+            raise _Refused(*_NO_MARKER)
         if self._fixed:
             raise _Refused(
                 "a word of the vocabulary",
@@ -71,7 +78,7 @@ class WordIds(dict[Any, int]):
                 "vocabulary out.",
             )
         if is_missing(word):
-            raise _Refused("a word: None and NaN are none", "Drop or name what is missing.")
+            raise _Refused(*_NO_WORD)
         number = self[word] = self.append(word)
         return number
 
@@ -81,9 +88,46 @@ class WordIds(dict[Any, int]):
         return len(self.words) - 1
 
 
+class OutsideIds(dict[Any, int]):
+    """Word -> id of a vocabulary that stays as it is; words outside it get the ids behind it, as they come.
+
+    Parameters
+    ----------
+    inside : mapping
+        Id of each word of the vocabulary, 0, 1, ...
+    markers : tuple
+        As in `WordIds`.
+    """
+
+    def __init__(self, inside: Mapping[Any, int], markers: tuple[Any, ...]) -> None:
+        self.words: list[Any] = []  # those outside
+        self._inside = inside
+        self._markers = markers
+        super().__init__()
+
+    def __missing__(self, word: Any) -> int:
+        if word in self._markers:
+            raise _Refused(*_NO_MARKER)
+        number = self._inside.get(word)
+        if number is None:
+            if is_missing(word):
+                raise _Refused(*_NO_WORD)
+            number = self.append(word)
+        self[word] = number
+        return number
+
+    def append(self, word: Any) -> int:
+        """Give a word an id without a place in the dict."""
+        self.words.append(plain(word))
+        return len(self._inside) + len(self.words) - 1
+
+
 @attrs.frozen(eq=False)
 class EncodedSentences:
-    """Ids of the words of sentences, their ends included; sentence s is ids[offsets[s] : offsets[s + 1]]."""
+    """Ids of the words of sentences, their ends included; sentence s is ids[offsets[s] : offsets[s + 1]].
+
+    ``words`` are those of all ids, or of `outside_sentences` only those outside the vocabulary.
+    """
 
     ids: Ints
     offsets: npt.NDArray[np.int64]
@@ -113,16 +157,32 @@ def encode_sentences(
     DataError
         Naming sentence and position (both from 0) of a token that is none.
     """
-    if not _in_order(sentences):
-        raise DataError(
-            "sentences", sentences, "an iterable of sentences, each a list of tokens",
-            "Split a text into lines and lines into tokens, as in [s.split() for s in text.splitlines()].",
-        )  # fmt: skip
-    known = WordIds(words, fixed, tuple(marker for marker in (start, end) if marker is not None))
+    known = WordIds(words, fixed, _markers(start, end))
     end_id = -1 if end is None or end not in known.words else known.words.index(end)
+    return _encode_all(sentences, known, end, end_id, n_before)
+
+
+def outside_sentences(sentences: Any, inside: Mapping[Any, int], *, start: Any, end: Any) -> EncodedSentences:
+    """Encode sentences by a vocabulary that stays as it is (see `OutsideIds`) as `encode_sentences` does.
+
+    Raises
+    ------
+    DataError
+        As `encode_sentences`.
+    """
+    return _encode_all(sentences, OutsideIds(inside, _markers(start, end)), end, inside.get(end, -1), 0)
+
+
+def _markers(start: Any, end: Any) -> tuple[Any, ...]:
+    return tuple(marker for marker in (start, end) if marker is not None)
+
+
+def _encode_all(
+    sentences: Any, known: WordIds | OutsideIds, end: Any, end_id: int, n_before: int
+) -> EncodedSentences:
     ids, offsets = array("i"), array("q", [0])
-    for number, sentence in enumerate(sentences):
-        _encode(_tokens(number, sentence), known, ids, partial("sentence {}, position {}".format, number))
+    for number, tokens in enumerate(as_sentences(sentences)):
+        _encode(tokens, known, ids, partial("sentence {}, position {}".format, number))
         if end is not None:
             if end_id < 0:
                 end_id = known.append(end)
@@ -130,6 +190,22 @@ def encode_sentences(
         offsets.append(len(ids))
         check_total(n_before + len(ids))
     return EncodedSentences(_array(ids, np.int32), _array(offsets, np.int64), tuple(known.words))
+
+
+def as_sentences(sentences: Any) -> Iterator[Sequence[Any]]:
+    """Tokens of each sentence, one by one.
+
+    Raises
+    ------
+    DataError
+        At once if these are no sentences; when it comes to it, naming the sentence (from 0) that is none.
+    """
+    if not _in_order(sentences):
+        raise DataError(
+            "sentences", sentences, "an iterable of sentences, each a list of tokens",
+            "Split a text into lines and lines into tokens, as in [s.split() for s in text.splitlines()].",
+        )  # fmt: skip
+    return (_tokens(number, sentence) for number, sentence in enumerate(sentences))
 
 
 def check_total(n_tokens: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import attrs
@@ -190,6 +191,16 @@ class NGrams(GroupedData):
     def is_sentences(self) -> bool:
         """Whether these are sentences (and not pairs)."""
         return self._explicit is None
+
+    @property
+    def word_ids(self) -> Mapping[Any, int]:
+        """Id of each word."""
+        return self._word_ids
+
+    @property
+    def symbol_numbers(self) -> Mapping[Any, int]:
+        """Number of each symbol in `context_symbols`: -1, -2, ..."""
+        return self._symbol_ids
 
     def word_id(self, word: Any) -> int:
         """Return the id of a word, -1 if the vocabulary hasn't it."""
@@ -402,6 +413,24 @@ class NGrams(GroupedData):
             history=values if self._history is self.values else history,
             explicit=None if self._explicit is None else rest(self._explicit),
         )
+
+    def with_order(self, order: int) -> Self:
+        """Return the same words with longer or shorter contexts.
+
+        Contexts of sentences reach further back; those of pairs are cut, never longer than they were given.
+
+        Parameters
+        ----------
+        order : int
+            Length of an n-gram, 1 to 1000.
+        """
+        width = _check_order(order) - 1
+        explicit = self._explicit
+        if explicit is not None:
+            explicit = np.full((len(self), width), NO_SYMBOL, np.int32)
+            both = min(width, self.order - 1)
+            explicit[:, :both] = self._explicit[:, :both]  # type: ignore[index]
+        return attrs.evolve(self, order=order, labels={}, explicit=explicit)
 
     def with_values(self, values: Any) -> Self:
         """Return the same contexts with other words (used to simulate data).

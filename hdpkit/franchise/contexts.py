@@ -24,7 +24,8 @@ _CHUNK = 1 << 16  # customers whose contexts are laid out at once
 def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
     """Whether these declarations are the levels of a tree of contexts: "context 1", "context 2", ..."""
     wanted = [f"context {level}" for level in range(1, len(chain))]
-    return isinstance(data, NGrams) and len(chain) > 1 and [one.each for one in chain[1:]] == wanted
+    grows = len(chain) > 1 or chain[0].measure.atomic  # unigrams too; a flat mixture is none
+    return isinstance(data, NGrams) and grows and [one.each for one in chain[1:]] == wanted
 
 
 class ContextTopology:

@@ -67,7 +67,10 @@ def sweep_by_sweep(
                 late = True  # the sweep was done: it belongs to the trace
             if audit_every is not None and draw.sweep % audit_every == 0:
                 franchise.audit()
-            clock.swept(draw.values, finished=franchise.sweep == last)
+            try:
+                clock.swept(draw.values, finished=franchise.sweep == last)
+            except KeyboardInterrupt:
+                late = True
             yield draw
             if late:
                 raise KeyboardInterrupt

@@ -1,0 +1,126 @@
+"""Text to be predicted: numbered by the vocabulary of other data, to which nothing is added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
+from hdpkit.data.encode import outside_sentences
+from hdpkit.data.ngrams import NGrams
+
+__all__ = ["HeldOut", "held_out"]
+
+_CHUNK = 1 << 16  # tokens whose contexts are laid out at once
+
+
+@attrs.frozen(eq=False)
+class HeldOut:
+    """Tokens to be predicted, with their contexts, in the numbers of other data.
+
+    Attributes
+    ----------
+    ids : int32 array, shape (n,)
+        Id of each token; from n_terms of the data on, ids stand for the words outside.
+    offsets : int64 array, shape (n_sentences + 1,)
+        Sentence s is ids[offsets[s] : offsets[s + 1]].
+    outside : tuple
+        Words that the data's vocabulary hasn't, each once.
+    """
+
+    ids: Ints
+    offsets: npt.NDArray[np.int64]
+    outside: tuple[Any, ...]
+    _contexts: Callable[[int, int], Ints]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def contexts(self) -> Iterator[tuple[slice, Ints]]:
+        """Yield pieces of the text and the contexts of their tokens.
+
+        Contexts are as in `NGrams.contexts`, with the symbols of the data; UNKNOWN_SYMBOL for others.
+        """
+        for first in range(0, len(self), _CHUNK):
+            last = min(first + _CHUNK, len(self))
+            yield slice(first, last), self._contexts(first, last)
+
+
+def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
+    """Number a text by the vocabulary of other data.
+
+    Parameters
+    ----------
+    data : NGrams
+        Whose vocabulary, order, and symbols of the sentence's start and end hold.
+    text : iterable of sequences, or NGrams
+        Sentences as in `NGrams.from_sentences`, or n-grams with a vocabulary of their own.
+    unknown : int
+        Id of the word that stands for words outside the vocabulary in contexts; -1: none does.
+
+    Raises
+    ------
+    DataError
+        For sentences that make no sense; see `NGrams.from_sentences`.
+    """
+    words, symbols = data.word_ids, data.symbol_numbers
+    if isinstance(text, NGrams):
+        ids, outside = _renumbered(text.vocabulary, words)
+        mine = text.with_order(data.order)
+        values = ids[mine.values]
+        # Of symbols in contexts: those of words first, then -1, -2, ...
+        numbers = _as_symbols(text.vocabulary, words, symbols, unknown)
+        others = _as_symbols(text.context_symbols, words, symbols, unknown)[::-1]
+        table = np.concatenate([numbers, others]) if len(numbers) + len(others) else np.zeros(1, np.int32)
+
+        def contexts(first: int, last: int) -> Ints:
+            found = mine.contexts(first, last)
+            return np.where(found == NO_SYMBOL, NO_SYMBOL, table[np.where(found == NO_SYMBOL, 0, found)])
+
+        return HeldOut(values, text.offsets, outside, contexts)
+    encoded = outside_sentences(text, words, start=data.start, end=data.end)
+    history = _in_contexts(encoded.ids, data, unknown)
+    start = NO_SYMBOL if data.start is None else symbols[data.start]
+    return HeldOut(
+        encoded.ids,
+        encoded.offsets,
+        encoded.words,
+        lambda first, last: contexts_of(history, encoded.offsets, first, last, data.order - 1, start),
+    )
+
+
+def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[Ints, tuple[Any, ...]]:
+    """Id of each word of another vocabulary, and the words that have none yet."""
+    outside: list[Any] = []
+    ids = np.empty(len(vocabulary), np.int32)
+    for number, word in enumerate(vocabulary):
+        own = words.get(word)
+        if own is None:
+            own = len(words) + len(outside)
+            outside.append(word)
+        ids[number] = own
+    return ids, tuple(outside)
+
+
+def _as_symbols(
+    given: tuple[Any, ...], words: Mapping[Any, int], symbols: Mapping[Any, int], unknown: int
+) -> Ints:
+    """Number of each of these symbols in contexts of the data."""
+    none = unknown if unknown >= 0 else UNKNOWN_SYMBOL
+    return np.array([symbols.get(one, words.get(one, none)) for one in given], np.int32)
+
+
+def _in_contexts(ids: Ints, data: NGrams, unknown: int) -> Ints:
+    """Numbers of words as symbols of contexts: their ids, but for symbols of pairs that are words too."""
+    table = np.arange(data.n_terms, dtype=np.int32) if not data.is_sentences else None
+    if table is not None:
+        for symbol, number in data.symbol_numbers.items():
+            if symbol in data.word_ids:
+                table[data.word_ids[symbol]] = number
+    inside = ids < data.n_terms
+    known = ids if table is None else table[np.where(inside, ids, 0)]
+    return np.where(inside, known, unknown if unknown >= 0 else UNKNOWN_SYMBOL).astype(np.int32)

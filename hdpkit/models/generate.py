@@ -1,0 +1,61 @@
+"""Sentences drawn from a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hdpkit.data.encode import check_hashable
+from hdpkit.errors import DataError
+from hdpkit.models.predict import Posterior
+from hdpkit.random import STARTS, Streams
+
+__all__ = ["generate"]
+
+
+def generate(
+    posterior: Posterior, n: int, streams: Streams, context: Any, max_length: int, unknown: Any
+) -> list[list[Any]]:
+    """Draw ``n`` sentences; parameters as in `NGramModel.sample`.
+
+    A word is drawn from a sample of the posterior that is drawn anew for each word: that is the average over
+    samples, at the price of one.
+    """
+    data = posterior.data
+    if context is None:
+        before = [] if data.start is None else [data.start]
+    elif isinstance(context, Sequence) and not isinstance(context, str | bytes):
+        before = [check_hashable("context", symbol) for symbol in context]
+    else:
+        raise DataError("context", context, "a sequence of symbols, or None", 'Write it as ("of", "the").')
+    sentences = []
+    for number in range(n):
+        # A stream for each sentence: the first three of ten are those of three.
+        generator = streams.source(STARTS, unit=number).generator
+        words: list[Any] = []
+        ended = False
+        while not ended and len(words) < max_length:
+            word = _word(posterior, [*before, *words][-data.order :], generator, unknown)
+            ended = data.end is not None and word == data.end
+            if not ended:
+                words.append(word)
+        sentences.append(words)
+    return sentences
+
+
+def _word(posterior: Posterior, context: Any, generator: np.random.Generator, unknown: Any) -> Any:
+    sample = posterior.samples[int(generator.integers(len(posterior.samples)))]
+    data, measure = posterior.data, posterior.measure
+    draw: Any = getattr(measure, "draw_new", None)
+    row = sample.row(posterior.node(context))
+    if draw is None and unknown is None:
+        row = row[: data.n_terms]  # nothing could be written for the others
+    cumulative = np.cumsum(row)
+    drawn = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
+    # A cumulative-sum walk ends on the last positive weight.
+    drawn = min(drawn, int(np.searchsorted(cumulative, cumulative[-1])))
+    if drawn < data.n_terms:
+        return data.vocabulary[drawn]
+    return unknown if draw is None else draw(generator)

@@ -1,0 +1,148 @@
+"""Predictions of words in contexts, averaged over samples of the posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import AtomicMeasure, Uniform
+from hdpkit.data import NGrams
+from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints
+from hdpkit.data.held_out import HeldOut
+from hdpkit.errors import DataError
+from hdpkit.franchise import Franchise, Snapshot
+
+__all__ = ["Posterior"]
+
+Floats = npt.NDArray[np.float64]
+
+_NOBODY = -1  # a dish that no restaurant serves: its probability comes from H alone
+
+
+@attrs.frozen(eq=False)
+class Posterior:
+    """Samples of a franchise over n-grams, and what it takes to predict from their average.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        For its data, its tree of contexts and its base measure.
+    samples : sequence of Snapshot
+        At least one, of the present restaurants.
+    unknown : int
+        Id of the word that stands for words outside the vocabulary, or -1.
+    """
+
+    franchise: Franchise
+    samples: Sequence[Snapshot]
+    unknown: int
+
+    @property
+    def data(self) -> NGrams:
+        """The training data."""
+        data = self.franchise.data
+        assert isinstance(data, NGrams)
+        return data
+
+    @property
+    def measure(self) -> AtomicMeasure:
+        """The distribution above the root."""
+        measure = self.franchise.measure
+        assert isinstance(measure, AtomicMeasure)
+        return measure
+
+    @property
+    def _base(self) -> Floats:
+        """H of each atom and, last, of all others."""
+        bank: Any = self.franchise.bank
+        base: Floats = bank.base
+        return base
+
+    # ------------------------------------------------------------------ words of a text
+
+    def probabilities(self, text: HeldOut) -> Floats:
+        """P(word | context) of every token: shape (n,); NaN where a word can't be predicted."""
+        dishes, above = self._dishes(text)
+        total = np.zeros(len(text))
+        for piece, contexts in text.contexts():
+            nodes = self._nodes(contexts)
+            for sample in self.samples:
+                total[piece] += sample.probabilities(nodes, dishes[piece], above[piece])
+        return total / len(self.samples)
+
+    def _dishes(self, text: HeldOut) -> tuple[Ints, Floats]:
+        """Dish of each token, and what H says of it; NaN if H says nothing."""
+        n_terms = self.data.n_terms
+        known = self._base[:n_terms]
+        if self.unknown >= 0:
+            new = np.full(len(text.outside), known[self.unknown])
+        else:
+            new = np.array([self.new_word(word) for word in text.outside])
+        outside = text.ids >= n_terms
+        dishes = np.where(outside, self.unknown if self.unknown >= 0 else _NOBODY, text.ids).astype(np.int32)
+        return dishes, np.concatenate([known, new])[text.ids]
+
+    def new_word(self, word: Any) -> float:
+        """H of a word outside the vocabulary; NaN if it can't be predicted."""
+        measure: Any = self.measure
+        if hasattr(measure, "log_probability_of"):
+            return float(np.exp(measure.log_probability_of(word)))
+        if (
+            isinstance(measure, Uniform)
+            and measure.n_terms is not None
+            and measure.n_terms > self.data.n_terms
+        ):
+            return 1.0 / measure.n_terms  # one of the atoms that no word of the text has
+        return float("nan")
+
+    def unpredicted(self, parameter: str, word: Any) -> DataError:
+        """The error for a word that can't be predicted."""
+        return DataError(
+            parameter, word, f"one of the {self.data.n_terms} words of the vocabulary",
+            "Give an open base (base=hk.Uniform(V) with more atoms than words), or train with a word that "
+            "stands for unknown ones (unknown=). score() leaves such words out and counts them.",
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ one context
+
+    def context(self, context: Any) -> Ints:
+        """Numbers of a context's symbols, shape (1, order - 1), nearest first."""
+        numbers = self.data.symbol_ids(context)
+        if self.unknown >= 0:
+            numbers[numbers == UNKNOWN_SYMBOL] = self.unknown
+        laid = np.full((1, self.data.order - 1), NO_SYMBOL, np.int32)
+        laid[0, : len(numbers)] = numbers
+        return laid
+
+    def node(self, context: Any) -> int:
+        """The deepest restaurant that is there for a context."""
+        return int(self._nodes(self.context(context))[0])
+
+    def _nodes(self, contexts: Ints) -> Ints:
+        topology: Any = self.franchise.topology
+        found: Ints = topology.deepest(contexts)
+        return found
+
+    def probability(self, word: Any, context: Any) -> float:
+        """P(word | context).
+
+        Raises a DataError for a word that can't be predicted.
+        """
+        dish = self.data.word_id(word)
+        if dish < 0:
+            dish = self.unknown
+        above = float(self._base[dish]) if dish >= 0 else self.new_word(word)
+        if np.isnan(above):
+            raise self.unpredicted("word", word)
+        asked = (np.array([self.node(context)], np.int32), np.array([dish], np.int32), np.array([above]))
+        return float(np.mean([sample.probabilities(*asked)[0] for sample in self.samples]))
+
+    def row(self, node: int) -> tuple[Floats, float]:
+        """P of every word of the vocabulary in a restaurant, shape (V,), and of all others."""
+        mean = np.mean([sample.row(node) for sample in self.samples], axis=0)
+        n_terms = self.data.n_terms
+        return mean[:n_terms], float(mean[n_terms:].sum())

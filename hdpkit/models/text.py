@@ -1,0 +1,79 @@
+"""What language models take as text, as n-grams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from hdpkit.data import NGrams
+from hdpkit.data.encode import as_sentences
+from hdpkit.data.labels import is_missing
+from hdpkit.errors import DataError
+from hdpkit.io.sentences import read_sentences
+from hdpkit.models.settings import ModelSettings
+
+__all__ = ["first_data", "more_data", "sentences_of"]
+
+
+def sentences_of(text: Any) -> Any:
+    """Sentences of a file (its path, "-" for standard input, or an open file); anything else as it is."""
+    if isinstance(text, str | os.PathLike) or hasattr(text, "readline"):
+        return read_sentences(text)
+    return text
+
+
+def first_data(text: Any, settings: ModelSettings) -> NGrams:
+    """Training data as n-grams of the model's order."""
+    if isinstance(text, NGrams):
+        if settings.vocabulary is not None:
+            raise DataError(
+                "text", text, "sentences, since the model was given a vocabulary",
+                "n-grams bring a vocabulary of their own: leave the model's out.",
+            )  # fmt: skip
+        return text.with_order(settings.order)
+    return NGrams.from_sentences(
+        _spoken(sentences_of(text), settings.vocabulary, settings.unknown, settings.start),
+        order=settings.order,
+        start=settings.start,
+        end=settings.end,
+        vocabulary=settings.vocabulary,
+    )
+
+
+def more_data(text: Any, data: NGrams, unknown: Any) -> NGrams:
+    """These data followed by a text."""
+    if isinstance(text, NGrams):
+        words = [text.vocabulary[number] for number in text.values.tolist()]
+        if data.is_sentences != text.is_sentences:
+            raise DataError(
+                "text", text, f"made of {'sentences' if data.is_sentences else 'pairs'}, as the others are",
+                "See hk.NGrams.from_sentences and from_pairs.",
+            )  # fmt: skip
+        if not data.is_sentences:
+            return data.plus_pairs(words, [text.context_of(row) for row in text.contexts()])
+        last = 0 if text.end is None else 1
+        text = [words[a : b - last] for a, b in pairwise(text.offsets.tolist())]
+    fixed = data.vocabulary if data.fixed_vocabulary else None
+    return data.plus(_spoken(sentences_of(text), fixed, unknown, data.start))
+
+
+def _spoken(sentences: Any, vocabulary: Iterable[Any] | None, unknown: Any, start: Any) -> Any:
+    """Sentences with the word for unknown ones where the vocabulary is given and has it."""
+    words = frozenset(vocabulary or ())
+    if unknown is None or unknown not in words:
+        return sentences
+    return _replaced(as_sentences(sentences), words | {start}, unknown)  # NGrams refuses the start
+
+
+def _replaced(sentences: Iterable[Any], words: Container[Any], unknown: Any) -> Iterator[Any]:
+    def spoken(word: Any) -> Any:
+        try:
+            # What is missing, or can't be hashed, is left for NGrams to refuse.
+            return word if word in words or is_missing(word) else unknown
+        except TypeError:
+            return word
+
+    for tokens in sentences:
+        yield [spoken(word) for word in tokens]

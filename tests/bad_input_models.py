@@ -1,0 +1,145 @@
+"""The rows of the language model in the table of bad input (see `bad_input_rows`)."""
+
+import io
+from functools import cache
+
+import numpy as np
+from bad_input_ngrams import NO_VOCABULARY
+from bad_values import INF, NAN, NO_FLAG, NO_FUNCTION, NO_MOVES, NO_SEED, Row, Told, optional, plain, whole
+
+import hdpkit as hk
+
+__all__ = ["MODELS"]
+
+TEXT = [["a", "b"], ["b", "a"]]
+NO_TEXT = [
+    None,
+    5,
+    {"a": 1},
+    {"a"},
+    list,
+    Told("/nowhere/at/all", "No such file"),
+    ["ab"],
+    [["a"], None],
+    [["a", None]],
+    [["a", ["b"]]],
+    [["a", "<s>"]],
+    [["</s>"]],
+]
+PLAN = {"sweeps": whole(1), "burn_in": whole(0, 2), "samples": whole(1, 2), "progress": NO_FUNCTION}
+NO_CONTEXT = [None, 5, "ab", {"a": 1}, {"a"}, (["a"],), ({},)]
+LEVELS = [[], [0.5], [0.5, 0.5, 0.5, 0.5], "ab", {0.5}, {0: 0.5}, NAN, INF, True, object()]
+
+
+@cache
+def fitted():
+    """A model whose methods change nothing that a row looks at."""
+    return hk.NGramModel(3, discounts=0.5).fit(TEXT, sweeps=2, burn_in=1, samples=1, rng=0)
+
+
+def method(name, **good):
+    return lambda franchise: (getattr(fitted(), name), good)
+
+
+def fresh(name, **good):
+    """Of a model that the call changes."""
+    return lambda franchise: (
+        getattr(hk.NGramModel(3, discounts=0.5).fit(TEXT, sweeps=2, burn_in=1, samples=1, rng=0), name),
+        good,
+    )
+
+
+MODELS = {
+    "NGramModel": Row(
+        plain(hk.NGramModel, order=3, discounts=0.5, vocabulary=["a", "b"], unknown="b"),
+        {
+            "order": whole(1, 100),
+            "discounts": [*LEVELS, -0.1, 1.0, hk.Gamma(1, 1), [0.5, 0.5, "1"]],
+            "concentrations": [*LEVELS, -0.5, -1, hk.Beta, [1.0, 1.0, -1.0]],
+            "base": [5, "uniform", hk.Uniform, hk.DirichletMultinomial(0.5)],
+            "store": [None, 5, "nobody", ["histogram"]],
+            "start": [["<s>"], {}, NAN, Told("</s>", "another symbol"), Told("a", "with 'a'")],
+            "end": [["</s>"], {}, NAN, Told("<s>", "another symbol")],
+            "unknown": [["<unk>"], {}, "<s>", "</s>"],
+            "vocabulary": [v for v in NO_VOCABULARY if not isinstance(v, Told) or "'</s>'" not in v.told],
+            "kernel": [None, 5, "fast", ["auto"]],
+        },
+        aliases={"start": ("start", "vocabulary"), "end": ("end", "start", "vocabulary")},
+    ),
+    "NGramModel.fit": Row(
+        fresh("fit", text=TEXT, sweeps=3, burn_in=1, samples=2, rng=0),
+        {
+            "text": [
+                *NO_TEXT,
+                Told([], "the text is empty"),
+                Told(io.BytesIO(b"a \xff"), "valid utf-8"),
+            ],
+            **PLAN,
+            "rng": NO_SEED,
+            "moves": [value for value in NO_MOVES if value is not None],
+        },
+        aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.sweep": Row(
+        fresh("sweep", sweeps=2, samples=2),
+        {"sweeps": whole(1), "samples": optional(whole(1, 2)), "keep": NO_FLAG, "progress": NO_FUNCTION},
+    ),
+    "NGramModel.resume": Row(fresh("resume"), {"progress": NO_FUNCTION}),
+    "NGramModel.add": Row(
+        fresh("add", text=TEXT, sweeps=3, burn_in=1, samples=2),
+        {"text": NO_TEXT, **PLAN},
+        aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.remove": Row(
+        fresh("remove", first=0, last=1),
+        {"first": [*whole(0, 2), Told(2, "1")], "last": [*whole(0, 2), Told(2, "2 sentences left out")]},
+        aliases={"first": ("first", "last")},
+    ),
+    "NGramModel.restaurant": Row(
+        method("restaurant", context=("a",)),
+        {"context": [("never",), ("a", "b", "a"), None, 5, "ab", (["a"],)]},
+        aliases={"context": ("context", "key")},
+    ),
+    "NGramModel.probability": Row(
+        method("probability", word="a", context=("b",)),
+        {"word": ["never", None, 5, NAN, ["a"], {}], "context": NO_CONTEXT},
+    ),
+    "NGramModel.distribution": Row(method("distribution", context=("b",)), {"context": NO_CONTEXT}),
+    "NGramModel.remainder": Row(method("remainder", context=("b",)), {"context": NO_CONTEXT}),
+    "NGramModel.log_probability": Row(
+        method("log_probability", sentence=["a"]),
+        {
+            "sentence": [
+                None,
+                5,
+                "ab",
+                {"a"},
+                ["never"],
+                ["a", None],
+                [["a"]],
+                ["<s>"],
+                Told(np.zeros((1, 1)), "an array of shape (1, 1)"),
+            ]
+        },
+        aliases={"sentence": "sentence"},
+    ),
+    "NGramModel.score": Row(
+        method("score", text=TEXT),
+        {"text": NO_TEXT},
+        aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.perplexity": Row(
+        method("perplexity", text=TEXT),
+        {"text": [*NO_TEXT, [["never"]], Told([], "no token")]},
+        aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.sample": Row(
+        method("sample", n=1, rng=0, context=("a",), max_length=3),
+        {
+            "n": whole(0),
+            "rng": NO_SEED,
+            "context": [5, "ab", {"a"}, {"a": 1}, [["a"]], ({},)],
+            "max_length": whole(1),
+        },
+    ),
+}

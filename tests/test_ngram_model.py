@@ -1,0 +1,680 @@
+"""The language model: what it predicts, what it takes, what it refuses."""
+
+import io
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.models.chain import SamplePlan
+from hdpkit.testing.enumeration import Shape, exact_posterior, table_sizes
+from hdpkit.testing.marginals import atomic_log_marginal
+from hdpkit.testing.pvalues import SampledTests
+
+TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
+THETA, D = [1.0, 0.5, 0.4], [0.3, 0.6, 0.7]
+
+
+def fitted(order=3, text=TEXT, *, sweeps=12, burn_in=2, samples=5, rng=1, **options):
+    model = hk.NGramModel(order, discounts=D[:order], concentrations=THETA[:order], **options)
+    return model.fit(text, sweeps=sweeps, burn_in=burn_in, samples=samples, rng=rng)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+# ------------------------------------------------------------------ the exact posterior, by brute force
+
+
+def exact_predictions(model, asked):
+    """Averages of P(word | context) over every seating, and the expected tables by level."""
+    data, topology = model.data, model.franchise.topology
+    n_terms = model.franchise.measure.n_terms
+    theta = np.array(THETA)[topology.level]
+    d = np.array(D)[topology.level]
+    shape = Shape(topology.parent.tolist(), topology.home.tolist())
+    values = data.values.tolist()
+    law = exact_posterior(shape, values, atomic_log_marginal([1 / n_terms] * n_terms), theta, d)
+    predictions, tables = np.zeros(len(asked)), np.zeros(model.order)
+    for key, weight in law.items():
+        sizes = table_sizes(key, shape)
+        for node, here in enumerate(sizes):
+            tables[topology.level[node]] += weight * len(here)
+        for place, (word, context) in enumerate(asked):
+            p, node = 1 / n_terms, 0
+            path = [0]
+            for symbol in reversed(context[max(len(context) - model.order + 1, 0) :]):
+                node = topology.tree.child(node, data.symbol_ids((symbol,))[0]) if model.order > 1 else -1
+                if node < 0:
+                    break
+                path.append(node)
+            for node in path:  # from the root: P = (c - d t + (theta + d T) P_parent) / (theta + n)
+                here = sizes[node]
+                n, t = sum(here.values()), len(here)
+                own = [size for first, size in here.items() if values[first] == data.word_id(word)]
+                if n:
+                    seen = sum(own) - d[node] * len(own)
+                    p = (seen + (theta[node] + d[node] * t) * p) / (theta[node] + n)
+            predictions[place] += weight * p
+    return predictions, tables
+
+
+PAIRS = ([0, 0, 1, 1, 1], ["a", "a", "a", "b", "b"])
+ASKED_OF_PAIRS = [(word, (context,)) for context in "ab" for word in (0, 1, 2)]
+SENTENCES = [["x", "y"], ["x"]]
+ASKED = [
+    ("x", ("<s>",)),
+    ("y", ("<s>", "x")),
+    ("</s>", ("<s>", "x")),
+    ("</s>", ("x", "y")),
+    ("x", ("y",)),
+    ("y", ()),
+    ("x", ("never", "x")),
+]
+
+
+def pairs_model(**options):
+    return hk.NGramModel(2, discounts=D[:2], concentrations=THETA[:2], start=None, end=None, **options)
+
+
+@cache
+def exact_case(name):
+    if name.startswith("pairs"):
+        model = pairs_model().fit(hk.NGrams.from_pairs(*PAIRS, vocabulary=[0, 1, 2]), sweeps=1, burn_in=0,
+                                  samples=1, rng=0)  # fmt: skip
+        return exact_predictions(model, ASKED_OF_PAIRS)
+    order = int(name[-1])
+    return exact_predictions(fitted(order, SENTENCES), ASKED)
+
+
+def test_the_enumeration_gives_the_figures_of_the_issue():
+    predictions, tables = exact_case("pairs")
+    assert predictions == pytest.approx([0.51251, 0.41726, 0.07023, 0.19618, 0.73447, 0.06935], abs=5e-6)
+    assert tables[1] == pytest.approx(4.1157, abs=5e-5)
+
+
+def chains_of(name, n, seed):
+    """Averages of independent chains: shape (n, asked + 1), the number of tables in contexts last."""
+    rows = []
+    for number in range(n):
+        rng = np.random.SeedSequence([seed, number])
+        if name == "pairs, given vocabulary":
+            asked, data = ASKED_OF_PAIRS, hk.NGrams.from_pairs(*PAIRS, vocabulary=[0, 1, 2])
+            model = pairs_model(store="explicit" if number % 2 else "histogram")
+        elif name == "pairs, word 2 never heard of":
+            asked, data = ASKED_OF_PAIRS, hk.NGrams.from_pairs(*PAIRS)
+            model = pairs_model(base=hk.Uniform(3))
+        else:
+            order, asked, data = int(name[-1]), ASKED, SENTENCES
+            model = hk.NGramModel(order, discounts=D[:order], concentrations=THETA[:order])
+        model.fit(data, sweeps=50, burn_in=10, samples=40, rng=rng)
+        rows.append([model.probability(*one) for one in asked] + [model.expected_tables[1:].sum()])
+    return np.array(rows)
+
+
+CASES = [
+    "pairs, given vocabulary",
+    "pairs, word 2 never heard of",
+    *[f"sentences, order {n}" for n in (1, 2, 3)],
+]
+FAMILY = SampledTests()
+for name_ in CASES:
+    n_asked = len(ASKED_OF_PAIRS if name_.startswith("pairs") else ASKED)
+    FAMILY.register(name_, n_asked + (not name_.endswith("1")))
+
+
+# Planted bugs: see the test after this one.
+@pytest.mark.parametrize("name", CASES)
+def test_predictions_are_those_of_the_exact_posterior(name):
+    predictions, tables = exact_case(name)
+    truth = np.append(predictions, tables[1:].sum())
+
+    def run(more, seed):
+        rows = chains_of(name, 60 * more, seed)
+        p = stats.ttest_1samp(rows, truth).pvalue
+        return p if not name.endswith("1") else p[:-1]  # unigrams have no tables in contexts
+
+    FAMILY.check(name, run)
+
+
+# ------------------------------------------------------------------ probabilities
+
+
+def test_distributions_sum_to_one(model):
+    for context in [
+        (),
+        ("<s>",),
+        ("a",),
+        ("a", "b"),
+        ("never",),
+        ("never", "a"),
+        ("b", "never"),
+        tuple("abcabc"),
+    ]:
+        distribution = model.distribution(context)
+        assert distribution.shape == (len(model.vocabulary),)
+        assert distribution.sum() + model.remainder(context) == pytest.approx(1.0, abs=1e-12)
+        assert (distribution > 0).all()
+        for word, p in zip(model.vocabulary, distribution, strict=True):
+            assert model.probability(word, context) == pytest.approx(p, rel=1e-12)
+
+
+def test_contexts_end_where_they_are_unknown_and_at_the_order(model):
+    assert model.probability("a", ("c", "b", "c")) == model.probability("a", ("b", "c"))
+    assert model.probability("a", ("never", "c")) == model.probability("a", ("c",))
+    assert model.probability("a", ("c", "never")) == model.probability("a", ())
+    assert model.probability("a", ("<s>", "c")) != model.probability("a", ("c",))
+    assert model.probability("a", ["b", "c"]) == model.probability("a", ("b", "c"))
+
+
+def test_the_hierarchical_dirichlet_bigram_model():
+    # Goldwater et al. (2006): P(w | u) = (n_uw + alpha1 P(w)) / (n_u + alpha1), where
+    # P(w) = (t_w + alpha0 / V) / (t + alpha0), t tables.
+    model = hk.NGramModel(2, discounts=0.0, concentrations=[3.0, 0.7]).fit(TEXT, rng=0, samples=1)
+    data = model.data
+    root = model.restaurant()
+    tables = {data.vocabulary[k]: root.customers_of(k) for k in root.dishes}
+    for u, w in [("a", "b"), ("b", "b"), ("<s>", "a"), ("c", "b")]:
+        n_uw = sum(1 for s in TEXT for x in zip(["<s>", *s], [*s, "</s>"], strict=True) if x == (u, w))
+        n_u = sum(["<s>", *s].count(u) for s in TEXT)
+        p_w = (tables[w] + 3.0 / 4) / (sum(tables.values()) + 3.0)
+        assert model.probability(w, (u,)) == pytest.approx((n_uw + 0.7 * p_w) / (n_u + 0.7), rel=1e-12)
+    assert (model.discounts == 0).all()
+
+
+def test_log_probability_is_the_sum_over_tokens_of_logs_of_averages(model):
+    sentence = ["a", "c", "b"]
+    padded = ["<s>", *sentence, "</s>"]
+    expected = sum(math.log(model.probability(padded[i], padded[:i])) for i in range(1, 5))
+    assert model.log_probability(sentence) == pytest.approx(expected, rel=1e-12)
+    assert model.log_probability(tuple(sentence)) == model.log_probability(sentence)
+
+
+def test_scores_token_by_token(model):
+    text = [["a", "c"], [], ["b", "a", "a"]]
+    scores = model.score(text)
+    assert scores.word.tolist() == ["a", "c", "</s>", "</s>", "b", "a", "a", "</s>"]
+    assert scores.sentence.tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
+    assert scores.n_sentences == 3
+    assert scores.n_tokens == len(scores) == 8
+    assert scores.n_unknown == scores.n_unpredicted == 0
+    assert not scores.is_unknown.any()
+    by_sentence = scores.by_sentence()
+    assert by_sentence["n_tokens"].tolist() == [3, 1, 4]
+    for sentence, row in zip(text, by_sentence, strict=True):
+        assert row["log_probability"] == pytest.approx(model.log_probability(sentence), rel=1e-12)
+        assert row["perplexity"] == pytest.approx(math.exp(-row["log_probability"] / row["n_tokens"]))
+    total = sum(model.log_probability(sentence) for sentence in text)
+    assert scores.perplexity == pytest.approx(math.exp(-total / 8), rel=1e-12)
+    assert model.perplexity(text) == pytest.approx(scores.perplexity, rel=1e-12)
+    assert "8 tokens" in repr(scores)
+
+
+def test_long_texts_are_scored_in_pieces(model, monkeypatch):
+    text = [list("abcab"), list("ba"), list("cc")] * 4
+    whole = model.score(text).log_probability
+    monkeypatch.setattr("hdpkit.data.held_out._CHUNK", 3)
+    assert np.array_equal(model.score(text).log_probability, whole)
+
+
+@pytest.mark.parametrize("order", range(1, 13))
+def test_every_order(order):
+    model = hk.NGramModel(order, discounts=0.5, concentrations=1.0).fit(
+        TEXT, sweeps=3, burn_in=1, samples=2, rng=0
+    )
+    assert model.order == order
+    assert model.concentrations.shape == model.discounts.shape == model.expected_tables.shape == (order,)
+    assert model.distribution(("b", "b", "c")).sum() == pytest.approx(1.0, abs=1e-12)
+    assert model.perplexity(TEXT) < 5.0
+    assert model.sample(2, rng=1) == model.sample(2, rng=1)
+    model.add([["d"]], sweeps=2, burn_in=1, samples=1).remove(0, 1).sweep(1)
+    assert model.probability("d", ("<s>",)) > 0
+    model.franchise.audit()
+
+
+# ------------------------------------------------------------------ words outside the vocabulary
+
+
+def test_unknown_words_are_scored_as_the_word_that_stands_for_them():
+    model = fitted(2, [["a", "<unk>", "b"], ["a"]])
+    scores = model.score([["a", "zz", "b"]])
+    assert scores.is_unknown.tolist() == [False, True, False, False]
+    assert scores.word.tolist() == ["a", "zz", "b", "</s>"]
+    assert np.array_equal(scores.log_probability, model.score([["a", "<unk>", "b"]]).log_probability)
+    assert model.probability("zz", ("qq",)) == model.probability("<unk>", ("<unk>",))
+    assert scores.n_unknown == 1
+    assert scores.n_unpredicted == 0
+    model.perplexity([["zz"]])
+
+
+def test_another_word_may_stand_for_unknown_ones_or_none():
+    text = [["a", "UNK", "b"], ["a"]]
+    model = fitted(2, text, unknown="UNK")
+    assert model.probability("zz", ("a",)) == model.probability("UNK", ("a",))
+    for unknown in (None, "<unk>"):
+        with pytest.raises(errors.DataError, match="vocabulary"):
+            fitted(2, text, unknown=unknown).probability("zz")
+
+
+def test_words_nobody_has_had_share_the_atoms_beyond_the_vocabulary():
+    model = fitted(2, base=hk.Uniform(10))
+    n_terms = len(model.vocabulary)
+    for context in [(), ("a",), ("<s>",), ("zz",)]:
+        p = model.probability("zz", context)
+        assert model.remainder(context) == pytest.approx(p * (10 - n_terms), rel=1e-12)
+        assert model.distribution(context).sum() + model.remainder(context) == pytest.approx(1.0, abs=1e-12)
+    scores = model.score([["zz", "yy", "zz"]])
+    assert scores.word.tolist() == ["zz", "yy", "zz", "</s>"]
+    assert scores.is_unknown.tolist() == [True, True, True, False]
+    assert scores.log_probability[1] == scores.log_probability[2]
+    assert scores.n_unpredicted == 0
+
+
+def test_what_an_open_base_says_of_a_new_word_counts():
+    class Letters(hk.AtomicMeasure):
+        """Three words by number, any other word by its length."""
+
+        n_terms = 4
+        remainder = 0.2
+
+        def log_probabilities(self):
+            return np.log(np.full(4, 0.2))
+
+        def log_probability_of(self, word):
+            return math.log(0.2) - len(word)
+
+    model = fitted(2, base=Letters())
+    row = model.distribution(("a",))
+    share = model.remainder(("a",)) / 0.2
+    assert row.sum() + model.remainder(("a",)) == pytest.approx(1.0)
+    assert model.probability("zz", ("a",)) == pytest.approx(share * 0.2 * math.exp(-2))
+    assert model.score([["a", "zzz"]]).log_probability[1] == pytest.approx(math.log(share * 0.2) - 3)
+
+
+def test_words_that_cant_be_predicted_are_counted_and_left_out(model):
+    scores = model.score([["a", "zz"], ["zz", "zz"]])
+    assert scores.n_unknown == scores.n_unpredicted == 3
+    assert np.isnan(scores.log_probability).tolist() == [False, True, False, True, True, False]
+    assert scores.perplexity == pytest.approx(math.exp(-np.nanmean(scores.log_probability)))
+    assert scores.by_sentence()["n_unpredicted"].tolist() == [1, 2]
+    assert "3 of them left out" in repr(scores)
+    for refuse in (
+        lambda: model.perplexity([["a"], ["a", "zz"]]),
+        lambda: model.log_probability(["a", "zz"]),
+        lambda: model.probability("zz"),
+    ):
+        with pytest.raises(errors.DataError, match="zz") as caught:
+            refuse()
+        assert "unknown=" in caught.value.remedy
+    with pytest.raises(errors.DataError, match="sentence 1, position 1"):
+        model.perplexity([["a"], ["a", "zz"]])
+
+
+def test_a_text_without_a_predicted_token():
+    model = fitted(2, [["a"]], end=None)
+    scores = model.score([["z"], []])
+    assert math.isnan(scores.perplexity)
+    assert np.isnan(scores.by_sentence()["perplexity"]).all()
+    assert len(model.score([])) == 0
+    with pytest.raises(errors.DataError, match="no token"):
+        model.perplexity([[]])
+
+
+def test_a_given_vocabulary_makes_the_others_unknown():
+    text = [["a", "b", "rare"], ["odd", "a"]]
+    model = fitted(2, text, vocabulary=["a", "b", "<unk>"])
+    assert model.vocabulary == ("a", "b", "<unk>", "</s>")
+    assert model.data.values.tolist() == [0, 1, 2, 3, 2, 0, 3]
+    model.add([["new", "a"]], sweeps=2, burn_in=0, samples=1)
+    assert model.data.values.tolist()[-3:] == [2, 0, 3]
+    assert model.vocabulary == ("a", "b", "<unk>", "</s>")
+    with pytest.raises(errors.DataError, match="sentence 0, position 2"):
+        fitted(2, text, vocabulary=["a", "b"])
+    for bad in (None, float("nan"), ["list"], "<s>", "</s>"):
+        with pytest.raises(errors.DataError, match="sentence 1, position 1"):
+            fitted(2, [["a"], ["odd", bad]], vocabulary=["a", "<unk>"])
+
+
+# ------------------------------------------------------------------ what is taken as text
+
+
+def test_files_standard_input_and_ngrams_are_text(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    lines = "".join(" ".join(sentence) + "\n" for sentence in TEXT[:3])
+    path.write_text(lines, encoding="utf-8")
+    wanted = fitted(text=TEXT[:3])
+
+    def stdin():
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        return "-"
+
+    sources = [
+        lambda: path,
+        lambda: str(path),
+        lambda: io.StringIO(lines),
+        lambda: io.BytesIO(lines.encode()),
+        stdin,
+        lambda: iter(TEXT[:3]),
+        lambda: hk.NGrams.from_sentences(TEXT[:3], order=7),
+        lambda: hk.NGrams.from_sentences(TEXT[:3], order=1),
+    ]
+    for source in sources:
+        model = fitted(text=source())
+        assert np.array_equal(model.data.contexts(), wanted.data.contexts())
+        assert np.array_equal(model.trace["log_joint"], wanted.trace["log_joint"])
+        assert np.array_equal(wanted.score(source()).log_probability, wanted.score(TEXT[:3]).log_probability)
+    added = wanted.add(path, sweeps=1, burn_in=0, samples=1)
+    assert added.data.n_sentences == 6
+
+
+def test_ngrams_with_a_vocabulary_of_their_own_are_scored_by_their_words(model):
+    other = hk.NGrams.from_sentences([["c", "zz", "a"], ["zz", "b"]], order=2)
+    plain = model.score([["c", "zz", "a"], ["zz", "b"]])
+    scores = model.score(other)
+    assert scores.word.tolist() == plain.word.tolist()
+    assert np.array_equal(scores.is_unknown, plain.is_unknown)
+    assert np.array_equal(scores.log_probability, plain.log_probability, equal_nan=True)
+
+
+def test_pairs_are_scored_as_pairs():
+    data = hk.NGrams.from_pairs(list("xyx"), [("k", "m"), ("m",), ("x", "m")])
+    model = fitted(3, data, start=None, end=None)
+    asked = hk.NGrams.from_pairs(list("yxz"), [("q", "k", "m"), "x", ("x", "m")])
+    scores = model.score(asked)
+    assert scores.word.tolist() == list("yxz")
+    expected = [model.probability("y", ("k", "m")), model.probability("x", ("x",))]
+    assert np.exp(scores.log_probability[:2]) == pytest.approx(expected, rel=1e-12)
+    assert scores.is_unknown.tolist() == [False, False, True]
+    more = hk.NGrams.from_pairs(["z"], [("x", "z")])
+    assert model.add(more, sweeps=1, burn_in=0, samples=1).probability("z", ("x", "z")) > 0.2
+    with pytest.raises(errors.DataError, match="pairs"):
+        model.add(hk.NGrams.from_sentences(TEXT, order=3))
+    # A symbol that became a word keeps its number as a symbol.
+    assert model.score([["z", "x"]]).log_probability[1] == pytest.approx(
+        math.log(model.probability("x", ("z",))), rel=1e-12
+    )
+
+
+def test_ngrams_bring_their_own_symbols():
+    data = hk.NGrams.from_sentences(TEXT, order=3, start="BOS", end="EOS")
+    model = fitted(text=data)
+    assert "EOS" in model.vocabulary
+    assert model.probability("a", ("BOS",)) != model.probability("a", ("<s>",)) == model.probability("a")
+    with pytest.raises(errors.DataError, match="vocabulary"):
+        fitted(text=data, vocabulary=["a"])
+
+
+def test_words_needn_t_be_strings():
+    model = fitted(2, [[1, (2, 3)], [(2, 3), 1.5]])
+    scores = model.score([[(2, 3), 1]])
+    assert scores.word.tolist() == [(2, 3), 1, "</s>"]
+    assert all(isinstance(word, int | tuple | float) for word in model.sample(1, rng=0)[0])
+
+
+# ------------------------------------------------------------------ chains and samples
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "burn_in", "samples", "wanted"),
+    [
+        (30, 10, 10, [12, 14, 16, 18, 20, 22, 24, 26, 28, 30]),
+        (10, 0, 3, [3, 6, 10]),
+        (5, 4, 1, [5]),
+        (7, 0, 7, [1, 2, 3, 4, 5, 6, 7]),
+    ],
+)
+def test_samples_are_spread_over_the_sweeps_after_the_burn_in(sweeps, burn_in, samples, wanted):
+    assert sorted(SamplePlan.spread(0, sweeps, burn_in, samples).wanted) == wanted
+    assert sorted(SamplePlan.spread(5, sweeps, burn_in, samples).wanted) == [sweep + 5 for sweep in wanted]
+    model = fitted(2, sweeps=sweeps, burn_in=burn_in, samples=samples)
+    assert len(model.samples) == samples
+    assert len(model.trace["sweep"]) == sweeps
+
+
+def same_model(one, other):
+    assert np.array_equal(one.trace["log_joint"], other.trace["log_joint"])
+    assert len(one.samples) == len(other.samples)
+    for a, b in zip(one.samples, other.samples, strict=True):
+        assert all(np.array_equal(a.arrays()[name], b.arrays()[name]) for name in a.arrays())
+    assert np.array_equal(one.score(TEXT).log_probability, other.score(TEXT).log_probability)
+
+
+def test_same_seed_same_model():
+    same_model(fitted(rng=7), fitted(rng=7))
+    assert not np.array_equal(fitted(rng=7).trace["log_joint"], fitted(rng=8).trace["log_joint"])
+    assert fitted(rng=7).sample(3, rng=5) == fitted(rng=7).sample(3, rng=5)
+    assert fitted(rng=7).sample(2, rng=5) == fitted(rng=7).sample(3, rng=5)[:2]
+    one, other = fitted(rng=7), fitted(rng=7)
+    for model in (one, other):
+        model.add([["q"]], sweeps=3, burn_in=1, samples=2).remove(1, 2).sweep(2)
+    same_model(one, other)
+
+
+def test_more_sweeps_replace_the_samples_or_join_them():
+    model = fitted()
+    before = model.samples
+    model.sweep(4, samples=2)
+    assert len(model.samples) == 2
+    assert not set(map(id, before)) & set(map(id, model.samples))
+    model.sweep(3, samples=1, keep=True)
+    assert len(model.samples) == 3
+    assert model.trace["sweep"].tolist() == list(range(1, 20))
+    model.sweep(2)
+    assert len(model.samples) == 1
+    assert len(model.trace.moves) == 21
+
+
+def test_sweeping_on_is_what_one_run_would_have_been():
+    whole = fitted(sweeps=9, burn_in=0, samples=9)
+    parts = fitted(sweeps=4, burn_in=0, samples=4).sweep(5, samples=5, keep=True)
+    same_model(whole, parts)
+
+
+class Stopping(moves.TableGibbs):
+    """Table Gibbs that is interrupted once, in the middle of its n-th sweep."""
+
+    def __init__(self, sweep):
+        self.left = sweep
+
+    def apply(self, state, rng, steps=None):
+        self.left -= 1
+        if self.left == 0:
+            super().apply(state, rng, (0, 5))
+            raise KeyboardInterrupt
+        return super().apply(state, rng, steps)
+
+
+@pytest.mark.parametrize("sweep", [1, 2, 3, 7, 12])
+def test_ctrl_c_keeps_what_was_done_and_resume_goes_on(sweep):
+    model = hk.NGramModel(3, discounts=D, concentrations=THETA)
+    model.fit(TEXT, sweeps=12, burn_in=2, samples=5, rng=1, moves=[Stopping(sweep)])
+    assert model.trace.interrupted
+    assert model.franchise.sweep == len(model.trace.get("sweep", ())) == sweep - 1
+    assert len(model.samples) == max(0, (sweep - 1 - 2) // 2)
+    if not model.samples:
+        with pytest.raises(errors.StateError, match="resume"):
+            model.probability("a")
+    model.resume()
+    assert not model.trace.interrupted
+    assert len(model.samples) == 5
+    assert model.trace["sweep"].tolist() == list(range(1, 13))
+    model.franchise.audit()
+    model.resume()
+    assert len(model.trace["sweep"]) == 12
+
+
+def test_ctrl_c_between_a_sweep_and_its_sample(monkeypatch):
+    whole = fitted()
+    taken = hk.Franchise.snapshot
+
+    def interrupted(franchise):
+        monkeypatch.setattr(hk.Franchise, "snapshot", taken)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hk.Franchise, "snapshot", interrupted)
+    model = fitted()
+    assert model.franchise.sweep == 4
+    assert model.samples == []
+    same_model(model.resume(), whole)
+
+
+def test_ctrl_c_at_the_start(monkeypatch):
+    whole = fitted()
+    enter = hk.Franchise.enter
+
+    def interrupted(franchise, first, last, source):
+        monkeypatch.setattr(hk.Franchise, "enter", enter)
+        enter(franchise, first, 7, source)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hk.Franchise, "enter", interrupted)
+    model = fitted()
+    assert model.franchise.sweep == 0
+    with pytest.raises(errors.StateError, match="burn-in"):
+        model.concentrations  # noqa: B018
+    same_model(model.resume(), whole)
+
+
+def test_text_that_is_added_counts():
+    model = fitted(rng=3)
+    p = model.probability("b", ("c", "a"))
+    model.add([["c", "a", "b"]] * 5, sweeps=6, burn_in=1, samples=5)
+    assert model.data.n_sentences == 9
+    assert len(model.samples) == 5
+    assert model.probability("b", ("c", "a")) > p + 0.2
+    model.franchise.audit()
+    model.remove(4, 9)
+    with pytest.raises(errors.StateError, match="sweep"):
+        model.probability("b")
+    model.sweep(5)
+    assert model.data.n_sentences == 4
+    assert model.probability("b", ("c", "a")) < 0.5
+    model.franchise.audit()
+
+
+def test_text_that_is_refused_leaves_the_model_as_it_was():
+    model = fitted()
+    before = model.score(TEXT).log_probability
+    for text in ([["a"], "b"], [["a", None]], [["</s>"]], 5):
+        with pytest.raises(errors.DataError):
+            model.add(text)
+    assert np.array_equal(model.score(TEXT).log_probability, before)
+    assert len(model.data) == 13
+    with pytest.raises(errors.DataError):
+        model.fit([["a", None]])
+    assert np.array_equal(model.score(TEXT).log_probability, before)
+
+
+def test_means_by_level_are_those_of_the_trace():
+    model = hk.NGramModel(2, concentrations=[hk.Gamma(1, 1), hk.Each(hk.Gamma(1, 1))], discounts=0.4)
+    model.fit(TEXT, sweeps=8, burn_in=3, samples=2, rng=0)
+    assert model.concentrations[0] == pytest.approx(model.trace["concentration/root"][3:].mean())
+    assert model.concentrations[1] == pytest.approx(model.trace["concentration/context 1"][3:].mean())
+    assert model.discounts.tolist() == pytest.approx([0.4, 0.4])
+    assert model.expected_tables[1] == model.trace["n_tables/context 1"][3:].mean()
+    assert [move.name for move in model.settings.moves()] == ["TableGibbs", "Concentration"]
+
+
+def test_a_schedule_of_one_s_own():
+    model = hk.NGramModel(2, discounts=0.5)
+    model.fit(TEXT, sweeps=3, burn_in=0, samples=1, rng=0, moves=[moves.TableGibbs()])
+    assert set(model.trace.moves["move"]) == {"TableGibbs"}
+    assert set(model.sweep(1).trace.moves["move"]) == {"TableGibbs"}
+
+
+def test_views_of_restaurants(model):
+    assert model.restaurant().n_customers == model.restaurant(()).n_customers
+    view = model.restaurant(("<s>",))
+    assert view.n_customers >= len(TEXT)
+    assert model.restaurant(("b", "c")).n_customers == 1
+    assert fitted(2).restaurant("b").n_customers == 3
+    with pytest.raises(errors.ParameterError):
+        model.restaurant(("never",))
+    with pytest.raises(errors.DataError, match="at most 2 symbols"):
+        model.restaurant(("a", "b", "c"))
+
+
+def test_memory_and_representation(model):
+    assert model.memory_bytes() > model.franchise.memory_bytes()
+    assert repr(model) == "<NGramModel: order 3, 4 words, 13 tokens, sweep 12, 5 samples>"
+    assert repr(hk.NGramModel()) == "<NGramModel: order 3, not fitted>"
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def test_sentences_are_drawn_from_the_average():
+    model = fitted(2, [["a"], ["a", "b"]], samples=3)
+    drawn = model.sample(4000, rng=0)
+    first = sum(sentence[:1] == ["a"] for sentence in drawn)
+    p = stats.binomtest(first, 4000, model.probability("a", ("<s>",))).pvalue
+    after = [sentence[1] if len(sentence) > 1 else "</s>" for sentence in drawn if sentence[:1] == ["a"]]
+    q = stats.binomtest(after.count("b"), len(after), model.probability("b", ("a",))).pvalue
+    assert min(p, q) > 1e-4  # a fixed seed
+
+
+def test_sentences_end_or_are_cut(model):
+    assert all("</s>" not in sentence and "<s>" not in sentence for sentence in model.sample(50, rng=0))
+    assert max(map(len, model.sample(50, rng=0, max_length=2))) == 2
+    assert model.sample(0) == []
+    endless = fitted(2, end=None, text=TEXT[:3])
+    assert [len(sentence) for sentence in endless.sample(3, rng=0, max_length=7)] == [7, 7, 7]
+
+
+def test_sentences_go_on_from_a_context():
+    model = fitted(2, [["a", "b"]] * 40)
+    drawn = model.sample(200, rng=0, context=("a",))
+    assert sum(sentence[:1] == ["b"] for sentence in drawn) > 150
+
+
+def test_words_outside_the_vocabulary_may_be_drawn():
+    text = [["a"]]
+    drawn = fitted(1, text, base=hk.Uniform(1000)).sample(200, rng=0)
+    assert any("<unk>" in sentence for sentence in drawn)
+    drawn = fitted(1, text, base=hk.Uniform(1000), unknown=None).sample(200, rng=0)
+    assert {word for sentence in drawn for word in sentence} == {"a"}
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_a_model_that_is_not_fitted_says_so():
+    model = hk.NGramModel()
+    for ask in (
+        lambda: model.probability("a"),
+        lambda: model.distribution(),
+        lambda: model.remainder(),
+        lambda: model.log_probability(["a"]),
+        lambda: model.score([["a"]]),
+        lambda: model.perplexity([["a"]]),
+        lambda: model.sample(),
+        lambda: model.sweep(1),
+        lambda: model.resume(),
+        lambda: model.add([["a"]]),
+        lambda: model.remove(0, 1),
+        lambda: model.franchise,
+        lambda: model.trace,
+        lambda: model.data,
+        lambda: model.vocabulary,
+        lambda: model.samples,
+        lambda: model.concentrations,
+        lambda: model.restaurant(),
+        lambda: model.memory_bytes(),
+    ):
+        with pytest.raises(errors.StateError, match=r"model\.fit"):
+            ask()
+
+
+def test_levels_are_named_where_a_hyperparameter_is_wrong():
+    with pytest.raises(errors.ParameterError, match=r"discounts \(of contexts of length 1\)"):
+        hk.NGramModel(2, discounts=[0.5, 1.5])
+    with pytest.raises(errors.ParameterError, match=r"concentrations \(of the root\)"):
+        hk.NGramModel(2, concentrations=[-2.0, 1.0])
+    with pytest.raises(errors.ParameterError, match="or 3 of them"):
+        hk.NGramModel(3, discounts=[0.5, 0.5])
