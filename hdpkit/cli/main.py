@@ -11,6 +11,7 @@ import click
 import hdpkit
 from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
+from hdpkit.cli.lm import lm
 from hdpkit.cli.runs import INTERRUPTED, resume, topics, verify
 from hdpkit.errors import ChainError, CorruptRunError, HdpkitError, LockedRunError, StateError, StorageError
 
@@ -69,5 +70,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, resume, verify):
+for command in (demo, fit, topics, resume, verify, lm):
     main.add_command(command)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.options import positive
+from hdpkit.cli.options import positive, quiet_option
 from hdpkit.cli.summary import (
     WORTH_A_ROW,
     echo_table,
@@ -25,7 +25,7 @@ from hdpkit.io.verification import verify_run
 from hdpkit.record.files import refusals
 from hdpkit.schedule import Run, open_run
 
-__all__ = ["INTERRUPTED", "carry_out", "check_new_folder", "resume", "topics", "verify"]
+__all__ = ["INTERRUPTED", "carry_out", "check_new_folder", "resume", "resume_command", "topics", "verify"]
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -44,8 +44,10 @@ terms_option = click.option(
 )
 
 
-def check_new_folder(folder: Path) -> None:
+def check_new_folder(folder: Path, name: str = "out") -> None:
     """Refuse, before anything is read, a folder that is not free to hold a run.
+
+    ``name`` is that of the option.
 
     Raises
     ------
@@ -55,8 +57,8 @@ def check_new_folder(folder: Path) -> None:
     """
     if (folder / "run.json").exists():
         raise RunError(
-            f"out {folder}", "a folder that holds a run", "a new or an empty folder",
-            f"Go on with that run: {_resume_command(folder)}. Or choose another folder.",
+            f"{name} {folder}", "a folder that holds a run", "a new or an empty folder",
+            f"Go on with that run: {resume_command(folder)}. Or choose another folder.",
         )  # fmt: skip
     found = None
     with refusals(folder, "look into a folder"):
@@ -67,7 +69,7 @@ def check_new_folder(folder: Path) -> None:
         elif folder.exists():
             found = "a file"
     if found is not None:
-        raise RunError(f"out {folder}", found, "a new or an empty folder", "Choose another folder.")
+        raise RunError(f"{name} {folder}", found, "a new or an empty folder", "Choose another folder.")
 
 
 def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool) -> None:
@@ -83,7 +85,7 @@ def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool
         Top terms to print of a topic.
     quiet : bool
     """
-    again = f"Go on with it: {_resume_command(folder)}"
+    again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
     try:
         with ProgressBar() as bar:
@@ -143,7 +145,8 @@ def _open(folder: Path, allow: tuple[str, ...]) -> Run:
     return open_run(folder, allow)
 
 
-def _resume_command(folder: Path) -> str:
+def resume_command(folder: Path) -> str:
+    """The command that goes on with a run."""
     return f"hdpkit resume {shlex.quote(str(folder))}"
 
 
@@ -191,7 +194,7 @@ def topics(
 @run_argument
 @click.option("--sweeps", type=positive, help="More sweeps to run.  [default: what is missing]")
 @terms_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 @allow_option
 def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[str, ...]) -> None:
     """Go on with a run from its newest checkpoint.
