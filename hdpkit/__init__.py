@@ -38,7 +38,7 @@ from hdpkit.data import Corpus, Groups, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
-from hdpkit.models import NGramModel
+from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
@@ -88,6 +88,7 @@ __all__ = [
     "Scheduler",
     "SeatingStore",
     "Shifted",
+    "Spelling",
     "Tick",
     "Trace",
     "Uniform",

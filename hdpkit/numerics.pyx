@@ -35,12 +35,16 @@ def rising(double a, double step, long n):
 
 
 def rising_sum(const double[:] a, const double[:] step, const int64_t[:] n, const int64_t[:] counts):
-    """Sum over rows of counts * log of a (a+step) ... (a+(n-1)step), for a > 0, step >= 0."""
+    """Sum over rows of counts * log of a (a+step) ... (a+(n-1)step), for a > 0, step >= 0.
+
+    One entry of a or of step stands for all rows.
+    """
     cdef double total = 0.0
-    cdef Py_ssize_t i
-    if not (a.shape[0] == step.shape[0] == n.shape[0] == counts.shape[0]):
+    cdef Py_ssize_t i, rows = n.shape[0]
+    if counts.shape[0] != rows or a.shape[0] not in (1, rows) or step.shape[0] not in (1, rows):
         raise ValueError("columns of different lengths")
     with nogil:
-        for i in range(n.shape[0]):
-            total += counts[i] * log_rising_steps(a[i], step[i], n[i])
+        for i in range(rows):
+            total += counts[i] * log_rising_steps(
+                a[i] if a.shape[0] > 1 else a[0], step[i] if step.shape[0] > 1 else step[0], n[i])
     return total

@@ -88,6 +88,13 @@ RUNS = {
         plain(moves.BaseMeasureParameters, method="slice", width=1.0),
         {"method": [None, 5, "", "newton", ["slice"], np.array(["slice", "slice"])], "width": POSITIVE},
     ),
+    **{
+        f"moves.{kind.__name__}": Row(
+            plain(kind, method="slice", width=1.0),
+            {"method": [None, 5, "", "newton", ["slice"], np.array(["slice", "slice"])], "width": POSITIVE},
+        )
+        for kind in (moves.Concentration, moves.Discount)
+    },
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
     "moves.SplitMerge": Row(plain(moves.SplitMerge, scans=2), {"scans": optional(whole(0))}),
     "moves.Scheduled": Row(

@@ -172,10 +172,6 @@ def test_sentences_come_and_go(store, seed):
     generator = np.random.default_rng(seed)
     order = int(generator.integers(1, 5))
     franchise = franchise_over(ngrams(text(seed, 5), order), store)
-    if order == 1:
-        with pytest.raises(errors.DeclarationError, match="over n-grams"):
-            franchise.extend(franchise.data.plus([[1]]))
-        return
     gibbs = moves.TableGibbs()
     for step in range(6):
         n = franchise.data.n_sentences
@@ -296,6 +292,21 @@ def test_levels_without_restaurants():
     assert franchise.concentration("context 5") == 0.5
     trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=1)
     assert trace["n_tables/context 5"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("method", ["auto", "slice"])
+def test_levels_without_restaurants_keep_their_starting_values(method):
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
+    for level in (1, 2, 3):
+        restaurant = hk.Restaurant(
+            restaurant, each=f"context {level}", concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 3.0)
+        )
+    franchise = hk.Franchise(restaurant, ngrams([["a"], []], 4))
+    schedule = [moves.TableGibbs(), moves.Discount(method), moves.Concentration(method)]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1)
+    assert set(trace["discount/context 3"]) == {0.25}
+    assert set(trace["concentration/context 3"]) == {2.0}
+    assert len(set(trace["discount/context 1"])) == 5
 
 
 def test_only_trees_grow():

@@ -297,6 +297,24 @@ def test_what_an_open_base_says_of_a_new_word_counts():
     assert model.score([["a", "zzz"]]).log_probability[1] == pytest.approx(math.log(share * 0.2) - 3)
 
 
+def test_an_open_vocabulary_by_spelling():
+    model = fitted(2, [["the", "cat"], ["the", "hat"]], base=hk.Spelling(3, sweeps=4, samples=2))
+    share = model.remainder(("the",)) / model.franchise.measure.remainder
+    h = math.exp(model.franchise.measure.log_probability_of("chat"))
+    assert model.probability("chat", ("the",)) == pytest.approx(share * h, rel=1e-9)
+    assert model.distribution(("the",)).sum() + model.remainder(("the",)) == pytest.approx(1.0, abs=1e-9)
+    scores = model.score([["the", "chat", "chat", "hat"]])
+    assert scores.n_unknown == 2
+    assert scores.n_unpredicted == 0
+    assert model.sample(3, rng=0) == model.sample(3, rng=0)
+    drawn = [word for sentence in model.sample(60, rng=1) for word in sentence]
+    assert any(word not in model.vocabulary for word in drawn)
+    model.add([["the", "chat"]], sweeps=2, burn_in=0, samples=1)
+    assert "chat" in model.vocabulary
+    with pytest.raises(errors.HdpkitError, match="strings"):
+        fitted(2, [[1, 2]], base=hk.Spelling(2, sweeps=1, samples=1))
+
+
 def test_words_that_cant_be_predicted_are_counted_and_left_out(model):
     scores = model.score([["a", "zz"], ["zz", "zz"]])
     assert scores.n_unknown == scores.n_unpredicted == 3
@@ -578,7 +596,15 @@ def test_means_by_level_are_those_of_the_trace():
     assert model.concentrations[1] == pytest.approx(model.trace["concentration/context 1"][3:].mean())
     assert model.discounts.tolist() == pytest.approx([0.4, 0.4])
     assert model.expected_tables[1] == model.trace["n_tables/context 1"][3:].mean()
-    assert [move.name for move in model.settings.moves()] == ["TableGibbs", "Concentration"]
+    assert set(model.trace.moves["move"]) == {"TableGibbs", "Concentration"}
+
+
+def test_every_hyperparameter_is_learned_by_default():
+    model = hk.NGramModel(3).fit(TEXT * 10, rng=0)
+    assert model.trace.moves["move"][:3].tolist() == ["TableGibbs", "Discount", "Concentration"]
+    for name in ("root", "context 1", "context 2"):
+        for what in ("discount", "concentration"):
+            assert len(np.unique(model.trace[f"{what}/{name}"])) == 30
 
 
 def test_a_schedule_of_one_s_own():

@@ -81,7 +81,8 @@ def test_sums_of_rising_factorials(step):
         assert numerics.rising_sum(*own) == pytest.approx(expected, rel=1e-13, abs=1e-10)
     counts = np.arange(len(n))
     each = [numerics.rising(a[row], step, n[row]) * counts[row] for row in range(len(n))]
-    total = numerics.rising_sum(a, np.broadcast_to(step, len(n)), n, counts)
-    assert total == pytest.approx(math.fsum(each), rel=1e-12)
-    with pytest.raises(ValueError, match="columns"):
-        numerics.rising_sum(a, np.ones(3), n, counts)
+    for steps in (np.full(len(n), step), np.array([step])):
+        assert numerics.rising_sum(a, steps, n, counts) == pytest.approx(math.fsum(each), rel=1e-12)
+    for columns in ((a, np.ones(3), n, counts), (a[:3], a, n, counts), (a, a, n, counts[:1])):
+        with pytest.raises(ValueError, match="columns"):
+            numerics.rising_sum(*columns)

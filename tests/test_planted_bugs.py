@@ -1,6 +1,6 @@
 """The tests tested: every planted bug makes the check that it names fail.
 
-The checks are deterministic except those of concentrations, whose error rate stands beside them.
+The checks are deterministic except those of hyperparameters, whose error rate stands beside them.
 """
 
 import collections
@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 
 import hdpkit as hk
 from hdpkit import moves
@@ -16,14 +17,12 @@ from hdpkit.errors import AuditError, HdpkitError, ParameterError
 from hdpkit.franchise import start
 from hdpkit.franchise.simulate import draw_seating
 from hdpkit.moves import MoveInfo
-from hdpkit.moves.concentration import draw_concentration
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
 from hdpkit.stores.seating_out import lump, seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
-from hdpkit.testing.concentration_law import ConcentrationLaw, dkw_bound, one_step_distance
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
 from hdpkit.testing.marginals import (
@@ -345,74 +344,6 @@ def check_prior_draws():
     assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12
 
 
-# ---------------------------------------------------------------------- concentrations
-
-# One step from independent exact draws, by the bound of Dvoretzky, Kiefer and Wolfowitz: each of the seven
-# distances exceeds BOUND = 0.029 on healthy code with probability below 1e-7 over seeds; in all, below 1e-6.
-# A bug whose true distance is above 0.045 is caught with probability over 0.99 (Hoeffding at the place of the
-# largest difference). Measured with 40,000 draws (20,000 for the last two), the larger where a check has
-# two: 0.17 Beta(a, n), 0.88 scale for rate, 0.11 odds with the prior's rate, 0.09 other side's indicator,
-# 0.22 empty restaurants, 0.67 log w of the first alone, 0.21 half of each augmentation, 0.47 y of the first
-# table, 0.16 tokens for the root's customers, 0.31 tables for tokens.
-N_DRAWS = 10_000
-BOUND = dkw_bound(N_DRAWS, 1e-7)
-
-
-def one_step(prior, discount, customers, tables, seed):
-    generator = Streams(seed).source(1).generator
-    n, t = np.array(customers), np.array(tables)
-    law = ConcentrationLaw(prior, discount, customers, tables)
-    return one_step_distance(
-        law,
-        lambda theta: draw_concentration(prior, theta, discount, n, t, generator),
-        N_DRAWS,
-        np.random.default_rng(seed),
-    )
-
-
-def check_concentration_of_one():
-    assert one_step(hk.Gamma(1.0, 2.0), 0.0, [4], [2], 1) <= BOUND
-    assert one_step(hk.Gamma(1.0, 0.1), 0.0, [20], [3], 2) <= BOUND
-
-
-def check_concentration_of_several():
-    assert one_step(hk.Gamma(2.0, 0.5), 0.0, [3, 6, 0, 0, 5], [2, 4, 0, 0, 2], 3) <= BOUND
-
-
-def check_concentration_with_discount():
-    assert one_step(hk.Gamma(1.5, 0.5), 0.6, [1, 2, 0, 3, 2], [1, 2, 0, 2, 1], 4) <= BOUND
-    assert one_step(hk.Gamma(1.0, 1.0), 0.3, [6], [4], 5) <= BOUND
-
-
-def check_concentration_of_a_franchise():
-    """The move gives each draw its own counts: from a fixed seating, root and documents together."""
-    priors = (hk.Gamma(1.0, 0.5), hk.Gamma(2.0, 0.5))
-    franchise = tiny("4+3", corner="middle", concentration=priors)
-    seat = [0, 0, 0, 1, 2, 2, 2]  # documents of 4 customers at 2 tables and 3 at 1; one dish
-    columns = {"seat": seat, "table_node": [1, 1, 2, 0], "table_dish": [0] * 4, "table_seat": [3, 3, 3, -1]}
-    seating = {name: np.array(column, dtype=np.int32) for name, column in columns.items()}
-    franchise.thaw({**franchise.freeze(), "seating": seating, "slots": np.zeros(1, dtype=np.int32)})
-    franchise.audit()
-    assert max(of_a_franchise(franchise, priors)) <= BOUND
-
-
-def of_a_franchise(franchise, priors):
-    laws = {
-        "root": ConcentrationLaw(priors[0], 0.0, [3], [1]),
-        "document": ConcentrationLaw(priors[1], 0.0, [4, 3], [2, 1]),
-    }
-    generator, source = np.random.default_rng(6), Streams(6).source(1)
-    starts = {name: law.quantile(generator.random(N_DRAWS)) for name, law in laws.items()}
-    ends = {name: np.empty(N_DRAWS) for name in laws}
-    for i in range(N_DRAWS):
-        for name in laws:
-            franchise.set_concentration(name, starts[name][i])
-        moves.Concentration().apply(franchise, source)
-        for name in laws:
-            ends[name][i] = franchise.concentration(name)
-    return [law.distance(ends[name]) for name, law in laws.items()]
-
-
 # ---------------------------------------------------------------------- components and frozen states
 
 
@@ -479,15 +410,15 @@ def check_resumed_runs():
         [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
     )
     one_document = TinyShape({"document": [0] * 12}, 12)
-    for store in (TABLES, HISTOGRAMS):
+    for store, seed in itertools.product((TABLES, HISTOGRAMS), range(3)):
         franchise, twin = (
             tiny(one_document, store, concentration=priors, values=np.arange(12) % 3) for _ in range(2)
         )
-        schedule.run(franchise, 3, rng=1)
+        schedule.run(franchise, 3, rng=seed)
         half = franchise.freeze()
         schedule.run(franchise, 3, init=None)
         twin.thaw(half)
-        schedule.run(twin, 3, rng=1, init=None)
+        schedule.run(twin, 3, rng=seed, init=None)
         assert twin.log_joint() == franchise.log_joint()
         a, b = franchise.freeze(), twin.freeze()
         assert a["sweep"] == b["sweep"] == 6

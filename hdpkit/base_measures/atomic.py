@@ -59,6 +59,16 @@ class AtomicMeasure(BaseMeasure):
         """Probability of all values beyond these, which no customer has yet."""
         return 0.0
 
+    def log_probability_of(self, value: Any) -> float:
+        """Return log H of a value as it is written, atom or not (an unseen word): nats. Optional."""
+        raise NotImplementedError(f"{type(self).__name__} knows no values but its atoms")
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method of its own."""
+        if method == "log_probability_of":
+            return type(self).log_probability_of is not AtomicMeasure.log_probability_of
+        return super().supports(method)
+
     def for_data(self, data: GroupedData) -> Self:
         """Check that H is a distribution, and that every value is an atom of it."""
         logs = self._checked()

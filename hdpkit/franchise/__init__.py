@@ -1,7 +1,7 @@
 """The franchise: declarations, topology, seating."""
 
 from hdpkit.franchise.components import Component
-from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.declarations import Hyperparameter, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
@@ -11,6 +11,7 @@ from hdpkit.franchise.view import RestaurantView
 __all__ = [
     "Component",
     "Franchise",
+    "Hyperparameter",
     "Random",
     "Restaurant",
     "RestaurantView",

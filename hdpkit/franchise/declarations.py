@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -167,7 +168,7 @@ class Restaurant:
             if len(set(values)) != len(values):
                 raise DeclarationError(what, values[-1], "different from those of its bases", "Use another.")
 
-    @property
+    @cached_property
     def hyperparameters(self) -> tuple[Hyperparameter, Hyperparameter]:
         """Concentration and discount as declared."""
         theta = Hyperparameter.of("concentration", self.concentration)

@@ -1,6 +1,7 @@
-"""Models: the pieces wired for one purpose. There is no sampler here."""
+"""Models wired from the pieces of the kit; they contain no sampler."""
 
 from hdpkit.models.ngram import NGramModel
 from hdpkit.models.scores import Scores
+from hdpkit.models.spelling import Spelling
 
-__all__ = ["NGramModel", "Scores"]
+__all__ = ["NGramModel", "Scores", "Spelling"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hdpkit.data.encode import check_hashable
 from hdpkit.errors import DataError
 from hdpkit.models.predict import Posterior
-from hdpkit.random import STARTS, Streams
+from hdpkit.random import STARTS, ChoiceSource, Streams
 
 __all__ = ["generate"]
+
+_TRIES = 10_000
 
 
 def generate(
@@ -33,11 +33,11 @@ def generate(
     sentences = []
     for number in range(n):
         # A stream for each sentence: the first three of ten are those of three.
-        generator = streams.source(STARTS, unit=number).generator
+        source = streams.source(STARTS, unit=number)
         words: list[Any] = []
         ended = False
         while not ended and len(words) < max_length:
-            word = _word(posterior, [*before, *words][-data.order :], generator, unknown)
+            word = _word(posterior, [*before, *words[-data.order :]], source, unknown)
             ended = data.end is not None and word == data.end
             if not ended:
                 words.append(word)
@@ -45,17 +45,18 @@ def generate(
     return sentences
 
 
-def _word(posterior: Posterior, context: Any, generator: np.random.Generator, unknown: Any) -> Any:
-    sample = posterior.samples[int(generator.integers(len(posterior.samples)))]
+def _word(posterior: Posterior, context: Any, source: ChoiceSource, unknown: Any) -> Any:
+    sample = posterior.samples[source.index(len(posterior.samples))]
     data, measure = posterior.data, posterior.measure
-    draw: Any = getattr(measure, "draw_new", None)
     row = sample.row(posterior.node(context))
+    draw: Any = getattr(measure, "sample", None)
     if draw is None and unknown is None:
         row = row[: data.n_terms]  # nothing could be written for the others
-    cumulative = np.cumsum(row)
-    drawn = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
-    # A cumulative-sum walk ends on the last positive weight.
-    drawn = min(drawn, int(np.searchsorted(cumulative, cumulative[-1])))
+    drawn = source.choose(row)
     if drawn < data.n_terms:
         return data.vocabulary[drawn]
-    return unknown if draw is None else draw(generator)
+    for _ in range(_TRIES if draw is not None else 0):
+        (word,) = draw(1, source)
+        if data.word_id(word) < 0 and word != data.start:
+            return word
+    return unknown

@@ -14,6 +14,7 @@ from hdpkit.errors import DataError, StateError
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
 from hdpkit.models.chain import ModelChain, SamplePlan
 from hdpkit.models.generate import generate
+from hdpkit.models.levels import moves_for
 from hdpkit.models.predict import Posterior
 from hdpkit.models.scores import Scores
 from hdpkit.models.settings import ModelSettings
@@ -142,7 +143,7 @@ class NGramModel:
         """
         plan = SamplePlan.spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
-        schedule = Scheduler(self.settings.moves() if moves is None else moves).moves
+        schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
         _check_progress(progress)
         data = first_data(text, self.settings)
         franchise = Franchise(
@@ -461,9 +462,8 @@ class NGramModel:
         Returns
         -------
         list of lists
-            Words without the symbols of start and end. A word outside the vocabulary is drawn from the base
-            measure where that can (``draw_new(generator)``); otherwise it is ``unknown``, and where that is
-            None there are no such words.
+            Words without the symbols of start and end. A word outside the vocabulary is drawn from an open
+            base; from another one it comes as ``unknown``, and where that is None there are no such words.
         """
         n = whole_number("n", n, 0, remedy="Number of sentences.")
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")

@@ -89,7 +89,7 @@ class Posterior:
     def new_word(self, word: Any) -> float:
         """H of a word outside the vocabulary; NaN if it can't be predicted."""
         measure: Any = self.measure
-        if hasattr(measure, "log_probability_of"):
+        if measure.supports("log_probability_of"):
             return float(np.exp(measure.log_probability_of(word)))
         if (
             isinstance(measure, Uniform)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from hdpkit.base_measures import AtomicMeasure, Uniform
 from hdpkit.checks import choice, instance, whole_number
@@ -14,14 +12,11 @@ from hdpkit.data.encode import check_hashable, check_markers, check_vocabulary
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.franchise.kernels import KERNELS
-from hdpkit.moves import Concentration, Move, TableGibbs
+from hdpkit.models.levels import ORDER_LIMIT, context_restaurants, levels
 from hdpkit.priors import Beta, Gamma
 from hdpkit.stores import stores
 
 __all__ = ["ModelSettings"]
-
-ORDER_LIMIT = 100
-"""Largest order of a model: declarations are nested, one in the other."""
 
 
 @attrs.frozen(kw_only=True)
@@ -86,8 +81,8 @@ class ModelSettings:
             )  # fmt: skip
         made = cls(
             order=order,
-            discounts=_levels("discounts", discounts, order, Beta(1.0, 1.0)),
-            concentrations=_levels("concentrations", concentrations, order, Gamma(1.0, 1.0)),
+            discounts=levels("discounts", discounts, order, Beta(1.0, 1.0)),
+            concentrations=levels("concentrations", concentrations, order, Gamma(1.0, 1.0)),
             base=base,
             store=store,
             start=start,
@@ -100,46 +95,6 @@ class ModelSettings:
         return made
 
     def restaurant(self) -> Restaurant:
-        """The restaurants: a root, one for each context of one symbol, of two, and so on."""
-        made: Any = Uniform() if self.base is None else self.base
-        for level, (concentration, discount) in enumerate(
-            zip(self.concentrations, self.discounts, strict=True)
-        ):
-            try:
-                made = Restaurant(
-                    made,
-                    concentration=concentration,
-                    discount=discount,
-                    each=f"context {level}" if level else None,
-                )
-            except ParameterError as error:
-                where = "of the root" if level == 0 else f"of contexts of length {level}"
-                raise ParameterError(
-                    f"{error.parameter}s ({where})", error.value, error.allowed, error.remedy
-                ) from None
-        assert isinstance(made, Restaurant)
-        return made
-
-    def moves(self) -> list[Move]:
-        """Every customer's table, and every hyperparameter that has a prior."""
-        theta = [declaration.hyperparameters[0] for declaration in self.restaurant().chain()]
-        schedule: list[Move] = [TableGibbs()]
-        if any(one.prior is not None for one in theta):
-            schedule.append(Concentration())
-        return schedule
-
-
-def _levels(name: str, given: Any, order: int, default: Any) -> tuple[Any, ...]:
-    """One for each level."""
-    if given is None:
-        return (default,) * order
-    if isinstance(given, np.ndarray) and given.ndim == 1:
-        given = given.tolist()
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        if len(given) != order:
-            raise ParameterError(
-                name, given, f"one value, or {order} of them, the root's first",
-                f"There is a level for each length of a context, 0 to {order - 1}.",
-            )  # fmt: skip
-        return tuple(given)
-    return (given,) * order
+        """The restaurants of the contexts of every length."""
+        base = Uniform() if self.base is None else self.base
+        return context_restaurants(base, self.concentrations, self.discounts)

@@ -5,6 +5,7 @@
 
 from hdpkit.moves.base_measure_parameters import BaseMeasureParameters
 from hdpkit.moves.concentration import Concentration
+from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.protocol import Move, MoveInfo, needs_latent_dishes, needs_marginals
@@ -16,6 +17,7 @@ from hdpkit.moves.table_gibbs import TableGibbs
 __all__ = [
     "BaseMeasureParameters",
     "Concentration",
+    "Discount",
     "DishGibbs",
     "DishParameters",
     "Move",

@@ -12,8 +12,8 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves.metropolis import accepts
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
-from hdpkit.numerics import exp, log
 from hdpkit.priors import Prior, support_of
 from hdpkit.random import ChoiceSource
 
@@ -63,7 +63,7 @@ class BaseMeasureParameters(Move):
         return info
 
     def _update(self, state: Franchise, name: str, prior: Prior, rng: ChoiceSource) -> bool:
-        scale = _Scale(*support_of(prior))
+        scale = Scale(*support_of(prior))
         x = state.base_parameters[name]
         here = scale.to(x)
 
@@ -90,37 +90,6 @@ class BaseMeasureParameters(Move):
         # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
         state.set_base_parameters(**{name: x if there == here else scale.back(there)})
         return there != here
-
-
-class _Scale:
-    """The real line for a parameter in an open interval."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
-        self.kind = "real"
-        if math.isfinite(low):
-            self.kind = "logit" if math.isfinite(high) else "log"
-
-    def to(self, x: float) -> float:
-        if self.kind == "real":
-            return x
-        return log(x - self.low) - (log(self.high - x) if self.kind == "logit" else 0.0)
-
-    def back(self, y: float) -> float:
-        if self.kind == "real":
-            return y
-        if self.kind == "log":
-            return self.low + exp(y)
-        share = 1.0 / (1.0 + exp(-y))
-        return self.low + (self.high - self.low) * share
-
-    def log_jacobian(self, x: float) -> float:
-        """log dx/dy at x."""
-        if self.kind == "real":
-            return 0.0
-        if self.kind == "log":
-            return log(x - self.low)
-        return log(x - self.low) + log(self.high - x) - log(self.high - self.low)
 
 
 moves.register(

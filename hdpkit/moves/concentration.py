@@ -2,102 +2,131 @@
 
 from __future__ import annotations
 
+import math
+
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.errors import ScheduleError, StateError
+from hdpkit.franchise import Franchise, Hyperparameter
+from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising, moved
+from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.scale import Scale
+from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Gamma
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Concentration"]
+__all__ = ["Concentration", "draw_concentration", "slice_concentration"]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
-class Concentration(Move):
-    """Draw every concentration that has a Gamma(a, b) prior, b a rate, by auxiliary variables.
+@attrs.define
+class Concentration(ByMethod):
+    """Draw every concentration that has a prior, given seating and discounts.
 
-    One restaurant with n customers and T tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta
-    from a mixture of Gamma(a + T, b - log e) and Gamma(a + T - 1, b - log e), odds (a+T-1) : n (b - log e).
-    Several that share theta (Teh et al. 2006, appendix): w_j ~ Beta(theta + 1, n_j),
-    s_j ~ Bernoulli(n_j / (n_j + theta)), theta ~ Gamma(a + sum T_j - sum s_j, b - sum log w_j), empty
-    restaurants left out. In the root, customers are the tables below it (and data seated there).
+    By auxiliary variables where the prior is Gamma(a, b), b a rate. One restaurant with n customers and T
+    tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta from a mixture of Gamma(a + T, b - log e)
+    and Gamma(a + T - 1, b - log e), odds (a+T-1) : n (b - log e). Several that share theta (Teh et al. 2006,
+    appendix): w_j ~ Beta(theta + 1, n_j), s_j ~ Bernoulli(n_j / (n_j + theta)),
+    theta ~ Gamma(a + sum T_j - sum s_j, b - sum log w_j), empty restaurants left out. In the root, customers
+    are the tables below it (and data seated there).
 
-    With a discount (Teh 2006): x_j ~ Beta(theta + 1, n_j - 1), y_ji ~ Bernoulli(theta / (theta + d i)) for
+    With discounts (Teh 2006): x_j ~ Beta(theta + 1, n_j - 1), y_ji ~ Bernoulli(theta / (theta + d_j i)) for
     1 <= i < T_j, theta ~ Gamma(a + sum y, b - sum log x). The two augmentations are never mixed.
+
+    By slice (Neal 2003, stepping out) for every prior, on the scale of log theta; with a `Shifted` prior, of
+    log(theta + d). The target is prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1) times the prior.
+
+    Parameters
+    ----------
+    method : str
+        "auxiliary", "slice", or "auto": auxiliary variables where the prior allows them.
+    width : float
+        First width of the slice, on that scale.
     """
 
-    continuous = True
     updates = ("concentration",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose concentrations are all fixed, and priors other than Gamma."""
-        priors = [declaration.hyperparameters[0].prior for declaration in state.declarations]
-        if not any(prior is not None for prior in priors):
+        """Refuse a franchise whose concentrations are all fixed, and auxiliary variables that don't fit."""
+        resampled = [one for one in state.declarations if one.hyperparameters[0].prior is not None]
+        if not resampled:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "Every concentration is fixed: give one a prior (hk.Gamma) or leave Concentration out.",
             )  # fmt: skip
-        for prior in priors:
-            if prior is not None and not isinstance(prior, Gamma):
+        for declaration in resampled:
+            if self.method == "auxiliary" and not _conjugate(declaration.hyperparameters[0]):
                 raise ScheduleError(
-                    "concentration",
-                    prior,
-                    "a Gamma prior",
-                    "Auxiliary variables need one: hk.Gamma(shape, rate).",
-                )
+                    "concentration", declaration.concentration, "a Gamma prior",
+                    "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
+                )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw the concentrations, from the root's declaration to the deepest."""
+        info = MoveInfo()
         if steps == (0, 0):
-            return MoveInfo()
-        customers, tables = state.totals()
-        drawn = 0
+            return info
         for number, declaration in enumerate(state.declarations):
-            declared, discount = declaration.hyperparameters
+            declared = declaration.hyperparameters[0]
             if declared.prior is None:
                 continue
-            assert isinstance(declared.prior, Gamma)  # check() saw to it
-            nodes = state.topology.nodes(number)
-            n, t = customers[nodes], tables[nodes]
-            theta = state.concentration(declaration.name)
-            if declared.each:
-                fresh = [
-                    draw_concentration(
-                        declared.prior, own, discount.start, n[j : j + 1], t[j : j + 1], rng.generator
-                    )
-                    for j, own in enumerate(theta)
-                ]
-                state.set_concentration(declaration.name, fresh)
-            else:
-                state.set_concentration(
-                    declaration.name,
-                    draw_concentration(declared.prior, theta, discount.start, n, t, rng.generator),
-                )
-            drawn += len(n) if declared.each else 1
-        return MoveInfo(drawn, drawn)
+            sharing = Sharing.of(state, number, declaration)
+            if len(sharing.nodes) == 0:
+                continue  # no context is as long as this level's
+            groups = sharing.one_by_one() if declared.each else [sharing]
+            before = np.atleast_1d(state.concentration(declaration.name)).tolist()
+            after = [
+                self._draw(declared, theta, group, rng.generator)
+                for theta, group in zip(before, groups, strict=True)
+            ]
+            state.set_concentration(declaration.name, after if declared.each else after[0])
+            info += moved(before, after)
+        return info
+
+    def _draw(
+        self, declared: Hyperparameter, theta: float, sharing: Sharing, generator: np.random.Generator
+    ) -> float:
+        d, n, t = sharing.d, sharing.customers, sharing.tables
+        if self.method == "slice" or not _conjugate(declared):
+            return slice_concentration(declared, theta, d, n, t, self.width, generator)
+        assert isinstance(declared.prior, Gamma)  # it is conjugate
+        return draw_concentration(declared.prior, theta, d, n, t, generator)
+
+
+def _conjugate(declared: Hyperparameter) -> bool:
+    return isinstance(declared.prior, Gamma) and not declared.shifted
 
 
 def draw_concentration(
-    prior: Gamma, theta: float, d: float, customers: Ints, tables: Ints, generator: np.random.Generator
+    prior: Gamma, theta: float, d: Floats, customers: Ints, tables: Ints, generator: np.random.Generator
 ) -> float:
-    """Draw theta given customers and tables of the restaurants that share it.
+    """Draw theta > 0 by auxiliary variables.
 
     Parameters
     ----------
     prior : Gamma
-    theta, d : float
-        Present concentration, and the discount.
+    theta : float
+        Present concentration.
+    d : array, shape (n_restaurants,)
+        Discounts of the restaurants that share theta.
     customers, tables : int arrays, shape (n_restaurants,)
     """
-    n, t = customers[customers > 0], tables[customers > 0]
+    if not theta > 0.0:
+        raise StateError("concentration", theta, "above 0, where its prior is", "See hk.Shifted.")
+    seated = customers > 0
+    d, n, t = d[seated], customers[seated], tables[seated]
     if len(n) == 0:
         return float(prior.draw(generator))
-    if d > 0.0:
-        return _with_discount(prior, theta, d, n, t, generator)
+    if np.any(d > 0.0):
+        log_x = _log_beta(theta + 1.0, n[n > 1] - 1, generator)
+        openings = Openings(d, t)
+        by_theta, _ = openings.draw(theta, openings.other, generator)
+        return float(Gamma(prior.shape + by_theta, prior.rate - log_x.sum()).draw(generator))
     log_w = _log_beta(theta + 1.0, n, generator)
     rate = prior.rate - log_w.sum()
     if len(n) == 1:
@@ -110,19 +139,47 @@ def draw_concentration(
     return float(Gamma(shape, rate).draw(generator))
 
 
-def _with_discount(
-    prior: Gamma, theta: float, d: float, n: Ints, t: Ints, generator: np.random.Generator
-) -> float:
-    log_x = _log_beta(theta + 1.0, n[n > 1] - 1, generator)
-    index = np.concatenate([np.arange(1, tables) for tables in t])
-    y = np.count_nonzero(generator.random(len(index)) * (theta + d * index) < theta)
-    return float(Gamma(prior.shape + y, prior.rate - log_x.sum()).draw(generator))
-
-
-def _log_beta(a: float, b: Ints, generator: np.random.Generator) -> npt.NDArray[np.float64]:
+def _log_beta(a: float, b: Ints, generator: np.random.Generator) -> Floats:
     """Logarithms of Beta(a, b) draws, which themselves may underflow."""
     x, y = np.log(generator.standard_gamma(a, size=len(b))), np.log(generator.standard_gamma(b))
     return x - np.logaddexp(x, y)
 
 
-moves.register("concentration", Concentration, lambda: [Concentration()])
+def slice_concentration(
+    declared: Hyperparameter,
+    theta: float,
+    d: Floats,
+    customers: Ints,
+    tables: Ints,
+    width: float,
+    generator: np.random.Generator,
+) -> float:
+    """Draw theta by slice; parameters as in `draw_concentration`, ``declared`` with any prior."""
+    prior = declared.prior
+    assert prior is not None
+    shift = float(d[0]) if declared.shifted else 0.0  # a shifted theta goes with one d
+    low, high = declared.support
+    scale = Scale(max(low, 0.0), high)
+    openings = Openings(d, tables)
+    seated = counted(customers[customers > 1] - 1)
+
+    def log_target(position: float) -> float:
+        y = scale.back(position)
+        value = y - shift
+        # Far below d, theta + d is lost in the last bit of theta.
+        if not (scale.low < y < scale.high and value > -shift):
+            return -math.inf
+        return (
+            openings.log_density(value, openings.other)
+            - log_rising(value + 1.0, *seated)
+            + prior.log_density(y)
+            + scale.log_jacobian(y)
+        )
+
+    here = scale.to(theta + shift)
+    there = slice_sample(log_target, here, width, generator)
+    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    return theta if there == here else scale.back(there) - shift
+
+
+moves.register("concentration", Concentration, lambda: [Concentration(), Concentration("slice")])

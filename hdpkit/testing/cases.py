@@ -96,6 +96,7 @@ def tiny_franchise(
     corner: str | Corner = "middle",
     values: Any = None,
     concentration: Any = None,
+    discount: Any = None,
 ) -> Franchise:
     """Build a tiny franchise in its sequential state.
 
@@ -106,7 +107,7 @@ def tiny_franchise(
     measure : BaseMeasure
     values : sequence, optional
         One value a customer; by default the measure's `example_values`, or terms 0, 1, 2.
-    concentration : (root, below), optional
+    concentration, discount : (root, below), optional
         In place of the corner's, for instance priors.
     """
     if isinstance(shape, str):
@@ -114,9 +115,10 @@ def tiny_franchise(
     if isinstance(corner, str):
         corner = CORNERS[corner]
     theta, below = concentration or (corner.root, corner.below)
-    restaurant = Restaurant(base=measure, concentration=theta, discount=corner.root_discount)
+    d, below_d = discount or (corner.root_discount, corner.discount)
+    restaurant = Restaurant(base=measure, concentration=theta, discount=d)
     for label in shape.labels:
-        restaurant = Restaurant(base=restaurant, concentration=below, discount=corner.discount, each=label)
+        restaurant = Restaurant(base=restaurant, concentration=below, discount=below_d, each=label)
     if values is None:
         values = _values_for(measure, shape.n_customers)
     franchise = Franchise(restaurant, Groups.from_labels(values, shape.labels), store=store, kernel=kernel)

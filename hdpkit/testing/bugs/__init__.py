@@ -1,8 +1,14 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import measures, moves, seating, updates
+from hdpkit.testing.bugs import hyperparameters, measures, moves, seating, updates
 from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-BUGS: tuple[PlantedBug, ...] = (*seating.BUGS, *measures.BUGS, *moves.BUGS, *updates.BUGS)
+BUGS: tuple[PlantedBug, ...] = (
+    *seating.BUGS,
+    *measures.BUGS,
+    *moves.BUGS,
+    *hyperparameters.BUGS,
+    *updates.BUGS,
+)

@@ -1,4 +1,4 @@
-"""Mistakes in updates of hyperparameters, components, frozen states, streams and schedules."""
+"""Mistakes in components, frozen states, streams and schedules."""
 
 from __future__ import annotations
 
@@ -9,92 +9,10 @@ __all__ = ["BUGS"]
 _SWEEPS = "hdpkit.franchise.reference"
 _CORE = "hdpkit.franchise.core"
 _EXPLICIT = "hdpkit.stores.explicit"
-_CONCENTRATION = "hdpkit.moves.concentration"
 _TIME_TABLE = "hdpkit.moves.scheduled"
 _SCHEDULER = "hdpkit.schedule.sweeps"
 
 BUGS: tuple[PlantedBug, ...] = (
-    # ------------------------------------------------------------------ concentrations
-    PlantedBug(
-        "Beta(a, n) for Beta(a+1, n)",
-        "The auxiliary variable of theta lacks the 1.",
-        _CONCENTRATION,
-        "log_w = _log_beta(theta + 1.0, n, generator)",
-        "log_w = _log_beta(theta, n, generator)",
-        "check_concentration_of_one",
-    ),
-    PlantedBug(
-        "scale for rate",
-        "The second parameter of NumPy's gamma is a scale.",
-        "hdpkit.priors",
-        "generator.gamma(self.shape, 1.0 / self.rate, size)",
-        "generator.gamma(self.shape, self.rate, size)",
-        "check_concentration_of_one",
-    ),
-    PlantedBug(
-        "odds with the prior's rate",
-        "Escobar and West's odds take b for b - log e.",
-        _CONCENTRATION,
-        "odds = (shape - 1.0) / (n[0] * rate)",
-        "odds = (shape - 1.0) / (n[0] * prior.rate)",
-        "check_concentration_of_one",
-    ),
-    PlantedBug(
-        "indicator of the other side",
-        "s_j ~ Bernoulli(theta / (n_j + theta)) for n_j / (n_j + theta).",
-        _CONCENTRATION,
-        "* (n + theta) < n)",
-        "* (n + theta) < theta)",
-        "check_concentration_of_several",
-    ),
-    PlantedBug(
-        "empty restaurants not skipped",
-        "Restaurants without customers have their s_j = 1 subtracted too.",
-        _CONCENTRATION,
-        "* (n + theta) < n)",
-        "* (n + theta) < n) - (len(customers) - len(n))",
-        "check_concentration_of_several",
-    ),
-    PlantedBug(
-        "log w of the first restaurant alone",
-        "The rate takes one auxiliary variable for all.",
-        _CONCENTRATION,
-        "rate = prior.rate - log_w.sum()",
-        "rate = prior.rate - log_w[0]",
-        "check_concentration_of_several",
-    ),
-    PlantedBug(
-        "half of each augmentation",
-        "Beta(theta+1, n) of one scheme with the y of the other, which has n - 1.",
-        _CONCENTRATION,
-        "_log_beta(theta + 1.0, n[n > 1] - 1, generator)",
-        "_log_beta(theta + 1.0, n, generator)",
-        "check_concentration_with_discount",
-    ),
-    PlantedBug(
-        "y of the first table",
-        "The y_i count from i = 0: one too many for every restaurant.",
-        _CONCENTRATION,
-        "np.arange(1, tables)",
-        "np.arange(tables)",
-        "check_concentration_with_discount",
-    ),
-    PlantedBug(
-        "tokens for the root's customers",
-        "gamma is drawn given the number of tokens, not of the tables below the root.",
-        _CONCENTRATION,
-        "n, t = customers[nodes], tables[nodes]",
-        "n, t = (customers[nodes] if number else customers[1:].sum(keepdims=True)), tables[nodes]",
-        "check_concentration_of_a_franchise",
-    ),
-    PlantedBug(
-        "tables for tokens below the root",
-        "alpha is drawn given the tables of a restaurant, not its customers.",
-        _CONCENTRATION,
-        "n, t = customers[nodes], tables[nodes]",
-        "n, t = (tables if number else customers)[nodes], tables[nodes]",
-        "check_concentration_of_a_franchise",
-    ),
     # ------------------------------------------------------------------ components and frozen states
     PlantedBug(
         "dish id reused in silence",

@@ -1,0 +1,195 @@
+"""A model of strings: an n-gram franchise over their characters, and what it says of any string."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit import numerics
+from hdpkit.base_measures import AtomicMeasure
+from hdpkit.data import GroupedData, NGrams
+from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.snapshot import Snapshot
+from hdpkit.models.levels import moves_for
+from hdpkit.random import ChoiceSource
+from hdpkit.schedule import Scheduler
+
+__all__ = ["Characters", "StringModel"]
+
+Floats = npt.NDArray[np.float64]
+
+_CODE_POINTS = 0x110000  # of Unicode, surrogates included: what a Python string may hold
+_CHUNK = 1 << 16  # characters whose contexts are laid out at once
+
+
+@attrs.frozen(eq=False)
+class Characters(AtomicMeasure):
+    """The uniform distribution over an alphabet and the end of a string.
+
+    Atoms are the symbols that occur, so that arrays are as long as their number and not as the alphabet; what
+    doesn't occur is the remainder.
+
+    Parameters
+    ----------
+    alphabet : str or None
+        All characters that there are; None: all of Unicode.
+    n_terms : int
+        Number of symbols that occur, the end among them.
+    """
+
+    alphabet: str | None
+    n_terms: int = 1
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Take the number of symbols from the data."""
+        assert isinstance(data, NGrams)
+        ready: Self = attrs.evolve(self, n_terms=data.n_terms)
+        return ready
+
+    @property
+    def n_symbols(self) -> int:
+        """Number of characters, and one for the end."""
+        return 1 + (_CODE_POINTS if self.alphabet is None else len(self.alphabet))
+
+    def log_probabilities(self) -> Floats:
+        """Return log H of the symbols that occur: shape (n_terms,), nats."""
+        return np.full(self.n_terms, -numerics.log(self.n_symbols))
+
+    @property
+    def remainder(self) -> float:
+        """Probability of all others."""
+        return (self.n_symbols - self.n_terms) / self.n_symbols
+
+    def draw_other(self, known: Iterable[str], source: ChoiceSource) -> str:
+        """Draw a character that isn't among these (which are n_terms - 1)."""
+        number = source.index(self.n_symbols - self.n_terms)
+        if self.alphabet is not None:
+            return [character for character in self.alphabet if character not in set(known)][number]
+        for code in sorted(map(ord, known)):
+            number += code <= number
+        return chr(number)
+
+
+class StringModel:
+    """Predictive probabilities of strings by an n-gram franchise over characters, as it was at some sweeps.
+
+    A string's probability is the average over these states of prod_i P(c_i | characters before it): each
+    factor is that of the state as it is, which the string doesn't change. The last one is that of the end.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        Over strings as sentences; its measure is a `Characters`.
+    samples : sequence of Snapshot
+        Its states.
+    """
+
+    def __init__(self, franchise: Franchise, samples: Sequence[Snapshot]) -> None:
+        assert isinstance(franchise.data, NGrams)
+        assert isinstance(franchise.measure, Characters)
+        self._restaurant = franchise.restaurant_declared
+        self._data = franchise.data
+        self._characters = franchise.measure
+        self._topology = franchise.topology
+        self._samples = samples
+        self._ids = {symbol: number for number, symbol in enumerate(self._data.vocabulary)}
+        self._turn = threading.Lock()  # copies of a franchise share a model, a thread each
+
+    @classmethod
+    def fitted(
+        cls, words: Iterable[str], restaurant: Restaurant, store: str, sweeps: int, samples: int, seed: int
+    ) -> StringModel:
+        """Run a franchise over these words, each a sentence, and keep states of its second half.
+
+        Parameters
+        ----------
+        words : iterable of str
+        restaurant : Restaurant
+            The deepest, each context of order - 1 characters; its measure is a `Characters`.
+        store : str
+        sweeps, samples : int
+            Sweeps, and how many states of them are kept: evenly spaced, the last among them.
+        seed : int
+        """
+        # The symbols of start and end are longer than a character, so that no character is one of them.
+        data = NGrams.from_sentences(map(list, words), order=len(restaurant.chain()))
+        franchise = Franchise(restaurant, data, store=store)
+        step = max(1, sweeps // (2 * samples))
+        kept = range(sweeps, 0, -step)[:samples]
+        draws = Scheduler(moves_for(restaurant)).sample(franchise, sweeps, rng=seed)
+        return cls(franchise, [franchise.snapshot() for draw in draws if draw.sweep in kept])
+
+    def __reduce__(self) -> Any:
+        return _restored, (self._restaurant, self._data, [sample.arrays() for sample in self._samples])
+
+    def log_probabilities(self, words: Sequence[str]) -> Floats:
+        """Return log H of strings, known or not: shape (n,), nats; -inf where a character isn't possible."""
+        offsets = np.zeros(len(words) + 1, dtype=np.int64)
+        np.cumsum([len(word) + 1 for word in words], out=offsets[1:])
+        n, end = int(offsets[-1]), self._data.end
+        symbols = itertools.chain.from_iterable((*word, end) for word in words)
+        ids = np.fromiter((self._ids.get(symbol, UNKNOWN_SYMBOL) for symbol in symbols), np.int32, n)
+        above = np.full(n, 1.0 / self._characters.n_symbols)
+        if self._characters.alphabet is not None:
+            possible = {*self._characters.alphabet, end}
+            symbols = itertools.chain.from_iterable((*word, end) for word in words)
+            above[~np.fromiter((symbol in possible for symbol in symbols), bool, n)] = 0.0
+        nodes = np.concatenate(
+            [self._nodes(ids, offsets, first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK)]
+        )
+        owner = np.repeat(np.arange(len(words)), np.diff(offsets))
+        with self._turn:
+            factors = [sample.probabilities(nodes, ids, above) for sample in self._samples]
+        logs = np.array([np.bincount(owner, _each(numerics.log, one), len(words)) for one in factors])
+        highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
+        total = np.zeros(len(words))
+        for one in logs:
+            total += _each(numerics.exp, one - highest)
+        return highest + _each(numerics.log, total / len(logs))
+
+    def draw(self, source: ChoiceSource) -> str:
+        """Draw a string."""
+        sample = self._samples[source.index(len(self._samples))]
+        symbols, order = self._data.vocabulary, self._data.order
+        drawn: list[str] = []
+        while True:
+            # enough of the characters before to tell whether the context reaches the start
+            near = [self._ids.get(character, UNKNOWN_SYMBOL) for character in drawn[-order:]]
+            history = np.array([*near, NO_SYMBOL], dtype=np.int32)
+            n = len(history)
+            node = int(self._nodes(history, np.array([0, n]), n - 1, n)[0])
+            with self._turn:
+                row = sample.row(node)
+            chosen = source.choose(row)
+            if chosen < len(symbols) and symbols[chosen] == self._data.end:
+                return "".join(drawn)
+            known = chosen < len(symbols)
+            drawn.append(symbols[chosen] if known else self._draw_other(source))
+
+    def _draw_other(self, source: ChoiceSource) -> str:
+        known = [symbol for symbol in self._data.vocabulary if symbol != self._data.end]
+        return self._characters.draw_other(known, source)
+
+    def _nodes(self, ids: Ints, offsets: npt.NDArray[np.int64], first: int, last: int) -> Ints:
+        """The deepest restaurant of the context of each of the symbols first .. last - 1."""
+        if not isinstance(self._topology, ContextTopology):  # order 1: there is the root only
+            return np.zeros(last - first, dtype=np.int32)
+        return self._topology.deepest(contexts_of(ids, offsets, first, last, self._data.order - 1, -1))
+
+
+def _each(function: Callable[[float], float], numbers: Floats) -> Floats:
+    """A function of `numerics` of every number: NumPy's own differ between processors in the last bit."""
+    return np.array([function(number) for number in numbers.tolist()])
+
+
+def _restored(restaurant: Restaurant, data: NGrams, arrays: list[dict[str, Any]]) -> StringModel:
+    franchise = Franchise(restaurant, data)
+    return StringModel(franchise, [Snapshot(franchise, one) for one in arrays])

@@ -1,0 +1,237 @@
+"""An open vocabulary: a base measure over all strings, by their spelling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit import numerics
+from hdpkit.base_measures import AtomicMeasure, base_measures
+from hdpkit.checks import choice, instance, items, text, validator, whole_number
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.franchise import Restaurant
+from hdpkit.models.characters import Characters, StringModel
+from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.priors import Beta, Gamma
+from hdpkit.random import Seed, as_source
+from hdpkit.stores import stores
+
+__all__ = ["Spelling"]
+
+Floats = npt.NDArray[np.float64]
+Words = tuple[str, ...]
+
+
+def _words(value: Any) -> Words | None:
+    if value is None:
+        return None
+    allowed, remedy = (
+        "a sequence of different strings, at least one",
+        "Leave it out for the data's own words.",
+    )
+    words = items("words", value, allowed, remedy=remedy)
+    if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
+        raise ParameterError("words", value, allowed, remedy)
+    return tuple(map(str, words))
+
+
+def _alphabet(instance: Any, attribute: Any, value: Any) -> None:
+    remedy = "None allows every character of Unicode."
+    if value is not None and len(set(text("alphabet", value, remedy=remedy))) < len(value):
+        raise ParameterError("alphabet", value, "a string of different characters", remedy)
+
+
+@attrs.frozen
+class _Atoms:
+    """The words of data with log H of each, fitted to some types, and what is left for all other strings."""
+
+    words: Words
+    types: list[str]
+    model: StringModel
+    log_probabilities: Floats
+    remainder: float
+
+
+@attrs.frozen(eq=False)
+class Spelling(AtomicMeasure):
+    """A distribution over all strings by their spelling: the base measure of an open vocabulary.
+
+    H(word) = average over samples of prod_i P(c_i | c_i-n+1 .. c_i-1) P(end | ...), where P is that of a
+    Pitman-Yor n-gram franchise over characters (Teh 2006), built over the different words of the data, each
+    once. Its own base is uniform over all code points of Unicode and the end, so every string has a positive
+    probability, and those of all strings sum to one.
+
+    H is fitted before the franchise over words runs and then stays: an empirical Bayes choice. For this H the
+    chain over words is exact. (Were the characters' franchise part of the state, each table of the root of
+    words would be a customer there, and H would change whenever one opens or closes.) When the vocabulary
+    grows, as by `Franchise.extend`, H is fitted anew, unless ``words`` are given.
+
+    Parameters
+    ----------
+    order : int
+        Length n of a character n-gram.
+    concentrations, discounts : number, prior, or sequence of these
+        Of the characters' restaurants: for all levels, or for each from the root's; a prior is resampled. By
+        default Gamma(1, 1) and Beta(1, 1).
+    alphabet : str, optional
+        The only characters that there are; by default all of Unicode. Words with others are refused.
+    words : sequence of str, optional
+        What to fit to (a lexicon, say); by default the vocabulary of the data. They are the values 0, 1, ...
+        of data that have no vocabulary.
+    sweeps : int
+        Sweeps over the characters' franchise.
+    samples : int
+        How many of its states are averaged, at most ``sweeps``; the last is one of them.
+    seed : int
+        Of these sweeps. H depends on the set of words and on these arguments, bit for bit.
+    store : str
+        How the seating of characters is remembered.
+
+    Notes
+    -----
+    The end of sentences is a word of the data as others are, spelled as its symbol is ("</s>"), but not
+    fitted to. Words that are no strings are refused.
+    """
+
+    order: int = attrs.field(
+        default=4,
+        validator=validator(whole_number, 1, ORDER_LIMIT, remedy="4 looks at three characters before."),
+    )
+    concentrations: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
+    discounts: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
+    alphabet: str | None = attrs.field(default=None, kw_only=True, validator=_alphabet)
+    words: Words | None = attrs.field(
+        default=None, kw_only=True, converter=_words, repr=lambda words: words and f"<{len(words)}>"
+    )
+    sweeps: int = attrs.field(
+        default=30, kw_only=True, validator=validator(whole_number, 1, remedy="30 is a good start.")
+    )
+    samples: int = attrs.field(
+        default=10, kw_only=True, validator=validator(whole_number, 1, remedy="At most the sweeps.")
+    )
+    seed: int = attrs.field(default=0, kw_only=True, validator=validator(whole_number, 0))
+    store: str = attrs.field(default="histogram", kw_only=True)
+    _atoms: _Atoms | None = attrs.field(default=None, init=False, repr=False)
+    # The last fit, shared by all that come of one declaration: copies, chains and run folders ask again.
+    _last: dict[str, _Atoms] = attrs.field(factory=dict, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.samples > self.sweeps:
+            raise ParameterError("samples", self.samples, f"at most {self.sweeps}, the sweeps", "Take fewer.")
+        choice("store", self.store, stores, remedy="Leave it out.")
+        self._restaurant()
+
+    def _restaurant(self) -> Restaurant:
+        return context_restaurants(
+            Characters(self.alphabet),
+            levels("concentrations", self.concentrations, self.order, Gamma(1.0, 1.0)),
+            levels("discounts", self.discounts, self.order, Beta(1.0, 1.0)),
+        )
+
+    # ------------------------------------------------------------------ fitting
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Fit to the words of the data, or take the last fit where they are the same.
+
+        Raises
+        ------
+        DataError
+            If the data have no vocabulary, or not one of strings (over the alphabet).
+        """
+        words = getattr(data, "vocabulary", None)
+        words = self.words if words is None else tuple(words)
+        if words is None:
+            raise DataError(
+                "data", data, "with a vocabulary of strings", "Say which words the values are: words=[...]."
+            )
+        atoms = self._atoms_for(words, getattr(data, "end", None))
+        if atoms is self._atoms:
+            return super().for_data(data)
+        ready: Self = attrs.evolve(self)
+        object.__setattr__(ready, "_atoms", atoms)
+        object.__setattr__(ready, "_last", self._last)
+        return super(Spelling, ready).for_data(data)
+
+    def _atoms_for(self, words: Words, end: Any = None) -> _Atoms:
+        self._check(words)
+        types = sorted(self.words or [word for word in words if word != end] or words)
+        last = self._last.get("atoms")
+        if last is not None and last.types == types and last.words == words:
+            return last
+        model = last.model if last is not None and last.types == types else self._fitted(types)
+        log_h = model.log_probabilities(words)
+        log_h.setflags(write=False)
+        rest = 1.0 - math.fsum(map(numerics.exp, log_h.tolist()))
+        atoms = self._last["atoms"] = _Atoms(words, types, model, log_h, max(0.0, rest))
+        return atoms
+
+    def _fitted(self, types: list[str]) -> StringModel:
+        self._check(types)
+        return StringModel.fitted(types, self._restaurant(), self.store, self.sweeps, self.samples, self.seed)
+
+    def _check(self, words: Iterable[Any]) -> None:
+        possible = None if self.alphabet is None else set(self.alphabet)
+        for word in words:
+            if not isinstance(word, str):
+                raise DataError(
+                    "vocabulary", word, "strings, which alone have a spelling",
+                    "Write words (and the symbol of the sentence's end) as strings.",
+                )  # fmt: skip
+            if possible is not None and not possible.issuperset(word):
+                raise DataError(
+                    "vocabulary", word, f"of the characters {self.alphabet!r}",
+                    "Add the others to alphabet, or leave it out.",
+                )  # fmt: skip
+
+    # ------------------------------------------------------------------ the measure
+
+    def _ready(self) -> _Atoms:
+        if self._atoms is not None:
+            return self._atoms
+        if self.words is None:
+            raise DeclarationError(
+                "words", None, "known", "Build a Franchise, or say which words to fit to: words=[...]."
+            )
+        return self._atoms_for(self.words)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of words of the data, V."""
+        return len(self._ready().words)
+
+    def log_probabilities(self) -> Floats:
+        """Return log H of the words of the data: shape (V,), nats."""
+        return self._ready().log_probabilities
+
+    @property
+    def remainder(self) -> float:
+        """Probability of all other strings."""
+        return self._ready().remainder
+
+    def log_probability_of(self, word: str) -> float:
+        """Return log H of any string, nats; -inf only if a character isn't of the ``alphabet``."""
+        instance("word", word, str, "a string", remedy="What else there is has no spelling.")
+        return float(self._ready().model.log_probabilities([word])[0])
+
+    def sample(self, n: int = 1, rng: Seed = None) -> list[str]:
+        """Draw strings from H, words of the data or not.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : seed, Generator or choice source
+        """
+        source, model = as_source(rng), self._ready().model
+        return [model.draw(source) for _ in range(whole_number("n", n))]
+
+
+base_measures.register(
+    "spelling", Spelling, lambda: [Spelling(2, words=["a", "ab", "b"], sweeps=2, samples=2)]
+)

@@ -1,0 +1,170 @@
+"""Discount parameters with priors."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ScheduleError, StateError
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding, log_rising, moved
+from hdpkit.moves.protocol import MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.moves.scale import Scale
+from hdpkit.moves.slice import slice_sample
+from hdpkit.priors import Beta, draw_beta
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Discount", "draw_discount", "slice_discount"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.define
+class Discount(ByMethod):
+    """Draw every discount that has a prior, given seating and concentrations.
+
+    By auxiliary variables where the prior is Beta(a, b) and theta > 0 (Teh 2006; the sums run over the
+    restaurants that share d): y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T in a restaurant of T
+    tables, z_tj ~ Bernoulli((j - 1) / (j - d)) for 1 <= j < n_t at a table of n_t customers,
+    d ~ Beta(a + sum (1 - y), b + sum (1 - z)). They are drawn as binomials, all that have one i or j at once.
+
+    By slice (Neal 2003, stepping out) for every prior, on the scale of logit d within what the prior and
+    d > -theta leave. The target is prod [theta+d]_d^(T-1) prod_t [1-d]_1^(n_t-1) times the prior of d, and
+    times that of theta + d where theta has a `Shifted` one.
+
+    Parameters
+    ----------
+    method : str
+        "auxiliary", "slice", or "auto": auxiliary variables where priors and concentrations allow them.
+    width : float
+        First width of the slice, on that scale.
+    """
+
+    updates = ("discount",)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise whose discounts are all fixed, and auxiliary variables that don't fit."""
+        resampled = [one for one in state.declarations if one.hyperparameters[1].prior is not None]
+        if not resampled:
+            raise ScheduleError(
+                "moves", self.name, "moves that have something to do",
+                "Every discount is fixed: give one a prior (hk.Beta) or leave Discount out.",
+            )  # fmt: skip
+        for declaration in resampled:
+            if self.method == "auxiliary" and not _conjugate(declaration):
+                raise ScheduleError(
+                    "discount", declaration.discount, "a Beta prior, beside a positive concentration",
+                    "Auxiliary variables need it (and no Shifted prior). Or use method='slice'.",
+                )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw the discounts, from the root's declaration to the deepest."""
+        info = MoveInfo()
+        if steps == (0, 0):
+            return info
+        for number, declaration in enumerate(state.declarations):
+            declared = declaration.hyperparameters[1]
+            if declared.prior is None:
+                continue
+            sharing = Sharing.of(state, number, declaration)
+            if len(sharing.nodes) == 0:
+                continue  # no context is as long as this level's
+            groups = sharing.one_by_one() if declared.each else [sharing]
+            before = np.atleast_1d(state.discount(declaration.name)).tolist()
+            after = [
+                self._draw(declaration, d, group, rng.generator)
+                for d, group in zip(before, groups, strict=True)
+            ]
+            state.set_discount(declaration.name, after if declared.each else after[0])
+            info += moved(before, after)
+        return info
+
+    def _draw(
+        self, declaration: Restaurant, d: float, sharing: Sharing, generator: np.random.Generator
+    ) -> float:
+        prior = declaration.hyperparameters[1].prior
+        theta, tables, sizes = sharing.theta, sharing.tables, sharing.size_counts()
+        fits = _conjugate(declaration) and bool(np.all(theta > 0.0))
+        if isinstance(prior, Beta) and (self.method == "auxiliary" or (self.method == "auto" and fits)):
+            return draw_discount(prior, d, theta, tables, sizes, generator)
+        return slice_discount(declaration, d, theta, tables, sizes, self.width, generator)
+
+
+def _conjugate(declaration: Restaurant) -> bool:
+    theta, discount = declaration.hyperparameters
+    positive = theta.start > 0.0 if theta.prior is None else not theta.shifted
+    return isinstance(discount.prior, Beta) and positive
+
+
+def draw_discount(
+    prior: Beta,
+    d: float,
+    theta: Floats,
+    tables: Ints,
+    sizes: tuple[Ints, Ints],
+    generator: np.random.Generator,
+) -> float:
+    """Draw d by auxiliary variables.
+
+    Parameters
+    ----------
+    prior : Beta
+    d : float
+        Present discount.
+    theta : array, shape (n_restaurants,)
+        Concentrations of the restaurants that share d, above 0.
+    tables : int array, shape (n_restaurants,)
+    sizes : two int arrays
+        Sizes of their tables, ascending, and how many have each.
+    """
+    if not np.all(theta > 0.0):
+        raise StateError("concentration", theta, "above 0 for auxiliary variables", "Use method='slice'.")
+    openings = Openings(theta, tables)
+    _, by_discount = openings.draw(openings.other, d, generator)
+    # Sum of 1 - z: at j = 1 the probability is 1.
+    apart = sum(int(generator.binomial(n, (1.0 - d) / (j - d)).sum()) for j, n in exceeding(*sizes))
+    return float(draw_beta(prior.a + by_discount, prior.b + apart, generator))
+
+
+def slice_discount(
+    declaration: Restaurant,
+    d: float,
+    theta: Floats,
+    tables: Ints,
+    sizes: tuple[Ints, Ints],
+    width: float,
+    generator: np.random.Generator,
+) -> float:
+    """Draw d by slice; parameters as in `draw_discount`, with the declared priors of theta and d."""
+    concentration, discount = declaration.hyperparameters
+    prior = discount.prior
+    assert prior is not None
+    low, high = discount.support
+    scale = Scale(max(low, -float(theta.min())), min(high, 1.0))
+    openings = Openings(theta, tables)
+    seated = sizes[0] - 1, sizes[1]
+    # Each theta with a prior of theta + d has a say.
+    shifted = concentration.prior if concentration.shifted else None
+    own = theta if concentration.each else theta[:1]
+
+    def log_target(position: float) -> float:
+        value = scale.back(position)
+        if not scale.low < value < scale.high:
+            return -math.inf
+        total = openings.log_density(openings.other, value) + log_rising(1.0 - value, *seated)
+        if shifted is not None:
+            total += sum(shifted.log_density(float(one)) for one in own + value)
+        return total + prior.log_density(value) + scale.log_jacobian(value)
+
+    here = scale.to(d)
+    there = slice_sample(log_target, here, width, generator)
+    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    return d if there == here else scale.back(there)
+
+
+moves.register("discount", Discount, lambda: [Discount(), Discount("slice")])

@@ -1,0 +1,157 @@
+"""What `Concentration` and `Discount` have in common.
+
+Both see the seating of the restaurants that share a value through
+
+    prod over restaurants of [theta+d]_d^(T-1) / [theta+1]_1^(c-1) prod over tables of [1-d]_1^(n_t-1),
+
+T tables, c customers, n_t of them at table t, [x]_y^n = x (x+y) ... (x+(n-1)y). So restaurants count by T and
+by c, tables by size: sums run over distinct numbers, however many restaurants there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, positive_number, validator
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.numerics import rising_sum
+
+__all__ = ["ByMethod", "Openings", "Sharing", "counted", "exceeding", "log_rising", "moved"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_PIECE = 1 << 20
+_ONE = np.ones(1)
+
+
+@attrs.define
+class ByMethod(Move):
+    """Base of the moves that update by auxiliary variables or by slice."""
+
+    continuous = True
+
+    method: str = attrs.field(
+        default="auto",
+        validator=validator(choice, ("auto", "auxiliary", "slice"), remedy="Leave it out: auto."),
+    )
+    width: float = attrs.field(
+        default=1.0, validator=validator(positive_number, remedy="1.0 suits the log scale.")
+    )
+
+
+def moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
+    """How many values were updated, and how many of them are others now."""
+    return MoveInfo(len(after), sum(a != b for a, b in zip(before, after, strict=True)))
+
+
+@attrs.frozen(eq=False)
+class Sharing:
+    """Restaurants that share a hyperparameter: one entry each, with the present values."""
+
+    state: Franchise
+    nodes: Ints
+    theta: Floats
+    d: Floats
+    customers: Ints
+    tables: Ints
+
+    @classmethod
+    def of(cls, state: Franchise, number: int, declaration: Restaurant) -> Self:
+        """All restaurants of a declaration."""
+        customers, tables = state.totals()
+        nodes = np.arange(len(tables))[state.topology.nodes(number)]
+        theta, d = state.concentration(declaration.name), state.discount(declaration.name)
+        values = np.broadcast_to(theta, len(nodes)), np.broadcast_to(d, len(nodes))
+        return cls(state, nodes, *values, customers[nodes], tables[nodes])
+
+    def one_by_one(self) -> Iterator[Sharing]:
+        """Each restaurant by itself."""
+        for j in range(len(self.nodes)):
+            own = slice(j, j + 1)
+            yield Sharing(
+                self.state,
+                self.nodes[own],
+                self.theta[own],
+                self.d[own],
+                self.customers[own],
+                self.tables[own],
+            )
+
+    def size_counts(self) -> tuple[Ints, Ints]:
+        """Sizes of all their tables, ascending, and how many have each."""
+        return self.state.size_counts(self.nodes)
+
+
+def counted(values: Ints) -> tuple[Ints, Ints]:
+    """Distinct values, ascending, and how often each occurs."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct, counts
+
+
+def exceeding(values: Ints, counts: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Pieces of (i, how many of the counted values are above i), for i from 1 as long as some are."""
+    at_least = np.cumsum(counts[::-1])[::-1]
+    last = int(values[-1]) if len(values) else 0
+    for start in range(1, last, _PIECE):
+        i = np.arange(start, min(start + _PIECE, last))
+        yield i, at_least[np.searchsorted(values, i, side="right")]
+
+
+def log_rising(start: float, n: Ints, counts: Ints) -> float:
+    """Sum over counted n of log [start]_1^n."""
+    return float(rising_sum(np.array([start]), _ONE, n, counts))
+
+
+class Openings:
+    """The factors [theta+d]_d^(T-1) of restaurants of which one hyperparameter is about to move.
+
+    Parameters
+    ----------
+    other : array, shape (n_restaurants,)
+        The hyperparameter that stays.
+    tables : int array, shape (n_restaurants,)
+        T.
+
+    Attributes
+    ----------
+    other : array
+        What stays, with one entry a row, or one for all rows. Pass it on as the one that stays.
+    """
+
+    def __init__(self, other: Floats, tables: Ints) -> None:
+        several = tables > 1
+        self.other, self.opened = other[several], tables[several] - 1
+        self.counts = np.ones(len(self.opened), dtype=np.int64)
+        if np.all(self.other == self.other[:1]):
+            self.opened, self.counts = counted(self.opened)
+            self.other = other[:1]
+
+    def log_density(self, theta: float | Floats, d: float | Floats) -> float:
+        """Sum of log [theta+d]_d^(T-1)."""
+        return float(rising_sum(np.atleast_1d(theta + d), np.atleast_1d(d), self.opened, self.counts))
+
+    def draw(
+        self, theta: float | Floats, d: float | Floats, generator: np.random.Generator
+    ) -> tuple[int, int]:
+        """Draw sum y and sum (1 - y), y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T.
+
+        That is, how many tables were opened on account of theta, and how many on account of d.
+        """
+        n = by_discount = 0
+        if len(self.other) == 1:
+            for i, open_ in exceeding(self.opened + 1, self.counts):
+                n += int(open_.sum())
+                by_discount += int(generator.binomial(open_, d * i / (theta + d * i)).sum())
+            return n - by_discount, by_discount
+        n = int(self.opened.sum())
+        a, b = (np.repeat(np.broadcast_to(x, self.opened.shape), self.opened) for x in (theta, d))
+        i = np.arange(1, n + 1) - np.repeat(np.cumsum(self.opened) - self.opened, self.opened)
+        by_discount = int(np.count_nonzero(generator.random(n) * (a + b * i) < b * i))
+        return n - by_discount, by_discount

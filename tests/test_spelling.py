@@ -1,0 +1,408 @@
+"""The open vocabulary: H over all strings by their spelling, alone and below a franchise over words."""
+
+import copy
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.models.characters import Characters, StringModel
+from hdpkit.testing import check_base_measure
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+FAMILY.register("strings drawn")
+
+VERBS = [
+    "walk",
+    "walked",
+    "walking",
+    "talk",
+    "talked",
+    "talking",
+    "jump",
+    "jumped",
+    "jumping",
+    "look",
+    "looked",
+]
+SENTENCES = [["she", "walked"], ["he", "walked", "and", "talked"], ["she", "was", "talking"], []]
+
+
+def quick(**options):
+    return hk.Spelling(**{"order": 3, "sweeps": 6, "samples": 3, **options})
+
+
+def strings(alphabet, longest):
+    """All strings up to a length."""
+    return ["".join(s) for n in range(longest + 1) for s in itertools.product(alphabet, repeat=n)]
+
+
+def corpus(words):
+    """Data whose vocabulary are these words."""
+    return hk.Corpus.from_documents([list(range(len(words)))], vocabulary=words)
+
+
+# ---------------------------------------------------------------------- H, checked by hand
+
+
+def test_order_one_by_hand():
+    """Every symbol of "ab" occurs once, at a table of its own."""
+    theta, d, h = 0.7, 0.3, 1.0 / (0x110000 + 1)
+    measure = hk.Spelling(1, words=["ab"], concentrations=theta, discounts=d, sweeps=3, samples=2)
+    known, new = (1.0 - d + (theta + 3 * d) * h) / (theta + 3), (theta + 3 * d) * h / (theta + 3)
+    expected = {
+        "ab": known**3,
+        "": known,
+        "bbb": known**4,
+        "aé": new * known**2,
+        "\ud800\U0010ffff": new**2 * known,
+    }
+    for word, p in expected.items():
+        assert measure.log_probability_of(word) == pytest.approx(math.log(p), abs=1e-12), word
+
+
+def test_order_two_by_hand():
+    """The word "a" twice makes two restaurants (start; a) with one customer each, and two tables above."""
+    theta, d, h = (0.7, 1.3), (0.3, 0.6), 1.0 / 3
+    measure = hk.Spelling(
+        2, words=["a"], concentrations=theta, discounts=d, alphabet="ab", sweeps=2, samples=2
+    )
+    share = (theta[0] + 2 * d[0]) / (theta[0] + 2)
+    root = {"a": (1.0 - d[0]) / (theta[0] + 2) + share * h, "b": share * h}
+    root["end"] = root["a"]
+    back = (theta[1] + d[1]) / (theta[1] + 1)
+    first = {c: back * root[c] + (1.0 - back) * (c == "a") for c in root}  # after the start
+    after_a = {c: back * root[c] + (1.0 - back) * (c == "end") for c in root}
+    expected = {
+        "": first["end"],
+        "a": first["a"] * after_a["end"],
+        "ab": first["a"] * after_a["b"] * root["end"],  # nobody came after "b"
+        "aab": first["a"] * after_a["a"] * after_a["b"] * root["end"],
+    }
+    for word, p in expected.items():
+        assert measure.log_probability_of(word) == pytest.approx(math.log(p), abs=1e-12), word
+    assert measure.log_probability_of("ac") == -math.inf
+
+
+def test_samples_are_averaged():
+    """The same chain, run by hand over the same base: uniform over the characters that occur."""
+    words = sorted(VERBS)
+    symbols = sorted(set("".join(words)))
+    measure = hk.Spelling(
+        2, words=words, alphabet="".join(symbols), discounts=0.4, sweeps=8, samples=2, seed=3
+    )
+    data = hk.NGrams.from_sentences(map(list, words), order=2)
+    gamma = hk.Gamma(1.0, 1.0)
+    root = hk.Restaurant(hk.Uniform(), concentration=gamma, discount=0.4)
+    franchise = hk.Franchise(hk.Restaurant(root, each="context 1", concentration=gamma, discount=0.4), data)
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    asked, found = ["walk", "lamp", ""], []
+    for draw in schedule.sample(franchise, 8, rng=3):
+        if draw.sweep in (6, 8):
+            rows = {
+                key[0]: franchise.restaurant("context 1", key).probabilities()
+                for key in franchise.keys("context 1")
+            }
+            found.append([])
+            for word in asked:
+                path = zip(("<s>", *word), (*word, "</s>"), strict=True)
+                found[-1].append(math.prod(rows[before][data.word_id(c)] for before, c in path))
+    expected = np.log(np.mean(found, axis=0))
+    assert [measure.log_probability_of(word) for word in asked] == pytest.approx(expected, abs=1e-10)
+
+
+# ---------------------------------------------------------------------- H is a distribution
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_all_strings_sum_to_one(order):
+    """The longer the strings that are added up, the less is left: a constant factor less for each length."""
+    declared = quick(order=order, alphabet="ab", words=["a", "ab", "b", "aa", ""])
+    left = []
+    for longest in range(12):
+        ready = declared.for_data(corpus(strings("ab", longest)))
+        total = math.fsum(np.exp(ready.log_probabilities()))
+        assert total < 1.0
+        assert ready.remainder == pytest.approx(1.0 - total, abs=1e-12)
+        left.append(1.0 - total)
+    ratios = np.array(left[1:]) / np.array(left[:-1])
+    assert ratios.max() < 0.8  # so the remainder tends to 0
+    assert left[-1] < 0.02
+
+
+def test_strings_are_drawn_from_h():
+    measure = quick(alphabet="ab", words=["a", "ab", "b", "aa", "abab"])
+    short = strings("ab", 4)
+    law = np.exp([measure.log_probability_of(word) for word in short])
+
+    def run(scale, seed):
+        drawn = measure.sample(4000 * scale, rng=seed)
+        counts = [drawn.count(word) for word in short]
+        return one_sample_p([*counts, len(drawn) - sum(counts)], [*law, 1.0 - law.sum()])
+
+    FAMILY.check("strings drawn", run)
+
+
+def test_every_character_can_be_drawn():
+    class Given:
+        def __init__(self, number):
+            self.number = number
+
+        def index(self, n):
+            assert self.number < n
+            return self.number
+
+    unicode, known = Characters(None, 4), ["\x02", "\x00", "\x03"]
+    assert [unicode.draw_other(known, Given(k)) for k in range(3)] == ["\x01", "\x04", "\x05"]
+    assert unicode.draw_other(known, Given(0x10FFFF - 3)) == "\U0010ffff"
+    few = Characters("abcd", 3)
+    assert {few.draw_other(["c", "a"], Given(k)) for k in range(2)} == {"b", "d"}
+    assert unicode.remainder + 4 * math.exp(unicode.log_probabilities()[0]) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_what_is_drawn_is_short_where_words_are():
+    drawn = quick(words=VERBS).sample(50, rng=1)
+    assert drawn == quick(words=VERBS).sample(50, rng=1)
+    assert len(set(drawn)) > 10
+    assert max(map(len, drawn)) < 200
+    assert quick(words=VERBS).sample(0) == []
+
+
+# ---------------------------------------------------------------------- spelling
+
+
+def test_what_is_spelled_like_the_words_is_more_probable():
+    measure = hk.Spelling(words=VERBS)
+    for alike, gibberish in (("looking", "gnikool"), ("jumps", "spmuj"), ("talkwalk", "kwlatkla")):
+        assert measure.log_probability_of(alike) > measure.log_probability_of(gibberish) + 5.0
+    assert measure.log_probability_of("walk") > measure.log_probability_of("wälk") > -60.0
+
+
+def test_any_string_has_a_probability():
+    measure = quick(words=VERBS)
+    unseen = math.log(1.0 / 0x110001)
+    for word in ["", " ", "\x00", "\ud800", "e\u0301", "\u00e9", "語", "\U0010ffff", "<s>", "</s>", "\n"]:
+        log_p = measure.log_probability_of(word)
+        assert -3 * (4 - unseen) * (len(word) + 1) < log_p < 0.0, word
+    # of characters that nobody saw: one like the other
+    assert measure.log_probability_of("\ud800") == measure.log_probability_of("語")
+    assert measure.log_probability_of(np.str_("walk")) == measure.log_probability_of("walk")
+
+
+def test_a_long_word_does_not_underflow():
+    measure = quick(words=VERBS)
+    one, two = (measure.log_probability_of("ab" * n) for n in (5_000, 10_000))
+    assert -1e6 < two < one < -10_000
+    assert two - one == pytest.approx(one, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("store", "kernel"), [("histogram", "auto"), ("explicit", "auto"), ("explicit", "reference")]
+)
+def test_words_whose_probability_no_double_holds(store, kernel):
+    words = ["x" * 10_000, "y\ud800" * 700, "", "e\u0301"]
+    data = hk.NGrams.from_sentences([words, ["x" * 10_000], ["y"]], order=2)
+    root = hk.Restaurant(quick(words=VERBS), concentration=1.0, discount=0.5)
+    restaurant = hk.Restaurant(root, concentration=0.5, each="context 1")
+    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel)
+    assert np.count_nonzero(np.exp(franchise.measure.log_probabilities()) == 0.0) == 2
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
+    assert np.isfinite(trace["log_joint"]).all()
+    predicted = franchise.snapshot().row(franchise.topology.node(1, ("<s>",), "context 1"))
+    assert predicted.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (predicted[franchise.data.values] > 0.0).all()
+
+
+def test_only_empty_sentences():
+    data = hk.NGrams.from_sentences([[], []], order=2)
+    ready = quick().for_data(data)
+    assert ready.n_terms == 1
+    assert 0.0 < ready.remainder < 1.0
+
+
+def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
+    with_end = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2))
+    without = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2, end=None))
+    ordinary = quick().for_data(hk.NGrams.from_sentences([["a", "b", "</s>"]], order=2, end=None))
+    assert with_end.log_probability_of("ab") == without.log_probability_of("ab")
+    assert with_end.log_probabilities()[2] == without.log_probability_of("</s>") > -math.inf
+    assert ordinary.log_probability_of("</s>") > with_end.log_probability_of("</s>") + 10.0
+
+
+# ---------------------------------------------------------------------- what H depends on
+
+
+def test_h_depends_on_words_arguments_and_seed_alone():
+    h = quick(words=VERBS).log_probabilities()
+    assert np.array_equal(quick(words=VERBS).log_probabilities(), h)
+    backwards = quick(words=VERBS[::-1]).log_probabilities()
+    assert np.array_equal(backwards[::-1], h)
+    assert not np.array_equal(quick(words=VERBS, seed=1).log_probabilities(), h)
+    data = hk.NGrams.from_sentences([VERBS[::-1]], order=2)
+    of_data = quick().for_data(data)
+    assert np.array_equal(of_data.log_probabilities()[: len(VERBS)][::-1], h)
+    assert not h.flags.writeable
+
+
+@pytest.mark.parametrize("through", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
+def test_copies_of_a_measure_know_what_it_knew(through, monkeypatch):
+    declared = quick()
+    ready = declared.for_data(corpus(VERBS))
+    monkeypatch.setattr(StringModel, "fitted", None)
+    for twin in (through(declared).for_data(corpus(VERBS)), through(ready)):
+        assert np.array_equal(twin.log_probabilities(), ready.log_probabilities())
+        assert twin.log_probability_of("walks") == ready.log_probability_of("walks")
+        assert twin.sample(5, rng=2) == ready.sample(5, rng=2)
+
+
+def test_samples_are_spread_over_the_second_half(monkeypatch):
+    taken = []
+    snapshot = hk.Franchise.snapshot
+    monkeypatch.setattr(hk.Franchise, "snapshot", lambda self: (taken.append(self.sweep), snapshot(self))[1])
+    for sweeps, samples, expected in (
+        (30, 10, range(21, 31)), (30, 5, [18, 21, 24, 27, 30]), (3, 3, [1, 2, 3]), (100, 1, [100]),
+    ):  # fmt: skip
+        taken.clear()
+        hk.Spelling(2, words=["a", "b"], sweeps=sweeps, samples=samples).log_probability_of("a")
+        assert taken == list(expected)
+
+
+# ---------------------------------------------------------------------- below a franchise over words
+
+
+def bigrams(measure, sentences=SENTENCES):
+    data = hk.NGrams.from_sentences(sentences, order=2)
+    root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0), discount=0.4)
+    return hk.Franchise(hk.Restaurant(root, concentration=0.5, discount=0.6, each="context 1"), data)
+
+
+def schedule():
+    return hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+
+
+def test_predictives_sum_to_one_over_all_strings():
+    franchise = bigrams(quick())
+    schedule().run(franchise, sweeps=3, rng=0)
+    data, snapshot, measure = franchise.data, franchise.snapshot(), franchise.measure
+    assert math.fsum(np.exp(measure.log_probabilities())) + measure.remainder == pytest.approx(1.0, abs=1e-12)
+    for node in range(franchise.topology.n_nodes):
+        row = snapshot.row(node)
+        assert row.shape == (data.n_terms + 1,)
+        assert row.sum() == pytest.approx(1.0, abs=1e-12)
+        nodes, nobody = np.full(2, node, np.int32), np.full(2, -1, np.int32)
+        above = np.exp([measure.log_probability_of(word) for word in ("walking", "gnilaw")])
+        new = snapshot.probabilities(nodes, nobody, above)
+        assert new / above == pytest.approx(
+            row[-1] / measure.remainder, rel=1e-9
+        )  # one share for all new words
+        assert new[0] > new[1] > 0.0
+
+
+def test_exact_kernels():
+    report = check_base_measure(quick(words=["a", "ab", "b"], sweeps=2, samples=2))
+    assert sum("exact" in line for line in report) > 10
+
+
+def test_a_longer_text_brings_new_words(monkeypatch):
+    more = [["she", "jumped"], ["he", "jumps"]]
+    franchise = bigrams(quick())
+    schedule().run(franchise, sweeps=2, rng=0)
+    before = franchise.measure
+    franchise.extend(franchise.data.plus(more), rng=1)
+    franchise.audit()
+    after = franchise.measure
+    assert after.n_terms == before.n_terms + 2
+    assert not np.array_equal(after.log_probabilities()[: before.n_terms], before.log_probabilities())
+    anew = bigrams(quick(), SENTENCES + more).measure
+    word = franchise.data.word_id("jumps")
+    assert after.log_probabilities()[word] == anew.log_probability_of("jumps")
+    assert np.array_equal(franchise.bank.base, [*np.exp(after.log_probabilities()), after.remainder])
+    schedule().run(franchise, sweeps=2, init=None, audit_every=1)
+
+    fixed = bigrams(quick(words=VERBS))
+    schedule().run(fixed, sweeps=2, rng=0)
+    before = fixed.measure
+    monkeypatch.setattr(StringModel, "fitted", None)
+    fixed.extend(fixed.data.plus(more), rng=1)
+    assert np.array_equal(fixed.measure.log_probabilities()[: before.n_terms], before.log_probabilities())
+    assert fixed.measure.remainder < before.remainder
+    fixed.discard(1, 2, rng=0)
+    fixed.copy().audit()
+
+
+def test_a_run_in_parts_is_the_unbroken_run(tmp_path):
+    whole = bigrams(quick(seed=5))
+    expected = schedule().run(whole, sweeps=8, rng=2)
+    schedule().run(bigrams(quick(seed=5)), sweeps=3, rng=2, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    trace = run.resume(sweeps=5)
+    assert np.array_equal(trace["log_joint"], expected["log_joint"])
+    measure = run.franchise().measure
+    assert isinstance(measure, hk.Spelling)
+    assert np.array_equal(measure.log_probabilities(), whole.measure.log_probabilities())
+    assert measure.sample(3, rng=0) == whole.measure.sample(3, rng=0)
+
+
+def test_a_run_folder_keeps_all_arguments(tmp_path):
+    given = {
+        "order": 2, "concentrations": [hk.Gamma(2.0, 1.0), 0.5], "discounts": (0.1, 0.2), "words": VERBS,
+        "sweeps": 4, "samples": 2, "seed": 7, "store": "explicit", "alphabet": "adeghijklmnopstuw</>",
+    }  # fmt: skip
+    hk.Scheduler([moves.TableGibbs()]).run(bigrams(hk.Spelling(**given)), 2, rng=0, folder=tmp_path / "run")
+    declared = hk.open_run(tmp_path / "run").franchise().restaurant_declared.measure
+    found = {name: getattr(declared, name) for name in given}
+    assert found == {**given, "concentrations": (hk.Gamma(2.0, 1.0), 0.5), "words": tuple(VERBS)}
+
+
+def test_chains_take_the_fit_along():
+    franchise = bigrams(quick())
+    chains = schedule().run(franchise, sweeps=3, rng=4, chains=2)
+    alone = bigrams(quick())
+    assert np.array_equal(chains.chains[0]["log_joint"], schedule().run(alone, sweeps=3, rng=4)["log_joint"])
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def test_words_must_be_strings():
+    with pytest.raises(DataError, match="7"):
+        bigrams(quick(), [["a", 7]])
+    with pytest.raises(DataError, match="vocabulary"):
+        quick().for_data(hk.Groups.from_labels([0, 1]))
+    with pytest.raises(DataError, match="'c'"):
+        quick(alphabet="ab", words=["a"]).for_data(corpus(["a", "c"]))
+    with pytest.raises(DataError, match="'b'"):
+        quick(alphabet="a", words=["a", "b"]).log_probability_of("a")
+    with pytest.raises(DataError, match="from 0 to 1"):
+        quick(words=["a", "b"]).for_data(hk.Groups.from_labels([0, 2]))
+
+
+def test_what_is_not_fitted_says_so():
+    for ask in (
+        lambda m: m.n_terms, lambda m: m.log_probabilities(), lambda m: m.remainder, lambda m: m.sample(),
+        lambda m: m.log_probability_of("a"),
+    ):  # fmt: skip
+        with pytest.raises(DeclarationError, match="words"):
+            ask(quick())
+
+
+def test_levels_are_named_in_errors():
+    with pytest.raises(ParameterError, match=r"discounts \(of contexts of length 1\)"):
+        hk.Spelling(2, discounts=[0.5, 1.0])
+    with pytest.raises(ParameterError, match=r"concentrations \(of the root\)"):
+        hk.Spelling(2, concentrations=-1.0)
+    with pytest.raises(ParameterError, match="2 of them"):
+        hk.Spelling(2, discounts=[0.5, 0.5, 0.5])
+
+
+def test_the_optional_method_is_told_by_supports():
+    assert hk.Spelling().supports("log_probability_of")
+    assert not hk.Uniform(3).supports("log_probability_of")
+    with pytest.raises(NotImplementedError, match="Uniform"):
+        hk.Uniform(3).log_probability_of("a")
