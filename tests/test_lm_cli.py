@@ -6,6 +6,8 @@ import io
 import json
 import math
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,12 +104,12 @@ def test_the_command_trains_the_model_that_the_library_would_have_made(place):
 def test_settings_reach_the_model(place):
     done(
         "train", "train.txt", "--out", "model", *QUICK, "--order", 2, "--store", "explicit",
-        "--discount", "0.5,each(beta(1,2))", "--concentration", "-0.1,shifted(gamma(2,1))",
+        "--discount", "0.5,each(beta(1,2))", "--concentration", "-0.1,each(shifted(gamma(2,1)))",
         "--no-start", "--no-end", "--unknown", "", "--quiet",
     )  # fmt: skip
     wanted = library_model(
         2, store="explicit", discounts=[0.5, hk.Each(hk.Beta(1, 2))], start=None, end=None, unknown=None,
-        concentrations=[-0.1, hk.Shifted(hk.Gamma(2, 1))],
+        concentrations=[-0.1, hk.Each(hk.Shifted(hk.Gamma(2, 1)))],
     )  # fmt: skip
     there = opened()
     same_model(there, wanted)
@@ -235,6 +237,33 @@ def test_settings_from_a_file(place):
     Path("study.toml").write_text('text = "-"\ninto = "piped"\nsweeps = 6\nburn-in = 2\nsamples = 2\n')
     done("train", "--config", "study.toml", input=TRAIN)
     same_model(opened("piped"), library_model())
+
+
+def test_text_is_added_to_a_model_in_another_folder(trained, place):
+    before = {path: path.read_bytes() for path in (trained / "model").rglob("*") if path.is_file()}
+    more = "a bird sat\nthe cat sat\n"
+    result = done(
+        "add", trained / "model", "-", "--into", "more", "--sweeps", 4, "--burn-in", 1, "--samples", 3,
+        "--heldout", "test.txt", input=more,
+    )  # fmt: skip
+    assert "14 sentences, 68 tokens, sweep 10, 3 samples" in result.stdout
+    assert "unknown words      0\n" in result.stdout  # it has a bird now
+    wanted = hk.NGramModel.open(trained / "model")
+    wanted.add([line.split() for line in more.splitlines()], sweeps=4, burn_in=1, samples=3)
+    there = opened("more")
+    np.testing.assert_array_equal(there.trace["log_joint"], wanted.trace["log_joint"][6:])
+    assert there.score([TEST.split()]).perplexity == wanted.score([TEST.split()]).perplexity
+    assert before == {path: path.read_bytes() for path in (trained / "model").rglob("*") if path.is_file()}
+    for arguments, message in {
+        (): "--into",
+        ("--into", "train.txt"): "a file",
+        ("--into", "other", "--sweeps", "2", "--burn-in", "2"): "burn_in",
+        ("--into", "other", "--heldout", "-"): "another source",
+    }.items():
+        assert message in refused("add", trained / "model", "-", *arguments, input=more)
+    assert "The text is empty" in refused("add", trained / "model", "-", "--into", "other", input="")
+    assert "no language model" in refused("add", "train.txt", "test.txt", "--into", "other")
+    assert not Path("other").exists()
 
 
 # ------------------------------------------------------------------ bad input
@@ -443,6 +472,12 @@ def test_output_that_cannot_be_written_is_refused_and_devices_stay(trained, tmp_
     assert pipe.is_fifo()
 
 
+def test_words_that_are_known_in_lower_case_are_pointed_out(trained):
+    result = done("score", trained / "model", "-", input="The CAT sat ODD\n")
+    assert "2 of the unknown words are known in lower case: see --lowercase" in result.stderr
+    assert "lower case" not in done("score", trained / "model", trained / "test.txt").stderr
+
+
 # ------------------------------------------------------------------ sample, export
 
 
@@ -483,6 +518,62 @@ def test_models_are_exported_in_arpa_format(trained, tmp_path):
             assert arpa.log10_probability(word, context) == pytest.approx(
                 math.log10(model.probability(word, context)), abs=1e-9
             )
+
+
+# ------------------------------------------------------------------ folders
+
+
+def test_a_model_is_swept_further_and_verified(place):
+    done("train", "train.txt", "--into", "model", *QUICK)
+    result = CliRunner().invoke(main, ["resume", "model"])
+    assert result.exit_code == 0
+    assert "at its end already" in result.stderr
+    result = CliRunner().invoke(main, ["resume", "model", "--sweeps", "5"])
+    assert result.exit_code == 0, result.output
+    assert "sweep 11, 2 samples" in result.stdout
+    same_model(opened(), library_model().sweep(5))
+    result = CliRunner().invoke(main, ["verify", "model"])
+    assert result.exit_code == 0, result.output
+    assert "a language model with 2 samples" in result.stdout
+    result = CliRunner().invoke(main, ["topics", "model"])
+    assert result.exit_code == 2
+    assert "a Corpus" in result.stderr
+    result = CliRunner().invoke(main, ["resume", "model", "--sweeps", "0"])
+    assert result.exit_code == 2
+
+
+def damage(path, how):
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(b"" if how == "empty" else content[:-9] if how == "cut" else b"\0" + content[1:])
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "cut", "changed"])
+@pytest.mark.parametrize("name", ["run.json", "data.bin", "chain-000/trace.bin", "model/model.bin", "sample"])
+def test_damaged_folders_are_refused_or_as_good_as_before(name, how, trained, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(trained / "model", folder)
+    path = min((folder / "model").glob("sample-*")) if name == "sample" else folder / name
+    damage(path, how)
+    for arguments in (
+        ["score", folder, trained / "test.txt"],
+        ["sample", folder],
+        ["export", folder, "x.arpa"],
+    ):
+        result = command(*arguments)
+        if name == "sample" and how == "gone":  # the others are there
+            assert result.exit_code == 0, result.output
+            assert "Warning: there are no samples" in result.stderr
+        else:
+            assert result.exit_code in (1, 2), result.output
+            assert isinstance(result.exception, SystemExit)
+            assert "Error: " in result.stderr
+    result = CliRunner().invoke(main, ["verify", str(folder)])
+    assert isinstance(result.exception, SystemExit) or result.exit_code == 0
+    assert result.exit_code == (0 if how == "gone" and name in ("sample", "model/model.bin") else
+                                2 if how == "gone" and name == "run.json" else 1)  # fmt: skip
 
 
 # ------------------------------------------------------------------ processes
@@ -555,6 +646,49 @@ def test_a_model_that_was_interrupted_goes_on_bit_for_bit(how, trained, tmp_path
     assert "sweep 3000" in result.stdout
     done("train", trained / "train.txt", "--into", tmp_path / "unbroken", *settings)
     same_model(opened(folder), opened(tmp_path / "unbroken"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
+def test_a_model_without_a_sample_says_how_to_go_on(trained, tmp_path):
+    folder = tmp_path / "model"
+    process = subprocess.Popen(
+        [*COMMAND, "lm", "train", trained / "train.txt", "--into", folder, "--sweeps", "1000000",
+         "--burn-in", "999990"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while "sweep" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130, stderr
+    assert "0 samples" in stdout
+    message = refused("score", folder, trained / "test.txt")
+    assert f"hdpkit resume {folder}" in message
+    result = CliRunner().invoke(main, ["resume", str(folder), "--sweeps", "4"])
+    assert result.exit_code == 0, result.output
+    assert "4 samples" in result.stdout
+    done("score", folder, trained / "test.txt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
+def test_ctrl_c_while_reading_leaves_nothing(tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "lm", "train", "-", "--into", tmp_path / "model"],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(b"the cat\n" * 1000)
+    process.stdin.flush()
+    assert process.stderr.readline() == b"reading standard input\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert b"Interrupted." in stderr
+    assert b"Traceback" not in stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------ help

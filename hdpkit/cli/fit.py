@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.folders import check_new_folder
 from hdpkit.cli.options import Parsed, config_option, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
-from hdpkit.cli.runs import carry_out, check_new_folder
+from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
 from hdpkit.io.corpora import FORMATS, read_corpus
 from hdpkit.io.text_folder import TextOptions

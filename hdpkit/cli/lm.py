@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
+from hdpkit.cli.folders import allow_option, open_language_model
 from hdpkit.cli.lm_report import (
+    case_hint,
     open_output,
     printable,
     score_facts,
@@ -19,19 +22,13 @@ from hdpkit.cli.lm_report import (
     write_rows,
 )
 from hdpkit.cli.lm_text import Reading, read_text, reading_options, text_type
-from hdpkit.cli.lm_train import train
+from hdpkit.cli.lm_train import add, train
 from hdpkit.cli.options import positive, quiet_option, seed_option
 from hdpkit.errors import ParameterError
-from hdpkit.models import NGramModel
 
 __all__ = ["lm"]
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path))
-
-
-def open_model(folder: Path) -> NGramModel:
-    """Open the folder of a language model."""
-    return NGramModel.open(folder)
 
 
 @click.group()
@@ -63,6 +60,7 @@ def lm() -> None:
 )
 @reading_options
 @quiet_option
+@allow_option
 def score(
     folder: Path,
     text: str,
@@ -71,6 +69,7 @@ def score(
     as_json: bool,
     output: Path | None,
     quiet: bool,
+    allow: tuple[str, ...],
     **how: Any,
 ) -> None:
     """Score a text: perplexity, and the probability of every token or sentence.
@@ -87,9 +86,12 @@ def score(
     """
     if per_token and per_sentence:
         raise ParameterError("per-sentence", True, "left out with --per-token", "Score the text twice.")
-    model = open_model(folder)
+    model = open_language_model(folder, allow)
     with open_output(output) as out:  # refused, where it is, before the work
         scores = model.score(read_text(text, Reading(**how), quiet))
+        hint = case_hint(model, scores)
+        if hint is not None:
+            click.echo(hint, err=True)
         how_unknown = treatment(model)
         figures = (
             json.dumps(score_facts(scores, how_unknown), ensure_ascii=False, allow_nan=False)
@@ -109,7 +111,10 @@ def score(
 @seed_option
 @click.option("--context", metavar="WORDS", help="What stands before.  [default: the start of a sentence]")
 @click.option("--max-length", type=positive, default=1000, show_default=True, help="Cut sentences there.")
-def sample(folder: Path, n: int, seed: int, context: str | None, max_length: int) -> None:
+@allow_option
+def sample(
+    folder: Path, n: int, seed: int, context: str | None, max_length: int, allow: tuple[str, ...]
+) -> None:
     """Draw sentences, or what follows some words; one a line.
 
     \b
@@ -118,8 +123,8 @@ def sample(folder: Path, n: int, seed: int, context: str | None, max_length: int
       hdpkit lm sample model -n 3 --seed 7 --context "of the"
       hdpkit lm sample model --context "<s> in"
     """
-    model = open_model(folder)
-    before = None if context is None else context.split()
+    model = open_language_model(folder, allow)
+    before = None if context is None else [word for word in re.split(r"[ \t\n\v\f\r]+", context) if word]
     for sentence in model.sample(n, rng=seed, context=before, max_length=max_length):
         click.echo(" ".join(printable(str(word)) for word in sentence))
 
@@ -127,7 +132,8 @@ def sample(folder: Path, n: int, seed: int, context: str | None, max_length: int
 @lm.command()
 @folder_argument
 @click.argument("file", type=click.Path(path_type=Path))
-def export(folder: Path, file: Path) -> None:
+@allow_option
+def export(folder: Path, file: Path, allow: tuple[str, ...]) -> None:
     """Write a model in ARPA format, which other tools for n-grams read.
 
     FILE is packed by gzip if its name ends in .gz.
@@ -137,8 +143,8 @@ def export(folder: Path, file: Path) -> None:
       hdpkit lm export model model.arpa
       hdpkit lm export model model.arpa.gz
     """
-    open_model(folder).export_arpa(file)
+    open_language_model(folder, allow).export_arpa(file)
 
 
-for command in (train,):
+for command in (train, add):
     lm.add_command(command)

@@ -21,6 +21,7 @@ from hdpkit.models import NGramModel, Scores
 from hdpkit.record.files import written_aside
 
 __all__ = [
+    "case_hint",
     "echo_levels",
     "model_facts",
     "open_output",
@@ -92,6 +93,16 @@ def treatment(model: NGramModel) -> str:
     return "left out"
 
 
+def case_hint(model: NGramModel, scores: Scores) -> str | None:
+    """A word about unknown words that a model of lower-case words would know in lower case."""
+    words, n = set(model.vocabulary) - {model.settings.unknown}, 0
+    if any(str(word) != str(word).lower() for word in words):
+        return None
+    for word in scores.word[scores.is_unknown]:
+        n += str(word).lower() in words
+    return f"{n:,} of the unknown words are known in lower case: see --lowercase" if n else None
+
+
 def score_facts(scores: Scores, unknown: str) -> Row:
     """The figures of a text; ``unknown`` says what became of words outside the vocabulary."""
     predicted = scores.log_probability[scores.is_predicted]
@@ -152,7 +163,7 @@ def sentence_rows(scores: Scores) -> Iterator[Row]:
         }
 
 
-def write_rows(rows: Iterable[Row], out: TextIO, as_json: bool) -> None:
+def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
     """Write rows as tab-separated columns under a header, or as one JSON object a line."""
     header = None
     for row in rows:
@@ -168,10 +179,10 @@ def write_rows(rows: Iterable[Row], out: TextIO, as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def open_output(path: Path | None) -> Iterator[TextIO]:
-    """Open a file that appears when it is whole; None: standard output."""
+def open_output(path: Path | None) -> Iterator[TextIO | None]:
+    """Open a file that appears when it is whole; None stands for standard output, as for `click.echo`."""
     if path is None:
-        yield click.get_text_stream("stdout")
+        yield None
         return
     try:
         with written_aside(path) as file:

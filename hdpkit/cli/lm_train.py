@@ -8,6 +8,14 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.folders import (
+    INTERRUPTED,
+    allow_option,
+    check_new_folder,
+    is_language_model,
+    open_language_model,
+    resume_command,
+)
 from hdpkit.cli.lm_report import echo_levels, model_facts, score_text, treatment
 from hdpkit.cli.lm_text import (
     Reading,
@@ -19,32 +27,54 @@ from hdpkit.cli.lm_text import (
 )
 from hdpkit.cli.options import Parsed, config_option, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_levels
-from hdpkit.cli.runs import INTERRUPTED, check_new_folder, resume_command
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
-from hdpkit.models.chain import SamplePlan
 from hdpkit.models.settings import ORDER_LIMIT
 from hdpkit.schedule import Checkpoint
 from hdpkit.stores import stores
 
-__all__ = ["train"]
+__all__ = ["add", "resume_training", "train"]
 
 
 def _levels(name: str) -> Parsed:
     return Parsed("number|prior,...", lambda text: parse_levels(name, text))
 
 
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what `train` and `add` share: the new folder, the sweeps, how texts are read and scored."""
+    options = [
+        click.option(
+            "--into", "--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER",
+            help="Folder to keep the model in; a new or an empty one.",
+        ),
+        click.option(
+            "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, burn-in included."
+        ),
+        click.option(
+            "--burn-in", type=click.IntRange(min=0), default=10, show_default=True,
+            help="Sweeps before the first sample.",
+        ),
+        click.option(
+            "--samples", type=positive, default=10, show_default=True, help="States to predict from."
+        ),
+        reading_options,
+        click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
+        click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps."),
+        click.option(
+            "--checkpoint-seconds", type=click.FloatRange(0, min_open=True),
+            help="Save the state after so many seconds.  [default: 60, without the option above]",
+        ),
+        quiet_option,
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @click.command()
 @click.argument("text", type=text_type)
-@click.option(
-    "--into", "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Folder to keep the model in; a new or an empty one.",
-)  # fmt: skip
 @config_option
 @click.option(
     "--order", type=click.IntRange(1, ORDER_LIMIT), default=3, show_default=True, help="Length of an n-gram."
@@ -57,12 +87,6 @@ def _levels(name: str) -> Parsed:
     "--concentration", type=_levels("concentration"), default="gamma(1,1)", show_default=True,
     help="Concentrations, likewise.",
 )  # fmt: skip
-@click.option("--sweeps", type=positive, default=30, show_default=True, help="Sweeps, burn-in included.")
-@click.option(
-    "--burn-in", type=click.IntRange(min=0), default=10, show_default=True,
-    help="Sweeps before the first sample.",
-)  # fmt: skip
-@click.option("--samples", type=positive, default=10, show_default=True, help="States to predict from.")
 @seed_option
 @click.option(
     "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
@@ -82,15 +106,7 @@ def _levels(name: str) -> Parsed:
     help="The words there may be. Others become the unknown word if that is one of them.",
 )  # fmt: skip
 @click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling.")
-@reading_options
-@click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end.")
-@click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps.")
-@click.option(
-    "--checkpoint-seconds",
-    type=click.FloatRange(0, min_open=True),
-    help="Save the state after so many seconds.  [default: 60, without the option above]",
-)
-@quiet_option
+@_run_options
 def train(text: str, **options: Any) -> None:
     """Train a language model on a text: a sentence a line, words separated by blanks.
 
@@ -111,63 +127,129 @@ def train(text: str, **options: Any) -> None:
       zcat news/*.gz | hdpkit lm train - --open-vocabulary --into model
       hdpkit lm train --config study.toml --seed 7 --into model-7
     """
-    folder: Path = options["into"]
-    check_new_folder(folder, "into")
-    reading = Reading(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
+    check_new_folder(options["into"], "into")
+    reading = _reading(options)
     model = _declared(options, reading)
-    SamplePlan.spread(0, options["sweeps"], options["burn_in"], options["samples"])  # before a long reading
-    held_out = None
-    if options["heldout"] is not None:
-        if options["heldout"] == text == "-":
-            raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
-        held_out = _kept(options["heldout"], reading, model, options["quiet"])
+    held_out = _held_out(text, reading, model, options)
     sentences: Any = read_text(text, reading, options["quiet"])
     if options["min_count"] is not None:
         sentences = without_rare_words(sentences, options["min_count"], options["unknown"], options["quiet"])
+    plan = _plan(options)
+    _carry_out(
+        model,
+        lambda progress: model.fit(sentences, rng=options["seed"], progress=progress, **plan),
+        options["into"],
+        options["quiet"],
+        held_out,
+    )
 
-    def run(progress: Any) -> None:
-        model.fit(
-            sentences, sweeps=options["sweeps"], burn_in=options["burn_in"], samples=options["samples"],
-            rng=options["seed"], progress=progress, folder=folder,
-            checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
-        )  # fmt: skip
 
-    _carry_out(model, run, folder, options["quiet"], held_out)
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("text", type=text_type)
+@_run_options
+@allow_option
+def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None:
+    """Add a text to a trained model, and run on from where its sampler stands.
+
+    FOLDER stays as it is: the model of both texts is kept in another folder. New words join the vocabulary,
+    unless one was given.
+
+    \b
+    Examples:
+      hdpkit lm add model more.txt --sweeps 15 --burn-in 5 --into model-2
+      tail -n 1000 today.txt | hdpkit lm add model - --into model-2
+    """
+    check_new_folder(options["into"], "into")
+    reading = _reading(options)
+    model = open_language_model(folder, allow)
+    held_out = _held_out(text, reading, model, options)
+    sentences = read_text(text, reading, options["quiet"])
+    plan = _plan(options)
+    _carry_out(
+        model,
+        lambda progress: model.add(sentences, progress=progress, **plan),
+        options["into"],
+        options["quiet"],
+        held_out,
+    )
 
 
-def _kept(source: str, reading: Reading, model: NGramModel, quiet: bool) -> NGrams:
-    """A text that is scored at the end, read now: what is wrong with it shows before the sweeps."""
+def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...]) -> None:
+    """Go on with a model's training: with what is missing of it, or with so many more sweeps."""
+    model = open_language_model(folder, allow, ready=False)
+    before = model.franchise.sweep
+    _carry_out(
+        model,
+        lambda progress: (
+            model.resume(progress=progress) if sweeps is None else model.sweep(sweeps, progress=progress)
+        ),
+        folder,
+        quiet,
+    )
+    if sweeps is None and model.franchise.sweep == before:
+        click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
+
+
+def _reading(options: dict[str, Any]) -> Reading:
+    return Reading(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
+
+
+def _plan(options: dict[str, Any]) -> dict[str, Any]:
+    """What `fit` and `add` are told, checked."""
+    numbers = {name: options[name] for name in ("sweeps", "burn_in", "samples")}
+    return {
+        **numbers,
+        "folder": options["into"],
+        "checkpoint": Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
+    }
+
+
+def _held_out(text: str, reading: Reading, model: NGramModel, options: dict[str, Any]) -> NGrams | None:
+    """Read the text that is scored at the end, now: what is wrong with it shows before the sweeps."""
+    source = options["heldout"]
+    if source is None:
+        return None
+    if source == text == "-":
+        raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
     settings = model.settings
     return NGrams.from_sentences(
-        read_text(source, reading, quiet), order=1, start=settings.start, end=settings.end
+        read_text(source, reading, options["quiet"]), order=1, start=settings.start, end=settings.end
     )
 
 
 def _carry_out(
-    model: NGramModel, run: Callable[[Any], Any], folder: Path, quiet: bool, held_out: NGrams | None
+    model: NGramModel,
+    run: Callable[[Any], Any],
+    folder: Path,
+    quiet: bool,
+    held_out: NGrams | None = None,
 ) -> None:
     """Run with a bar, print what came of it, and say how to go on where something ended the run."""
     again = f"Go on with it: {resume_command(folder)}"
+    interrupted = False
     try:
         with ProgressBar() as bar:
             run(None if quiet else bar)
+        interrupted = bool(model.trace.interrupted)
+    except KeyboardInterrupt:
+        if not is_language_model(folder):
+            raise
+        interrupted = True
     except Exception as error:
         # A run that was under way; what is wrong with the text or the folder would only be so again.
-        if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
+        if is_language_model(folder) and (
+            not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        ):
             click.echo(again, err=True)
         raise
-    report(model)
-    if model.trace.interrupted:
+    echo_levels(model)
+    click.echo(model_facts(model))
+    if interrupted:
         click.echo(f"Interrupted. {again}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     if held_out is not None:
         click.echo(score_text(model.score(held_out), treatment(model)))
-
-
-def report(model: NGramModel) -> None:
-    """Print what a model is."""
-    echo_levels(model)
-    click.echo(model_facts(model))
 
 
 def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
