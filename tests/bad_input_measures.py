@@ -1,7 +1,21 @@
 """The rows of measures of numbers, counts and bits in the table of bad input."""
 
 import numpy as np
-from bad_values import INF, NAN, POSITIVE, REAL, Row, Told, optional, plain, whole
+from bad_values import (
+    INF,
+    NAN,
+    NO_SEED,
+    NO_SEQUENCE,
+    NO_TEXT,
+    POSITIVE,
+    REAL,
+    Row,
+    Told,
+    optional,
+    plain,
+    whole,
+    without,
+)
 
 import hdpkit as hk
 
@@ -20,6 +34,7 @@ SCALE = [
     [[-1.0, 0.0], [0.0, 1.0]], [[NAN, 0.0], [0.0, 1.0]], [[1.0], [1.0, 2.0]], [["1", "0"], ["0", "1"]],
     [[True, False], [False, True]], np.eye(2) * 1j,
 ]  # fmt: skip
+SPELLING = hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1)
 DIMS = optional(whole(0, 2**31 - 1))
 
 
@@ -71,6 +86,35 @@ MEASURES = {
                 {0: 1.0}, hk.Gamma, {0.5},
             ]
         },
+    ),
+    "Spelling": Row(
+        plain(
+            hk.Spelling, order=2, alphabet="ab", concentrations=[1.0, hk.Gamma(1.0, 1.0)],
+            discounts=(0.0, hk.Beta(1.0, 1.0)), words=["a", "ab"], sweeps=2, samples=1, seed=0,
+            store="explicit",
+        ),
+        {
+            "order": whole(1, 100),
+            "concentrations": [
+                NAN, INF, -1.0, 0.0, "1", b"1", {}, hk.Gamma, True, (1.0,), (1.0, None), (1.0, -1.0),
+            ],
+            "discounts": [
+                NAN, 1.0, -0.1, "0.5", {}, hk.Beta, (0.5,), (0.5, 0.5, 0.5), (0.5, None), (0.5, 1.0),
+            ],
+            "alphabet": ["", 5, b"ab", ["a", "b"], "aba"],
+            "words": [*without(NO_SEQUENCE, None), [], ["a", "a"], ["a", 1], ["a", None], [b"a"], [["a"]]],
+            "sweeps": whole(1),
+            "samples": [*whole(1), 3],
+            "seed": whole(0),
+            "store": [None, 5, "", "nothing", b"explicit", ["explicit"], hk.SeatingStore],
+        },
+    ),
+    "Spelling.log_probability_of": Row(
+        lambda franchise: (SPELLING.log_probability_of, {"word": ""}),
+        {"word": without(NO_TEXT, "")},
+    ),
+    "Spelling.sample": Row(
+        lambda franchise: (SPELLING.sample, {"n": 2, "rng": 0}), {"n": whole(0), "rng": NO_SEED}
     ),
     **both(
         "BetaBernoulli",

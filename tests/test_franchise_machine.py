@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
-from hdpkit.errors import AuditError
+from hdpkit.errors import AuditError, HdpkitError
 from hdpkit.franchise import Component
 from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
+from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.franchise_machine import FRANCHISE_SHAPES, Watcher, run_franchise_machine
+from hdpkit.testing.planted import planted
 
 MEASURES = {
     "compiled": DirichletMultinomial(0.5, n_terms=3),
@@ -35,6 +38,22 @@ def test_franchise_machine(store, kernel, measure):
 def test_franchise_machine_over_other_measures(store, name):
     vectors = base_measures[name].examples()[-1]
     run_franchise_machine(store, "generic", vectors, examples=20, steps=30)
+
+
+OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))
+
+
+@pytest.mark.parametrize(("store", "kernel"), OBSERVED, ids=str)
+def test_franchise_machine_over_observed_dishes(store, kernel):
+    measure = base_measures["categorical" if store == "explicit" else "uniform"].examples()[0]
+    run_franchise_machine(store, kernel, measure, examples=50, steps=30)
+
+
+@pytest.mark.parametrize("name", ["observed dish dies", "only the dishes that are served"])
+def test_machine_catches_dishes_that_come_and_go(name):
+    bug = next(bug for bug in BUGS if bug.name == name)
+    with planted(bug), pytest.raises((AssertionError, HdpkitError, ValueError)):
+        run_franchise_machine("explicit-reference", "reference", hk.Uniform(3), shrink=False)
 
 
 def test_every_store_and_every_depth_has_its_turn():

@@ -351,8 +351,13 @@ def test_a_line_of_10_megabytes(words, place):
 
 def test_a_long_word_in_an_open_vocabulary(place):
     done("train", "train.txt", "--into", "model", *QUICK, "--open-vocabulary")
-    figures = json.loads(done("score", "model", "-", "--json", input="the " + "x" * 2000).stdout)
-    assert figures["left_out"] == 0
+    text = "the " + "x" * 2000
+    figures = json.loads(done("score", "model", "-", "--json", input=text).stdout)
+    assert (figures["unknown"], figures["left_out"]) == (1, 0)
+    assert figures["log10_probability"] < -1000
+    assert figures["perplexity"] is None  # beyond the largest double
+    assert "perplexity         inf\n" in done("score", "model", "-", input=text).stdout
+    assert "\tinf\n" in done("score", "model", "-", "--per-sentence", input=text).stdout
 
 
 @pytest.mark.parametrize("name", ["score", "sample", "export"])

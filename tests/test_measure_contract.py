@@ -242,7 +242,7 @@ def test_atoms_of_ones_own(measure, values):
     for move in ("TableGibbs()", "DishGibbs()"):
         for store in ("explicit/generic", "histogram/generic", "explicit-reference/reference"):
             assert f"{move} on 'three levels', {store}: exact" in report
-    assert any(line.startswith("simulate") for line in report) == (measure.remainder == 0.0)
+    assert any(line.startswith("simulate") for line in report)
 
 
 @pytest.mark.parametrize(

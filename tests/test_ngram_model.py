@@ -601,7 +601,7 @@ def test_means_by_level_are_those_of_the_trace():
 
 def test_every_hyperparameter_is_learned_by_default():
     model = hk.NGramModel(3).fit(TEXT * 10, rng=0)
-    assert model.trace.moves["move"][:3].tolist() == ["TableGibbs", "Discount", "Concentration"]
+    assert model.trace.moves["move"][:3].tolist() == ["TableGibbs", "Concentration", "Discount"]
     for name in ("root", "context 1", "context 2"):
         for what in ("discount", "concentration"):
             assert len(np.unique(model.trace[f"{what}/{name}"])) == 30

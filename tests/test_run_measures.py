@@ -10,11 +10,14 @@ from hdpkit.errors import RunError
 from hdpkit.testing import TinyShape, tiny_franchise
 
 SHAPE = TinyShape({"document": [0] * 8 + [1] * 7 + [2] * 5}, 20)
-CASES = {**MEASURES, **NON_CONJUGATE}
+ATOMIC = {"uniform": hk.Uniform(3), "categorical": hk.Categorical([0.7, 0.1, 0.2])}
+CASES = {**MEASURES, **NON_CONJUGATE, **ATOMIC}
 
 
 def schedule_for(measure):
     after = [moves.BaseMeasureParameters()] if measure.priors else [moves.DishParameters()]
+    if measure.atomic:
+        after = []
     return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *after])
 
 

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.models import characters
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -94,14 +96,13 @@ def test_samples_are_averaged():
     """The same chain, run by hand over the same base: uniform over the characters that occur."""
     words = sorted(VERBS)
     symbols = sorted(set("".join(words)))
-    measure = hk.Spelling(
-        2, words=words, alphabet="".join(symbols), discounts=0.4, sweeps=8, samples=2, seed=3
-    )
+    measure = hk.Spelling(2, words=words, alphabet="".join(symbols), sweeps=8, samples=2, seed=3)
     data = hk.NGrams.from_sentences(map(list, words), order=2)
-    gamma = hk.Gamma(1.0, 1.0)
-    root = hk.Restaurant(hk.Uniform(), concentration=gamma, discount=0.4)
-    franchise = hk.Franchise(hk.Restaurant(root, each="context 1", concentration=gamma, discount=0.4), data)
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    priors = {"concentration": hk.Gamma(1.0, 1.0), "discount": hk.Beta(1.0, 1.0)}
+    franchise = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.Uniform(), **priors), each="context 1", **priors), data
+    )
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Discount()])
     asked, found = ["walk", "lamp", ""], []
     for draw in schedule.sample(franchise, 8, rng=3):
         if draw.sweep in (6, 8):
@@ -202,6 +203,18 @@ def test_a_long_word_does_not_underflow():
     assert two - one == pytest.approx(one, rel=1e-2)
 
 
+def test_strings_are_scored_in_pieces(monkeypatch):
+    measure = quick(words=VERBS, alphabet="".join(sorted(set("".join(VERBS)))))
+    words = ["walk" * 40, "", "a", "zebra", *VERBS]
+    whole = [measure.log_probability_of(word) for word in words]
+    assert whole[3] == -math.inf
+    together = measure._ready().model.log_probabilities
+    assert np.array_equal(together(words), whole)
+    for chunk in (1, 7):
+        monkeypatch.setattr(characters, "_CHUNK", chunk)
+        assert together(words) == pytest.approx(whole, rel=1e-13)
+
+
 @pytest.mark.parametrize(
     ("store", "kernel"), [("histogram", "auto"), ("explicit", "auto"), ("explicit", "reference")]
 )
@@ -271,6 +284,14 @@ def test_samples_are_spread_over_the_second_half(monkeypatch):
         taken.clear()
         hk.Spelling(2, words=["a", "b"], sweeps=sweeps, samples=samples).log_probability_of("a")
         assert taken == list(expected)
+
+
+def test_threads_share_a_model():
+    measure = quick(words=VERBS)
+    words = [word + "s" * n for n, word in enumerate(VERBS)] * 20
+    expected = [measure.log_probability_of(word) for word in words]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(measure.log_probability_of, words)) == expected
 
 
 # ---------------------------------------------------------------------- below a franchise over words
@@ -365,6 +386,25 @@ def test_chains_take_the_fit_along():
     chains = schedule().run(franchise, sweeps=3, rng=4, chains=2)
     alone = bigrams(quick())
     assert np.array_equal(chains.chains[0]["log_joint"], schedule().run(alone, sweeps=3, rng=4)["log_joint"])
+
+
+def test_a_language_model_scores_new_words_of_any_length():
+    model = hk.NGramModel(2, base=quick()).fit(SENTENCES, sweeps=4, burn_in=2, samples=2, rng=0)
+    scores = model.score([["she", "wa" * 500, "walking"]])
+    assert scores.n_unpredicted == 0
+    share = model.remainder(("she",)) / model.franchise.measure.remainder
+    expected = math.log(share) + model.franchise.measure.log_probability_of("wa" * 500)
+    assert scores.log_probability[1] == pytest.approx(expected, rel=1e-12)
+    assert expected < -1000.0  # exp is 0
+    known, new, end = math.log(model.probability("she", ("<s>",))), expected, scores.log_probability[3]
+    assert scores.log_probability[0] == pytest.approx(known, rel=1e-12)
+    assert scores.log_probability[2] == pytest.approx(
+        math.log(model.probability("walking", ("wa" * 500,))), rel=1e-12
+    )
+    assert model.log_probability(["she", "wa" * 500]) == pytest.approx(
+        known + new + math.log(model.probability("</s>", ("wa" * 500,))), rel=1e-12
+    )
+    assert np.isfinite([end, model.perplexity([["she", "wä"]])]).all()
 
 
 # ---------------------------------------------------------------------- refusals

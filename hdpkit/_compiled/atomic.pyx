@@ -11,6 +11,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.measure cimport CompiledBank
 
+SMALLEST = 1e-300
+
 
 cdef cppclass Atoms:
     const int32_t *values       # of each data customer; owned by the Python object
@@ -63,7 +65,7 @@ cdef class AtomicBank(CompiledBank):
     ----------
     values : int32 array, shape (n_customers,)
     base : float64 array, shape (V + 1,)
-        H of each atom and, last, of all that is none of them.
+        H of each atom (1e-300 at least, where it isn't 0) and, last, of all that is none of them.
     log_base : float64 array, shape (V,)
     """
 
@@ -93,7 +95,10 @@ cdef class AtomicBank(CompiledBank):
     def adopt(self, measure):
         """Take over other probabilities, in place where walks hold them."""
         self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
-        fresh = np.append(np.exp(self.log_base), measure.remainder)
+        atoms = np.exp(self.log_base)
+        # What can occur has a weight, also where no double holds its probability (a word of 1,000 characters).
+        atoms[(atoms < SMALLEST) & (self.log_base > -np.inf)] = SMALLEST
+        fresh = np.append(atoms, measure.remainder)
         if self.base is not None and len(self.base) == len(fresh):
             self.base[:] = fresh
         else:

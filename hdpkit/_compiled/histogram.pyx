@@ -278,16 +278,15 @@ cdef class HistogramStore(Seating):
                 self.label(<int32_t>i, dish[i])
             for i in range(bin_node.shape[0]):
                 place = self.find_or_insert(bin_node[i], bin_dish[i])
-                self.change(bin_node[i], place, bin_size[i], bin_count[i])
                 entry = self.entries(bin_node[i]) + place
+                if entry.tables == 1 and entry.extra < 0:     # a second size: now a histogram is needed
+                    self.change(bin_node[i], place, entry.customers, 1)
                 entry.customers += bin_size[i] * bin_count[i]
                 entry.tables += bin_count[i]
+                if entry.tables > 1:
+                    self.change(bin_node[i], place, bin_size[i], bin_count[i])
                 self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
                 self.nodes[bin_node[i]].tables += bin_count[i]
-            for i in range(bin_node.shape[0]):
-                place = self.find(bin_node[i], bin_dish[i])
-                if (self.entries(bin_node[i]) + place).tables == 1:
-                    self.drop(bin_node[i], place)
 
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""

@@ -147,20 +147,11 @@ class AtomicMeasure(BaseMeasure):
         return np.array([new if atom.n == 0 else 0.0 if atom.value == value else -math.inf for atom in many])
 
     def simulate(self, statistics: Atom, generator: np.random.Generator) -> int:
-        """Draw an atom from H, or repeat that of the table. With a remainder there is no number to draw."""
+        """Draw an atom from H (none of what remains), or repeat that of the table."""
         if statistics.n:
             return statistics.value
-        self.refuse_remainder()
         weights = np.cumsum(np.exp(self.log_probabilities()))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
-
-    def refuse_remainder(self) -> None:
-        """Raise a DeclarationError where H has values beyond the atoms: nothing can draw their numbers."""
-        if self.remainder > 0.0:
-            raise DeclarationError(
-                f"remainder of {type(self).__name__}", self.remainder, "0 where values are simulated",
-                "Simulate with a measure whose atoms are all the values that there are.",
-            )  # fmt: skip
 
     def posterior_mean(self, statistics: Atom) -> int:
         """The atom itself."""

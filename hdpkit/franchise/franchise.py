@@ -228,7 +228,9 @@ class Franchise(FranchiseGrowth):
         rng : seed, Generator or random stream
         keep : None, "hyperparameters" or "seating"
             "hyperparameters" keeps their present values; "seating" keeps them and the seating, and draws
-            only the data given it (the resampling step of Geweke's test).
+            only the data given it (the resampling step of Geweke's test). Where dishes are observed these
+            are the atoms of the root's tables; a measure with a remainder is refused, for its other values
+            have no numbers.
         """
         return simulate(self, as_source(rng), keep)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from hdpkit.random import ChoiceSource
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
 
-__all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "simulate"]
+__all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "redraw_atoms", "simulate"]
 
 F = TypeVar("F", bound="Franchise")
 KEEP = ("hyperparameters", "seating")
@@ -29,13 +29,22 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."
         )
+    if franchise.measure.atomic:
+        _refuse_remainder(franchise.measure)
     seated = franchise.copy()
     if keep is None:
         draw_hyperparameters(seated, source)
-    if keep != "seating":
-        draw_seating(seated, source)
-    data = franchise.data.with_values(draw_values(seated, source))
-    return franchise._twin(data, seated.freeze())
+    values: Any = draw_seating(seated, source) if keep != "seating" else None
+    if not franchise.measure.atomic:
+        values = draw_values(seated, source)
+    frozen = seated.freeze()
+    if franchise.measure.atomic and keep == "seating":
+        frozen["seating"] = redraw_atoms(seated, source)
+        values = _observed(frozen["seating"], franchise.data.values)
+    elif franchise.measure.atomic and "dish" in frozen["seating"]:
+        # The store may have looked dishes up in the data, which are not those that were drawn.
+        frozen["seating"] = {**frozen["seating"], "dish": np.array(values, dtype=np.int32)}
+    return franchise._twin(franchise.data.with_values(values), frozen)
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
@@ -58,17 +67,50 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
     )
 
 
-def draw_seating(franchise: Franchise, source: ChoiceSource) -> None:
-    """Seat everybody anew by the prior: each customer's dish from its restaurant's predictive row."""
+def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
+    """Seat everybody anew by the prior; each customer's dish, from its restaurant's row, is returned."""
     franchise.clear()
     franchise.bank.prepare(source)
     walk, bank = franchise.walk(), franchise.bank
+    drawn: list[int] = []
     for i, node in enumerate(franchise.topology.home.tolist()):
         place = source.choose(walk.prior_row(node))
         live = franchise.slots.occupied_slots()
         slot = int(live[place]) if place < len(live) else franchise.open_dish()
         walk.seat(i, node, slot, source)
         bank.add(slot, [i])
+        drawn.append(slot)
+    return drawn
+
+
+def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
+    """Return the labelled seating with a new atom, drawn from H, for each root table and all below it."""
+    measure: Any = franchise.measure
+    with franchise.seated_out(source):
+        seating = franchise.seating.freeze()
+    above = np.append(seating["table_seat"], -1)
+    weights = np.exp(measure.log_probabilities())
+    dish = np.array(
+        [source.choose(weights) if seat < 0 else -1 for seat in above[:-1].tolist()], dtype=np.int32
+    )
+    top = np.arange(len(dish))
+    while np.any(above[top] >= 0):
+        top = np.where(above[top] >= 0, above[top], top)
+    return {**seating, "table_dish": dish[top]}
+
+
+def _observed(seating: dict[str, Any], present: Any) -> Any:
+    """Value of each customer of a frozen seating of observed dishes; the unseated keep their present one."""
+    dish = np.append(seating["table_dish"], -1)[seating["seat"]] if "seat" in seating else seating["dish"]
+    return np.where(dish >= 0, dish, present)
+
+
+def _refuse_remainder(measure: Any) -> None:
+    if measure.remainder > 0.0:
+        raise DeclarationError(
+            f"remainder of {type(measure).__name__}", measure.remainder, "0 where data are simulated",
+            "A value that is no atom has no number: simulate with a measure whose atoms are all there are.",
+        )  # fmt: skip
 
 
 def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:

@@ -1,4 +1,4 @@
-"""Models wired from the pieces of the kit; they contain no sampler."""
+"""Models: the pieces wired for one purpose. There is no sampler here."""
 
 from hdpkit.models.ngram import NGramModel
 from hdpkit.models.scores import Scores

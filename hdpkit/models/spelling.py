@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit import numerics
 from hdpkit.base_measures import AtomicMeasure, base_measures
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
@@ -18,6 +17,7 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Seed, as_source
 from hdpkit.stores import stores
@@ -118,7 +118,7 @@ class Spelling(AtomicMeasure):
     seed: int = attrs.field(default=0, kw_only=True, validator=validator(whole_number, 0))
     store: str = attrs.field(default="histogram", kw_only=True)
     _atoms: _Atoms | None = attrs.field(default=None, init=False, repr=False)
-    # The last fit, shared by all that come of one declaration: copies, chains and run folders ask again.
+    # The last fits, shared by all that come of one declaration: copies, chains and run folders ask again.
     _last: dict[str, _Atoms] = attrs.field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -161,14 +161,15 @@ class Spelling(AtomicMeasure):
     def _atoms_for(self, words: Words, end: Any = None) -> _Atoms:
         self._check(words)
         types = sorted(self.words or [word for word in words if word != end] or words)
-        last = self._last.get("atoms")
-        if last is not None and last.types == types and last.words == words:
-            return last
-        model = last.model if last is not None and last.types == types else self._fitted(types)
+        known = [last for last in self._last.values() if last.types == types]
+        for last in known:
+            if last.words == words:
+                return last
+        model = known[0].model if known else self._fitted(types)
         log_h = model.log_probabilities(words)
         log_h.setflags(write=False)
-        rest = 1.0 - math.fsum(map(numerics.exp, log_h.tolist()))
-        atoms = self._last["atoms"] = _Atoms(words, types, model, log_h, max(0.0, rest))
+        rest = 1.0 - math.fsum(map(exp, log_h.tolist()))
+        atoms = self._last["data"] = _Atoms(words, types, model, log_h, max(0.0, rest))
         return atoms
 
     def _fitted(self, types: list[str]) -> StringModel:
@@ -198,7 +199,9 @@ class Spelling(AtomicMeasure):
             raise DeclarationError(
                 "words", None, "known", "Build a Franchise, or say which words to fit to: words=[...]."
             )
-        return self._atoms_for(self.words)
+        if "own" not in self._last:
+            self._last["own"] = self._atoms_for(self.words)
+        return self._last["own"]
 
     @property
     def n_terms(self) -> int:

@@ -45,9 +45,8 @@ def check_atomic_contract(franchise: Franchise) -> list[str]:
         _check_blocks(measure, atoms),
         _check_bank(franchise),
         _check_rows(franchise),
+        _check_simulate(measure, atoms),
     ]
-    if measure.remainder == 0.0:
-        report.append(_check_simulate(measure, atoms))
     return report
 
 
@@ -78,6 +77,8 @@ def _check_data(measure: AtomicMeasure) -> str:
             measure.for_data(Groups.from_labels(values, {}))
         except HdpkitError:
             continue
+        except Exception as error:
+            raise MeasureFailure(f"for_data: {values} is refused by no typed error") from error
         raise MeasureFailure(f"for_data: {values} is taken, which is no atom of positive probability")
     return "for_data refuses what is no atom"
 
@@ -163,7 +164,7 @@ def _check_simulate(measure: AtomicMeasure, atoms: Ints) -> str:
     draws = [int(measure.simulate(measure.make(), generator)) for _ in range(4000)]
     if not set(draws) <= set(np.flatnonzero(np.isfinite(logs)).tolist()):
         raise MeasureFailure("simulate: draws what is no atom of positive probability")
-    check_frequencies(draws, logs[draws])
+    check_frequencies(draws, logs[draws] - np.log(np.exp(logs).sum()))
     own = int(atoms[-1])
     if {int(measure.simulate(statistics_of(measure, [own]), generator)) for _ in range(50)} != {own}:
         raise MeasureFailure("simulate: a table with customers has their value")

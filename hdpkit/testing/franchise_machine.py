@@ -118,9 +118,11 @@ class FranchiseMachine(RuleBasedStateMachine):
         values=st.lists(st.integers(0, 2), min_size=10, max_size=10),
     )
     def found(self, shape: str, corner: str, values: list[int]) -> None:
-        """A franchise where everybody eats one dish."""
+        """A franchise where everybody eats one dish, or each customer its own value."""
         tree = self.shapes[shape]
         examples = self.measure.example_values()
+        if self.observed and examples is not None:
+            examples = sorted(set(examples))
         chosen = values if examples is None else [examples[v % len(examples)] for v in values]
         self._adopt(
             tiny_franchise(
@@ -132,6 +134,11 @@ class FranchiseMachine(RuleBasedStateMachine):
                 values=np.asarray(chosen[: tree.n_customers]),
             )
         )
+
+    @property
+    def observed(self) -> bool:
+        """Whether dishes are observed: then nothing can be proposed for a customer."""
+        return self.measure.atomic
 
     def _adopt(self, franchise: Franchise) -> None:
         self.franchise = franchise
@@ -169,7 +176,10 @@ class FranchiseMachine(RuleBasedStateMachine):
         """Seat a customer through the view of its restaurant, at a given dish or one that is drawn."""
         customer %= self.n
         if self.franchise.dishes[customer] < 0:
-            dish = None if dish is None else dish % (self.franchise.n_dishes + 1)
+            if dish is not None and self.observed:
+                dish = int(self.franchise.data.values[customer])
+            elif dish is not None:
+                dish %= self.franchise.n_dishes + 1
             self._view(customer).seat(customer, dish, seed)
             # Slots that other dishes left are filled first, so a new dish need not come last.
             assert self.franchise.dishes[customer] >= 0
@@ -198,7 +208,10 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule(scans=st.sampled_from([None, 0, 1, 3]), seed=seeds)
     def split_merge(self, scans: int | None, seed: int) -> None:
-        """One proposal; a rejected one restores the state exactly."""
+        """One proposal; a rejected one restores the state exactly. None where dishes are observed."""
+        if self.observed:
+            assert not serves(self.franchise, SplitMerge(scans))
+            return
         before, n_dishes = self.franchise.freeze(), self.franchise.n_dishes
         info = SplitMerge(scans).apply(self.franchise, RandomStream((seed, 7)))
         if info.accepted == 0:
@@ -250,7 +263,8 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     def _disturb(self, franchise: Franchise, seed: int) -> None:
         source = RandomStream((seed, 9))
-        SplitMerge().apply(franchise, source)
+        if not self.observed:
+            SplitMerge().apply(franchise, source)
         if self._all_seated():
             franchise.reseat(0, self.n, source)
         franchise.settle()
@@ -270,7 +284,7 @@ class FranchiseMachine(RuleBasedStateMachine):
     @rule(init=st.sampled_from(["sequential", "one", Random(3)]), seed=seeds)
     def restart(self, init: Any, seed: int) -> None:
         """Start anew."""
-        start(self.franchise, init, Streams(seed).source(STARTS))
+        start(self.franchise, "sequential" if self.observed else init, Streams(seed).source(STARTS))
         assert self._all_seated()
 
     # ------------------------------------------------------------------ invariants
@@ -289,9 +303,15 @@ class FranchiseMachine(RuleBasedStateMachine):
             return
         franchise = self.franchise
         dishes = franchise.dishes
-        assert set(dishes[dishes >= 0].tolist()) == set(range(franchise.n_dishes))
+        served = set(dishes[dishes >= 0].tolist())
         weights, remainder = franchise.root_weights()
-        assert len(weights) == franchise.n_dishes
+        if self.observed:
+            assert np.all((dishes == -1) | (dishes == franchise.data.values))
+            assert franchise.n_dishes == len(served)
+            assert len(weights) == len(franchise.slots)
+        else:
+            assert served == set(range(franchise.n_dishes))
+            assert len(weights) == franchise.n_dishes
         assert abs(weights.sum() + remainder - 1.0) < 1e-12
         for declaration in franchise.declarations:
             rows = franchise.group_weights(declaration.name)

@@ -1,6 +1,6 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import hyperparameters, measures, moves, seating, updates
+from hdpkit.testing.bugs import hyperparameters, measures, moves, observed, seating, updates
 from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
@@ -11,4 +11,5 @@ BUGS: tuple[PlantedBug, ...] = (
     *moves.BUGS,
     *hyperparameters.BUGS,
     *updates.BUGS,
+    *observed.BUGS,
 )

@@ -83,8 +83,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "own predictive for the parent's",
         "A table opens with (theta + d T) P_restaurant(dish) for P_parent(dish).",
         _WALK,
-        "* self.probability(parent, dish)",
-        "* self.probability(node, dish)",
+        "else self.probability(parent, dish)",
+        "else self.probability(node, dish)",
         "check_table_gibbs",
     ),
     PlantedBug(

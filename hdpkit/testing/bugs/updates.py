@@ -28,7 +28,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "components not reset",
         "A state is thawed behind the back of the components.",
         _CORE,
-        "            component.reset(slots)\n",
+        "            component.reset(self.slots.occupied_slots())\n",
         "            pass\n",
         "check_components",
     ),

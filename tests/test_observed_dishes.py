@@ -1,0 +1,257 @@
+"""Observed dishes: exact kernels at every depth, exact predictives, simulated data, and what is refused."""
+
+import numpy as np
+import pytest
+from observed_checks import (
+    ATOMS,
+    MIDDLE,
+    PREDICTIVES,
+    SIMULATED,
+    STORES,
+    Open,
+    atoms_of,
+    check_frozen_observed_dishes,
+    check_observed_components,
+    check_predictive,
+    check_scored,
+    check_simulated,
+    check_simulated_given_seating,
+    model_of,
+    observed,
+)
+
+import hdpkit as hk
+from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
+from hdpkit.moves import DishGibbs, TableGibbs
+from hdpkit.random import ScriptedSource
+from hdpkit.testing.cases import Corner
+from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
+from hdpkit.testing.enumeration import lump_to_histograms
+from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
+from hdpkit.testing.franchise_machine import Watcher
+from hdpkit.testing.marginals import atomic_log_marginal
+from hdpkit.testing.transitions import lump_matrix
+
+DISCRETE = example_moves(continuous=False)
+
+# theta, d: every theta of -0.2, 0.5, 50 that lies above -d, for every d of 0, 0.3, 0.9.
+PAIRS = [(0.5, 0.0), (50.0, 0.0), (-0.2, 0.3), (0.5, 0.3), (50.0, 0.3), (-0.2, 0.9), (0.5, 0.9), (50.0, 0.9)]
+# Each pair in the root once and once below it, next to pairs that differ in both.
+CORNERS = [
+    Corner(root[0], below[0], root[1], below[1])
+    for root, below in zip(PAIRS, PAIRS[3:] + PAIRS[:3], strict=True)
+]
+MANY = {  # many customers who eat one dish: many seatings
+    "flat 4": [0, 0, 0, 0],
+    "2+2": [0, 0, 1, 0],
+    "2+1 with one at the root": [0, 0, 0, 0],
+    "three levels": [0, 0, 0, 0],
+    "three levels, inner customers": [0, 0, 0, 0],
+}
+
+
+# ---------------------------------------------------------------------- kernels
+
+
+def check(move, shape, values, corner, measure=ATOMS, stores=None):
+    """Exact steps in detailed balance over stores and kernels, and one law for all of the same states."""
+    law = {}
+    for store, kernel in stores_and_kernels(measure):
+        if stores and (store, kernel) not in stores:
+            continue
+        franchise = observed(shape, values, corner, store, kernel, measure)
+        if not serves(franchise, move):
+            return False
+        model = ExactModel(franchise, atomic_log_marginal(atoms_of(measure)))
+        matrices = step_matrices(model, move)
+        whole = check_exact(model, move, reversible=True, matrices=matrices)
+        if isinstance(move, TableGibbs):
+            check_irreducible(model, whole, "a sweep of table Gibbs")
+        for P, Q in zip(matrices, law.setdefault(model.labelled, matrices), strict=True):
+            assert np.abs(P - Q).max() <= TOLERANCE
+    return bool(law)
+
+
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize(
+    "corner", CORNERS, ids=lambda c: f"{c.root}, {c.root_discount}; {c.below}, {c.discount}"
+)
+@pytest.mark.parametrize("shape", MANY)
+def test_every_move_store_kernel_and_depth(move, corner, shape):
+    few = isinstance(move, DishGibbs) and shape == "three levels"  # there histograms take long
+    served = check(move, shape, [0, 0, 0, 1] if few else MANY[shape], corner)
+    assert served == (isinstance(move, TableGibbs) or (isinstance(move, DishGibbs) and shape != "flat 4"))
+
+
+@pytest.mark.parametrize("measure", [hk.Uniform(1), hk.Uniform(3), hk.Categorical([0.0, 0.9, 0.1])], ids=repr)
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_other_atoms(move, measure):
+    likeliest = int(np.argmax(measure.log_probabilities()))
+    assert check(move, "2+2", [likeliest, likeliest, measure.n_terms - 1, likeliest], MIDDLE, measure)
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize(
+    ("move", "shape", "values"),
+    [
+        (TableGibbs(), "3+3", [0, 0, 0, 0, 0, 0]),  # 712 seatings, 48 histograms
+        (DishGibbs(), "3+2", [0, 0, 0, 0, 0]),
+        (DishGibbs(), "three levels", [0, 0, 0, 0]),
+        (DishGibbs(), "3+3", [0, 0, 1, 1, 1, 0]),
+        (TableGibbs(), "2+2+2", [0, 0, 0, 1, 0, 1]),
+    ],
+    ids=repr,
+)
+def test_larger_franchises(move, shape, values, store):
+    assert check(move, shape, values, CORNERS[2], stores=[(store, "generic")])
+
+
+@pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)
+@pytest.mark.parametrize("values", [[0, 0, 0, 0], [0, 1, 1, 0]], ids=str)
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_a_whole_sweep_is_the_product_of_its_steps(move, values, store, kernel):
+    model = model_of("2+2", values, store=store, kernel=kernel)
+    if not model.labelled and isinstance(move, DishGibbs):  # customers are seated out once a sweep
+        labelled = model_of("2+2", values)
+        product = lumped(np.linalg.multi_dot(step_matrices(labelled, move)), labelled, model)
+    else:
+        product = np.linalg.multi_dot(step_matrices(model, move))
+    sweep = model.matrix(lambda state, source: move.apply(state, source))
+    assert np.abs(sweep - product).max() <= TOLERANCE
+
+
+def lumped(matrix, labelled, model):
+    """A matrix over labelled seatings as one over the histograms of a model."""
+    classes = [lump_to_histograms(key, labelled.shape, labelled.values) for key in labelled.states]
+    found = lump_matrix(matrix, classes, labelled.pi)
+    order = [found.classes.index(state) for state in model.states]
+    return found.matrix[np.ix_(order, order)]
+
+
+@pytest.mark.parametrize("shape", [shape for shape in MANY if shape != "flat 4"])
+@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
+def test_two_stores_have_one_lumped_law(move, shape):
+    labelled, model = (model_of(shape, MANY[shape], store=store) for store in ("explicit", "histogram"))
+    for P, Q in zip(step_matrices(labelled, move), step_matrices(model, move), strict=True):
+        assert np.abs(lumped(P, labelled, model) - Q).max() <= TOLERANCE
+
+
+# ---------------------------------------------------------------------- predictives, scores, simulated data
+
+
+@pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)
+@pytest.mark.parametrize("name", PREDICTIVES)
+def test_predictives_are_exact(name, store, kernel):
+    rows, tables = check_predictive(name, store, kernel)
+    if name == "two contexts":  # worked out elsewhere, to five digits
+        assert rows[1, :-1] == pytest.approx([0.51251, 0.41726, 0.07023], abs=5e-6)
+        assert rows[2, :-1] == pytest.approx([0.19618, 0.73447, 0.06935], abs=5e-6)
+        assert tables == pytest.approx(4.1157, abs=5e-5)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("shape", MANY)
+def test_scores_are_those_of_the_enumeration(shape, store):
+    check_scored(shape, MANY[shape], store)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", SIMULATED)
+def test_simulated_data_have_the_law_of_the_model(name, store):
+    check_simulated(name, store)
+    check_simulated_given_seating(name, store)
+
+
+def test_a_remainder_has_its_share_everywhere_and_cannot_be_simulated():
+    for store, kernel in stores_and_kernels(Open()):
+        franchise = observed("2+2", [0, 0, 1, 0], store=store, kernel=kernel, measure=Open())
+        for node in range(3):
+            row = franchise.walk().prior_row(node)
+            assert abs(row.sum() - 1.0) <= TOLERANCE
+            above = 0.25 if node == 0 else franchise.walk().prior_row(0)[-1]
+            restaurant = (
+                franchise.restaurant("root") if node == 0 else franchise.restaurant("document", node - 1)
+            )
+            theta, d = restaurant.concentration, restaurant.discount
+            share = (theta + d * restaurant.n_tables) / (theta + restaurant.n_customers)
+            assert row[-1] == pytest.approx(share * above, rel=1e-13)
+            assert restaurant.probability() == row[-1]
+        for keep in (None, "hyperparameters", "seating"):
+            with pytest.raises(DeclarationError, match="remainder of Open"):
+                franchise.simulate(0, keep=keep)
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_moves_that_propose_dishes_are_refused():
+    franchise = observed("2+2", [0, 0, 1, 0])
+    refused = {type(move).__name__ for move in example_moves() if not serves(franchise, move)}
+    assert refused >= {"SplitMerge", "ReseatGroups", "DishParameters", "BaseMeasureParameters", "AdoptDish"}
+    for move in example_moves():
+        if not serves(franchise, move):
+            with pytest.raises(ScheduleError):
+                hk.Scheduler([TableGibbs(), move]).run(franchise, sweeps=1, rng=0)
+
+
+def test_dishes_are_neither_born_nor_exchanged():
+    franchise = observed("2+2", [0, 0, 1, 0])
+    before = franchise.freeze()
+    source = ScriptedSource()
+    units = franchise.units(1)
+    with pytest.raises(StateError, match="observed"):
+        franchise.open_dish()
+    with pytest.raises(StateError, match="observed"):
+        franchise.move_units(units, np.array([0]), 1, source)
+    with pytest.raises(StateError, match="observed"), franchise.reserved(1):
+        pass
+    with pytest.raises(ParameterError, match="values"):
+        franchise.enter_given(np.ones(4, dtype=np.int32), 0, 4, source)
+    view = franchise.restaurant("document", 0)
+    view.unseat(0)
+    for dish in (1, 2, 3, -1, 0.5):
+        with pytest.raises(ParameterError, match="value"):
+            view.seat(0, dish)
+    view.seat(0, 0)
+    for init in ("one", hk.init.Random(2), [0, 0, 1, 0]):
+        with pytest.raises(ParameterError, match="observed"):
+            hk.Scheduler([TableGibbs()]).run(franchise, sweeps=1, rng=0, init=init)
+    franchise.audit()
+    assert np.array_equal(franchise.freeze()["slots"], before["slots"])
+
+
+def test_frozen_states_of_other_dishes_are_refused():
+    check_frozen_observed_dishes()
+
+
+def test_components_know_all_atoms_at_all_times():
+    check_observed_components()
+    franchise = observed("2+2", [0, 0, 1, 0], store="histogram")
+    watcher = Watcher(franchise)
+    franchise.register("watcher", watcher)
+    hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
+    assert watcher.known == {0, 1, 2}
+
+
+@pytest.mark.parametrize("values", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"], [[0, 1], [1, 0]], [True, False]])
+def test_values_that_are_no_atoms(values):
+    with pytest.raises(DataError, match="values"):
+        hk.Franchise(hk.Restaurant(hk.Uniform(3)), hk.Groups.from_labels(values))
+    with pytest.raises(DataError, match="positive probability"):
+        hk.Franchise(hk.Restaurant(hk.Categorical([1.0, 0.0])), hk.Groups.from_labels([0, 1]))
+
+
+def test_the_vocabulary_of_a_corpus_is_that_of_uniform():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1]], n_terms=5)
+    root = hk.Restaurant(hk.Uniform())
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    assert franchise.measure.n_terms == 5
+    hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=3, rng=0)
+    assert franchise.dishes.tolist() == [0, 0, 1, 1]
+    assert franchise.n_dishes == 2
+    assert franchise.dish_parameters().tolist() == [0, 1, 2, 3, 4]
+    assert franchise.simulate(1).measure.n_terms == 5
+    with pytest.raises(DeclarationError, match="n_terms"):
+        hk.Uniform().log_probabilities()
+    with pytest.raises(DataError, match="latent"):
+        _ = franchise.dish_counts
