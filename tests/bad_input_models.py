@@ -154,6 +154,10 @@ MODELS = {
         {"text": [*NO_TEXT, [["never"]], Told([], "no token")]},
         aliases={"text": ("text", "sentence", "file", "source")},
     ),
+    "NGramModel.export_arpa": Row(
+        lambda franchise: (fitted().export_arpa, {"path": folder() / "model.arpa"}),
+        {"path": [*NO_FOLDER, Told("/nowhere/at/all", "No such file")]},
+    ),
     "NGramModel.sample": Row(
         method("sample", n=1, rng=0, context=("a",), max_length=3),
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from hdpkit.checks import whole_number
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
+from hdpkit.io.arpa import write_arpa
+from hdpkit.models.export import arpa_rows
 from hdpkit.models.fitting import ModelFitting
 from hdpkit.models.generate import generate
 from hdpkit.models.predict import Posterior
@@ -210,3 +213,26 @@ class NGramModel(ModelFitting):
         n = whole_number("n", n, 0, remedy="Number of sentences.")
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")
         return generate(self._posterior, n, Streams(rng), context, max_length, self.settings.unknown)
+
+    def export_arpa(self, path: str | os.PathLike[str]) -> None:
+        r"""Write the model as a back-off model in ARPA format, for other tools.
+
+        Every n-gram that occurs has its probability, averaged over the samples; a context's back-off weight
+        makes the rest sum to one. For a single sample that is exactly the model; an average of several is
+        not of this form, and words that a context hasn't seen have the right probability only in sum.
+        Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``. Where the base measure
+        has words outside the vocabulary and none of it stands for them, ``<unk>`` is all of them.
+
+        Parameters
+        ----------
+        path : path
+            Packed by gzip if the name ends in ".gz".
+
+        Raises
+        ------
+        DataError
+            If the training data are pairs, or a word is no string, has blanks, or is one of the symbols.
+        StorageError
+            If the file can't be written.
+        """
+        write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))

@@ -56,7 +56,7 @@ class Posterior:
         return measure
 
     @property
-    def _base(self) -> Floats:
+    def base(self) -> Floats:
         """H of each atom and, last, of all others."""
         bank: Any = self.franchise.bank
         base: Floats = bank.base
@@ -82,7 +82,7 @@ class Posterior:
     def _dishes(self, text: HeldOut) -> tuple[Ints, Floats, Floats]:
         """Dish of each token, what stands above the root for it, and what is to be added to log P."""
         n_terms = self.data.n_terms
-        above = np.append(self._base[:n_terms], np.ones(len(text.outside)))
+        above = np.append(self.base[:n_terms], np.ones(len(text.outside)))
         log_new = np.zeros(len(above))
         dishes = np.minimum(text.ids, n_terms)
         if self.unknown >= 0:
@@ -142,7 +142,7 @@ class Posterior:
         dish = self.data.word_id(word)
         if dish < 0:
             dish = self.unknown
-        above = float(self._base[dish] if dish >= 0 else np.exp(self.log_new_word(word)))
+        above = float(self.base[dish] if dish >= 0 else np.exp(self.log_new_word(word)))
         if np.isnan(above):
             raise self.unpredicted("word", word)
         asked = (np.array([self.node(context)], np.int32), np.array([dish], np.int32), np.array([above]))
