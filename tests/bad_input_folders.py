@@ -5,12 +5,25 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bad_values import NAN, NO_FUNCTION, NO_SEQUENCE, POSITIVE, Anything, Row, optional, plain, skipped, whole
+from bad_values import (
+    NAN,
+    NO_FUNCTION,
+    NO_SEQUENCE,
+    POSITIVE,
+    Anything,
+    Row,
+    Told,
+    another,
+    optional,
+    plain,
+    skipped,
+    whole,
+)
 
 import hdpkit as hk
 from hdpkit import moves
 
-__all__ = ["CHAINS", "FOLDERS"]
+__all__ = ["CHAINS", "FOLDERS", "NO_ALLOW", "NO_CHECKPOINT", "NO_FOLDER"]
 
 NO_FOLDER = [None, 5, NAN, True, "", ["run"], {}, object(), "a\0b"]
 NO_ALLOW = [None, 5, "module", [5], [None], [hk.Corpus.from_documents([[0]])]]
@@ -65,6 +78,7 @@ FOLDERS = {
             "record": NO_RECORD,
             "checkpoint": NO_CHECKPOINT,
             "processes": optional(whole(1)),
+            "franchise": [5, "franchise", hk.Franchise, Told(another(), "7 customers")],
         },
     ),
     "Trace.own": Row(lambda franchise: (hk.Trace().own, {"record": {"mine": len}}), {"record": NO_RECORD}),

@@ -1,9 +1,14 @@
 """The rows of the language model in the table of bad input (see `bad_input_rows`)."""
 
+import atexit
 import io
+import shutil
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+from bad_input_folders import NO_ALLOW, NO_CHECKPOINT, NO_FOLDER
 from bad_input_ngrams import NO_VOCABULARY
 from bad_values import INF, NAN, NO_FLAG, NO_FUNCTION, NO_MOVES, NO_SEED, Row, Told, optional, plain, whole
 
@@ -26,6 +31,8 @@ NO_TEXT = [
     [["a", "<s>"]],
     [["</s>"]],
 ]
+TAKEN = Told(Path(__file__).parent, "it holds")
+KEPT = {"folder": [*(value for value in NO_FOLDER if value is not None), TAKEN], "checkpoint": NO_CHECKPOINT}
 PLAN = {"sweeps": whole(1), "burn_in": whole(0, 2), "samples": whole(1, 2), "progress": NO_FUNCTION}
 NO_CONTEXT = [None, 5, "ab", {"a": 1}, {"a"}, (["a"],), ({},)]
 LEVELS = [[], [0.5], [0.5, 0.5, 0.5, 0.5], "ab", {0.5}, {0: 0.5}, NAN, INF, True, object()]
@@ -35,6 +42,15 @@ LEVELS = [[], [0.5], [0.5, 0.5, 0.5, 0.5], "ab", {0.5}, {0: 0.5}, NAN, INF, True
 def fitted():
     """A model whose methods change nothing that a row looks at."""
     return hk.NGramModel(3, discounts=0.5).fit(TEXT, sweeps=2, burn_in=1, samples=1, rng=0)
+
+
+def folder():
+    """A model in a folder that goes when Python does."""
+    made = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    model = hk.NGramModel(1, discounts=0.5)
+    model.fit(TEXT, sweeps=1, burn_in=0, samples=1, rng=0, folder=made / "run")
+    return made / "run"
 
 
 def method(name, **good):
@@ -75,10 +91,15 @@ MODELS = {
                 Told(io.BytesIO(b"a \xff"), "valid utf-8"),
             ],
             **PLAN,
+            **KEPT,
             "rng": NO_SEED,
             "moves": [value for value in NO_MOVES if value is not None],
         },
         aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.open": Row(
+        lambda franchise: (hk.NGramModel.open, {"folder": folder(), "allow": ()}),
+        {"folder": [*NO_FOLDER, "/nowhere"], "allow": NO_ALLOW},
     ),
     "NGramModel.sweep": Row(
         fresh("sweep", sweeps=2, samples=2),
@@ -87,7 +108,7 @@ MODELS = {
     "NGramModel.resume": Row(fresh("resume"), {"progress": NO_FUNCTION}),
     "NGramModel.add": Row(
         fresh("add", text=TEXT, sweeps=3, burn_in=1, samples=2),
-        {"text": NO_TEXT, **PLAN},
+        {"text": NO_TEXT, **PLAN, **KEPT},
         aliases={"text": ("text", "sentence", "file", "source")},
     ),
     "NGramModel.remove": Row(
@@ -132,6 +153,10 @@ MODELS = {
         method("perplexity", text=TEXT),
         {"text": [*NO_TEXT, [["never"]], Told([], "no token")]},
         aliases={"text": ("text", "sentence", "file", "source")},
+    ),
+    "NGramModel.export_arpa": Row(
+        lambda franchise: (fitted().export_arpa, {"path": folder() / "model.arpa"}),
+        {"path": [*NO_FOLDER, Told("/nowhere/at/all", "No such file")]},
     ),
     "NGramModel.sample": Row(
         method("sample", n=1, rng=0, context=("a",), max_length=3),

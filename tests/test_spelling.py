@@ -12,6 +12,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.models import characters
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -101,7 +102,7 @@ def test_samples_are_averaged():
     franchise = hk.Franchise(
         hk.Restaurant(hk.Restaurant(hk.Uniform(), **priors), each="context 1", **priors), data
     )
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Discount(), moves.Concentration()])
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Discount()])
     asked, found = ["walk", "lamp", ""], []
     for draw in schedule.sample(franchise, 8, rng=3):
         if draw.sweep in (6, 8):
@@ -200,6 +201,18 @@ def test_a_long_word_does_not_underflow():
     one, two = (measure.log_probability_of("ab" * n) for n in (5_000, 10_000))
     assert -1e6 < two < one < -10_000
     assert two - one == pytest.approx(one, rel=1e-2)
+
+
+def test_strings_are_scored_in_pieces(monkeypatch):
+    measure = quick(words=VERBS, alphabet="".join(sorted(set("".join(VERBS)))))
+    words = ["walk" * 40, "", "a", "zebra", *VERBS]
+    whole = [measure.log_probability_of(word) for word in words]
+    assert whole[3] == -math.inf
+    together = measure._ready().model.log_probabilities
+    assert np.array_equal(together(words), whole)
+    for chunk in (1, 7):
+        monkeypatch.setattr(characters, "_CHUNK", chunk)
+        assert together(words) == pytest.approx(whole, rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -373,6 +386,25 @@ def test_chains_take_the_fit_along():
     chains = schedule().run(franchise, sweeps=3, rng=4, chains=2)
     alone = bigrams(quick())
     assert np.array_equal(chains.chains[0]["log_joint"], schedule().run(alone, sweeps=3, rng=4)["log_joint"])
+
+
+def test_a_language_model_scores_new_words_of_any_length():
+    model = hk.NGramModel(2, base=quick()).fit(SENTENCES, sweeps=4, burn_in=2, samples=2, rng=0)
+    scores = model.score([["she", "wa" * 500, "walking"]])
+    assert scores.n_unpredicted == 0
+    share = model.remainder(("she",)) / model.franchise.measure.remainder
+    expected = math.log(share) + model.franchise.measure.log_probability_of("wa" * 500)
+    assert scores.log_probability[1] == pytest.approx(expected, rel=1e-12)
+    assert expected < -1000.0  # exp is 0
+    known, new, end = math.log(model.probability("she", ("<s>",))), expected, scores.log_probability[3]
+    assert scores.log_probability[0] == pytest.approx(known, rel=1e-12)
+    assert scores.log_probability[2] == pytest.approx(
+        math.log(model.probability("walking", ("wa" * 500,))), rel=1e-12
+    )
+    assert model.log_probability(["she", "wa" * 500]) == pytest.approx(
+        known + new + math.log(model.probability("</s>", ("wa" * 500,))), rel=1e-12
+    )
+    assert np.isfinite([end, model.perplexity([["she", "wä"]])]).all()
 
 
 # ---------------------------------------------------------------------- refusals

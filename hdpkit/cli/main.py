@@ -11,7 +11,9 @@ import click
 import hdpkit
 from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
-from hdpkit.cli.runs import INTERRUPTED, resume, topics, verify
+from hdpkit.cli.folders import INTERRUPTED
+from hdpkit.cli.lm import lm
+from hdpkit.cli.runs import resume, topics, verify
 from hdpkit.errors import ChainError, CorruptRunError, HdpkitError, LockedRunError, StateError, StorageError
 
 __all__ = ["FriendlyGroup", "main"]
@@ -69,5 +71,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, resume, verify):
+for command in (demo, fit, topics, resume, verify, lm):
     main.add_command(command)

@@ -13,9 +13,13 @@ import click
 from hdpkit.cli.parse import closest
 from hdpkit.errors import DataError, ParameterError
 
-__all__ = ["Parsed", "config_option", "positive", "read_config"]
+__all__ = ["Parsed", "config_option", "positive", "quiet_option", "read_config", "seed_option"]
 
 positive = click.IntRange(min=1)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
 class Parsed(click.ParamType):
@@ -94,7 +98,7 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
     if "\0" in str(value):
         raise ParameterError(where, value, "without a character of number 0", "Remove it.")
     text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
-    if isinstance(param.type, click.Path):
+    if isinstance(param.type, click.Path) and not (param.type.allow_dash and text == "-"):
         text = os.path.join(folder, text)
     try:
         param.type.convert(text, param, ctx)

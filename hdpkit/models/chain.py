@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Self
 
 import attrs
 
 from hdpkit.checks import whole_number
 from hdpkit.data import NGrams
+from hdpkit.errors import CorruptRunError, LockedRunError, RunError, StateError
 from hdpkit.franchise import Franchise, Snapshot
+from hdpkit.models.saved import ModelFolder
+from hdpkit.models.settings import ModelSettings
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
 from hdpkit.record import Draw, Trace
-from hdpkit.schedule import Scheduler
+from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
 from hdpkit.schedule.sweeps import Progress
 
-__all__ = ["ModelChain", "SamplePlan"]
+__all__ = ["ModelChain", "SamplePlan", "joined", "opened"]
 
 
 @attrs.frozen
@@ -65,6 +71,27 @@ class SamplePlan:
         wanted = frozenset(begun + burn_in + (i + 1) * left // samples for i in range(samples))
         return cls(begun + burn_in, begun + sweeps, wanted, frozenset(kept), keep)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as a tree of values."""
+        return {
+            "after": self.after,
+            "target": self.target,
+            "wanted": sorted(self.wanted),
+            "kept": sorted(self.kept),
+            "keep": self.keep,
+        }
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any]) -> Self:
+        """What `as_dict` returned."""
+        return cls(
+            int(tree["after"]),
+            int(tree["target"]),
+            frozenset(map(int, tree["wanted"])),
+            frozenset(map(int, tree["kept"])),
+            bool(tree["keep"]),
+        )
+
     def outdated(self, there: Iterable[int]) -> list[int]:
         """Which of the samples that are there go as soon as there is a new one."""
         return [] if self.keep else [sweep for sweep in there if sweep in self.kept]
@@ -78,6 +105,10 @@ class ModelChain:
     franchise : Franchise
     moves : sequence of Move
     plan : SamplePlan
+    settings : dict
+        What declares the model, for its folder.
+    allow : iterable, optional
+        What of the user's own may be imported where the folder is read.
 
     Attributes
     ----------
@@ -85,81 +116,223 @@ class ModelChain:
         Of all sweeps since the first one.
     samples : dict
         Sweep -> the state after it.
+    folder : ModelFolder or None
+        Where the run of the present data is kept.
     """
 
-    def __init__(self, franchise: Franchise, moves: Iterable[Move], plan: SamplePlan) -> None:
+    def __init__(
+        self,
+        franchise: Franchise,
+        moves: Iterable[Move],
+        plan: SamplePlan,
+        settings: Mapping[str, Any],
+        allow: Iterable[Any] = (),
+    ) -> None:
         self.franchise = franchise
         self.scheduler = Scheduler(moves)
         self.plan = plan
         self.trace = Trace()
         self.samples: dict[int, Snapshot] = {}
-        self._changes = 0
+        self.folder: ModelFolder | None = None
+        self.changes = 0
+        self._settings = settings
+        self._allow = allow
 
-    def begin(self, rng: Any, progress: Progress | None) -> None:
-        """Run from the start to the plan's last sweep."""
-        self._run(self.plan.target, rng, "sequential", progress)
+    # ------------------------------------------------------------------ sweeps
 
-    def go_on(self, plan: SamplePlan, progress: Progress | None) -> None:
-        """Run on by a new plan."""
-        self.plan = plan
-        self._run(plan.target - self.franchise.sweep, None, None, progress)
+    def begin(
+        self,
+        seed: int,
+        progress: Progress | None,
+        folder: Path | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Run from the start to the plan's last sweep; arguments as in `Scheduler.run`."""
+        self.folder = None if folder is None else ModelFolder(folder).make()
+        self._run(lambda: self._first(seed, "sequential", progress, checkpoint))
+
+    def go_on(
+        self,
+        plan: SamplePlan,
+        progress: Progress | None,
+        folder: Path | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Run on by a new plan; a run in a new folder begins with the present state."""
+        if folder is not None:
+            self.folder = ModelFolder(folder).make()
+        before, self.plan = self.plan, plan
+        try:
+            if folder is not None or self.folder is None:
+                self._run(lambda: self._first(None, None, progress, checkpoint))
+            else:
+                self._run(lambda: self._further(progress))
+        except (LockedRunError, StateError):  # before any sweep
+            self.plan = before
+            raise
 
     def resume(self, progress: Progress | None) -> None:
         """Run what is missing of the plan."""
-        here = self.franchise.sweep
-        if here == 0:
-            assert self.franchise.streams is not None
-            self.begin(self.franchise.streams.seed, progress)  # nobody may be seated yet
+        if self.folder is not None:
+            self._run(lambda: self._further(progress))
+            return
+        here, streams = self.franchise.sweep, self.franchise.streams
+        if here == 0 and streams is not None:
+            self.begin(streams.seed, progress)  # nobody may be seated yet
             return
         if here in self.plan.wanted and here not in self.samples:
-            self._keep(
-                here, self.franchise
-            )  # the run was ended between the sweep and the taking of its sample
+            # The run was ended between the sweep and the taking of its sample.
+            self.samples[here] = self.franchise.snapshot()
         if here < self.plan.target:
-            self._run(self.plan.target - here, None, None, progress)
+            self._run(lambda: self._first(None, None, progress, None))
         else:
             self.trace.interrupted = False
+
+    def _run(self, sweeps: Callable[[], Any]) -> None:
+        with self.folder or nullcontext():
+            try:
+                self.trace = joined(self.trace, sweeps())
+            except RunError as error:
+                if error.trace is not None:
+                    self.trace = joined(self.trace, error.trace)
+                raise
+
+    def _first(
+        self, seed: int | None, init: Any, progress: Progress | None, checkpoint: Checkpoint | None
+    ) -> Any:
+        """Sweeps in memory, or the first ones in a folder."""
+        self._write_plan()
+        begun = self.franchise.sweep if init is None else 0
+        return self.scheduler.run(
+            self.franchise,
+            self.plan.target - begun,
+            seed,
+            init,
+            callbacks=[self._swept],
+            progress=progress,
+            folder=None if self.folder is None else self.folder.run,
+            checkpoint=checkpoint,
+        )
+
+    def _further(self, progress: Progress | None) -> Any:
+        """More sweeps in a folder."""
+        assert self.folder is not None
+        run = open_run(self.folder.run, self._allow)
+        (stands,) = run.sweeps
+        if stands is not None and stands > self.franchise.sweep:
+            raise StateError(
+                "folder", f"at sweep {stands}", f"at sweep {self.franchise.sweep}, as this model",
+                "Somebody took the run further: go on with NGramModel.open(folder).",
+            )  # fmt: skip
+        self._write_plan()
+        if stands in self.plan.wanted and stands not in self.samples:
+            # The run was ended between the sweep and the taking of its sample.
+            self.samples[stands] = Snapshot(self.franchise, run.franchise().snapshot().arrays())
+        there = self.folder.sweeps()
+        self.folder.remove(sweep for sweep in there if sweep not in self.samples)
+        for sweep in set(self.samples).difference(there):
+            self.folder.write_sample(sweep, self.samples[sweep], self.franchise)
+        missing = None if stands is None else self.plan.target - stands
+        if missing == 0:
+            return run.trace
+        return run.resume(missing, callbacks=[self._swept], progress=progress, franchise=self.franchise)
+
+    def _write_plan(self) -> None:
+        if self.folder is not None:
+            self.folder.write(self._settings, {**self.plan.as_dict(), "changes": self.changes})
+
+    def _swept(self, draw: Draw) -> None:
+        if draw.sweep not in self.plan.wanted:
+            return
+        outdated = self.plan.outdated(self.samples)
+        sample = draw.franchise.snapshot()
+        if self.folder is not None:
+            self.folder.write_sample(draw.sweep, sample, draw.franchise)
+            self.folder.remove(outdated)
+        for old in outdated:
+            del self.samples[old]
+        self.samples[draw.sweep] = sample
+
+    # ------------------------------------------------------------------ data that come and go
 
     def extend(self, data: NGrams) -> None:
         """Take in data that continue the present ones; samples given the old data are dropped."""
         self.franchise.extend(data, self._source())
-        self.samples = {}
+        self._changed()
 
     def discard(self, first: int, last: int) -> None:
         """Let sentences first .. last - 1 go; samples given them are dropped."""
         self.franchise.discard(first, last, self._source())
+        self._changed()
+
+    def _changed(self) -> None:
         self.samples = {}
+        self.folder = None  # its run is of the old data
 
     def _source(self) -> RandomStream:
         """A stream of its own for each change, also for one that fails and is tried again."""
-        assert self.franchise.streams is not None  # it has been run
-        self._changes += 1
-        return self.franchise.streams.source(
-            STARTS, self.franchise.sweep, self._changes, self.franchise.attempt
-        )
-
-    def _run(self, sweeps: int, rng: Any, init: Any, progress: Progress | None) -> None:
-        trace = self.scheduler.run(
-            self.franchise, sweeps, rng, init, callbacks=[self._swept], progress=progress
-        )
-        assert isinstance(trace, Trace)
-        self.trace = joined(self.trace, trace) if init is None else trace
-
-    def _swept(self, draw: Draw) -> None:
-        if draw.sweep in self.plan.wanted:
-            self._keep(draw.sweep, draw.franchise)
-
-    def _keep(self, sweep: int, franchise: Franchise) -> None:
-        for old in self.plan.outdated(self.samples):
-            del self.samples[old]
-        self.samples[sweep] = franchise.snapshot()
+        streams = self.franchise.streams
+        assert streams is not None  # it has been run
+        self.changes += 1
+        return streams.source(STARTS, self.franchise.sweep, self.changes, self.franchise.attempt)
 
 
 def joined(before: Trace, after: Trace) -> Trace:
-    """One trace out of two, the second of which goes on from the first."""
-    if before.n_draws:
+    """One trace: what the second has, behind the sweeps of the first that came before."""
+    n = before.n_draws
+    if n and after.n_draws:
+        begun = after.columns()["sweep"][0]
+        n = sum(sweep < begun for sweep in before.columns()["sweep"])
+    if n:
+        last = before.columns()["sweep"][n - 1]
         for key, values in before.columns().items():
-            after.columns()[key] = [*values, *after.columns().get(key, [])]
-        after.records()[:0] = before.records()
+            after.columns()[key] = [*values[:n], *after.columns().get(key, [])]
+        after.records()[:0] = [record for record in before.records() if record.sweep <= last]
         after.exact = before.exact and after.exact
     return after
+
+
+def opened(
+    run: Run,
+    files: ModelFolder,
+    settings: ModelSettings,
+    plan: SamplePlan,
+    changes: int,
+    allow: Iterable[Any],
+) -> ModelChain:
+    """The chain in a folder at its newest checkpoint.
+
+    Samples of later sweeps are left out: `ModelChain.resume` takes them again.
+    """
+    data = run.data
+    (stands,) = run.sweeps
+    if stands is None:  # ended before its first checkpoint
+        franchise = Franchise(settings.restaurant(), data, store=settings.store, kernel=settings.kernel)
+    else:
+        franchise = run.franchise()
+    if not isinstance(data, NGrams) or not data.order == len(franchise.declarations) == settings.order:
+        raise CorruptRunError(
+            str(files.run), f"{data!r}, order {settings.order}", "a run of the model in it",
+            "Files of several folders were mixed: restore copies of them.",
+        )  # fmt: skip
+    chain = ModelChain(franchise, run.moves, plan, settings.as_dict(), allow)
+    chain.changes = changes
+    chain.folder = files
+    trace = run.trace
+    assert isinstance(trace, Trace)
+    chain.trace = trace
+    there = [sweep for sweep in files.sweeps() if stands is not None and sweep <= stands]
+    new = [sweep for sweep in there if sweep in plan.wanted]
+    old = [sweep for sweep in there if sweep in plan.kept] if plan.keep or not new else []
+    chain.samples = {sweep: files.read_sample(sweep, franchise) for sweep in sorted({*old, *new})}
+    if stands in plan.wanted and stands not in chain.samples:
+        chain.samples[stands] = franchise.snapshot()  # it was ended between the sweep and its sample
+    missing = [sweep for sweep in plan.wanted if sweep <= (stands or 0) and sweep not in chain.samples]
+    if missing:
+        warnings.warn(
+            f"there are no samples of the sweeps {sorted(missing)}: the run was taken there without the "
+            "model; sweep() takes new ones",
+            UserWarning,
+            stacklevel=4,
+        )
+    return chain

@@ -28,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 _CODE_POINTS = 0x110000  # of Unicode, surrogates included: what a Python string may hold
 _CHUNK = 1 << 16  # characters whose contexts are laid out at once
+_IMPOSSIBLE = UNKNOWN_SYMBOL + 1  # the number of what isn't in the alphabet
 
 
 @attrs.frozen(eq=False)
@@ -136,24 +137,30 @@ class StringModel:
         np.cumsum([len(word) + 1 for word in words], out=offsets[1:])
         n, end = int(offsets[-1]), self._data.end
         symbols = itertools.chain.from_iterable((*word, end) for word in words)
-        ids = np.fromiter((self._ids.get(symbol, UNKNOWN_SYMBOL) for symbol in symbols), np.int32, n)
-        above = np.full(n, 1.0 / self._characters.n_symbols)
-        if self._characters.alphabet is not None:
-            possible = {*self._characters.alphabet, end}
-            symbols = itertools.chain.from_iterable((*word, end) for word in words)
-            above[~np.fromiter((symbol in possible for symbol in symbols), bool, n)] = 0.0
-        nodes = np.concatenate(
-            [self._nodes(ids, offsets, first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK)]
-        )
-        owner = np.repeat(np.arange(len(words)), np.diff(offsets))
-        with self._turn:
-            factors = [sample.probabilities(nodes, ids, above) for sample in self._samples]
-        logs = np.array([np.bincount(owner, _each(log, one), len(words)) for one in factors])
+        ids = np.fromiter((self._id(symbol) for symbol in symbols), np.int32, n)
+        logs = np.zeros((len(self._samples), len(words)))
+        for first in range(0, n, _CHUNK):
+            last = min(first + _CHUNK, n)
+            nodes, these = self._nodes(ids, offsets, first, last), ids[first:last]
+            above = np.where(these == _IMPOSSIBLE, 0.0, 1.0 / self._characters.n_symbols)
+            owner = np.searchsorted(offsets, np.arange(first, last), side="right") - 1
+            into = slice(owner[0], owner[-1] + 1)
+            for number, sample in enumerate(self._samples):
+                with self._turn:
+                    factors = sample.probabilities(nodes, these, above)
+                logs[number, into] += np.bincount(owner - owner[0], _each(log, factors))
         highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
         total = np.zeros(len(words))
         for one in logs:
             total += _each(exp, one - highest)
         return highest + _each(log, total / len(logs))
+
+    def _id(self, symbol: str) -> int:
+        found = self._ids.get(symbol)
+        if found is not None:
+            return found
+        possible = self._characters.alphabet
+        return UNKNOWN_SYMBOL if possible is None or symbol in possible else _IMPOSSIBLE
 
     def draw(self, source: ChoiceSource) -> str:
         """Draw a string."""

@@ -88,8 +88,8 @@ def moves_for(restaurant: Restaurant) -> list[Move]:
     """Return moves for every customer's table and for every hyperparameter that has a prior."""
     declared = [declaration.hyperparameters for declaration in restaurant.chain()]
     chosen: list[Move] = [TableGibbs()]
-    if any(discount.prior is not None for _, discount in declared):
-        chosen.append(Discount())
     if any(concentration.prior is not None for concentration, _ in declared):
         chosen.append(Concentration())
+    if any(discount.prior is not None for _, discount in declared):
+        chosen.append(Discount())
     return chosen

@@ -1,35 +1,31 @@
-"""The hierarchical Pitman-Yor language model, any order: restaurants, a schedule and samples, wired."""
+"""The hierarchical Pitman-Yor language model, any order: what it predicts."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, function, whole_number
-from hdpkit.data import NGrams
+from hdpkit.checks import whole_number
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
-from hdpkit.franchise import Franchise, RestaurantView, Snapshot
-from hdpkit.models.chain import ModelChain, SamplePlan
+from hdpkit.io.arpa import write_arpa
+from hdpkit.models.export import arpa_rows
+from hdpkit.models.fitting import ModelFitting
 from hdpkit.models.generate import generate
-from hdpkit.models.levels import moves_for
 from hdpkit.models.predict import Posterior
 from hdpkit.models.scores import Scores
-from hdpkit.models.settings import ModelSettings
-from hdpkit.models.text import first_data, more_data, sentences_of
+from hdpkit.models.text import sentences_of
 from hdpkit.random import Seed, Streams
-from hdpkit.record import Trace
-from hdpkit.schedule import Scheduler
-from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["NGramModel"]
 
 Floats = npt.NDArray[np.float64]
 
 
-class NGramModel:
+class NGramModel(ModelFitting):
     """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.
 
     The distribution of the word after a context (w_-m, .., w_-1) is G ~ PY(discount, concentration, G'),
@@ -68,255 +64,6 @@ class NGramModel:
     ParameterError, DataError, RegistryError
         If the settings make no sense.
     """
-
-    def __init__(
-        self,
-        order: int = 3,
-        *,
-        discounts: Any = None,
-        concentrations: Any = None,
-        base: Any = None,
-        store: str | type = "histogram",
-        start: Any = "<s>",
-        end: Any = "</s>",
-        unknown: Any = "<unk>",
-        vocabulary: Any = None,
-        kernel: str = "auto",
-    ) -> None:
-        self.settings = ModelSettings.of(
-            order, discounts, concentrations, base, store, start, end, unknown, vocabulary, kernel
-        )
-        self._chain: ModelChain | None = None
-
-    def __repr__(self) -> str:
-        if self._chain is None:
-            return f"<NGramModel: order {self.order}, not fitted>"
-        n = len(self._chain.samples)
-        return (
-            f"<NGramModel: order {self.order}, {self.data.n_terms} words, {len(self.data)} tokens, "
-            f"sweep {self.franchise.sweep}, {n} sample{'' if n == 1 else 's'}>"
-        )
-
-    @property
-    def order(self) -> int:
-        """Length of an n-gram."""
-        return self.settings.order
-
-    # ------------------------------------------------------------------ fitting
-
-    def fit(
-        self,
-        text: Any,
-        *,
-        sweeps: int = 30,
-        burn_in: int = 10,
-        samples: int = 10,
-        rng: Seed = None,
-        moves: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit the model to a text. Ctrl-C ends the run early and keeps what was done; `resume` goes on.
-
-        Parameters
-        ----------
-        text : iterable of sequences, path, open file, or NGrams
-            Sentences as lists of tokens; a file with a sentence a line (its path, "-" for standard input, or
-            the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which bring their own
-            vocabulary and symbols of start and end.
-        sweeps : int
-            Sweeps of the sampler, burn-in included.
-        burn_in : int
-            Sweeps before the first sample.
-        samples : int
-            How many states are kept to predict from, spread evenly over the sweeps after the burn-in.
-        rng : seed, SeedSequence, Generator or None
-            Same seed, same model.
-        moves : sequence of Move, optional
-            The schedule. None: `TableGibbs`, and the updates of the hyperparameters that have priors.
-        progress : function, optional
-            Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
-
-        Returns
-        -------
-        NGramModel
-            This model.
-        """
-        plan = SamplePlan.spread(0, sweeps, burn_in, samples)
-        seed = Streams(rng).seed
-        schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
-        _check_progress(progress)
-        data = first_data(text, self.settings)
-        franchise = Franchise(
-            self.settings.restaurant(), data, store=self.settings.store, kernel=self.settings.kernel
-        )
-        chain = ModelChain(franchise, schedule, plan)
-        for move in schedule:
-            move.check(franchise)
-        self._chain = chain
-        chain.begin(seed, progress)
-        return self
-
-    def sweep(
-        self, sweeps: int, *, samples: int | None = None, keep: bool = False, progress: Progress | None = None
-    ) -> Self:
-        """Run more sweeps, and take new samples from them.
-
-        Parameters
-        ----------
-        sweeps : int
-            How many more.
-        samples : int, optional
-            How many samples, spread evenly over these sweeps. By default as many as the last time, or one a
-            sweep where that is less.
-        keep : bool
-            Whether the samples that are there stay. Otherwise they go as soon as there is a new one.
-        progress : function, optional
-            As in `fit`.
-        """
-        chain = self._fitted
-        sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many more to run.")
-        number = min(len(chain.plan.wanted), sweeps) if samples is None else samples
-        plan = SamplePlan.spread(
-            chain.franchise.sweep, sweeps, 0, number, list(chain.samples), flag("keep", keep)
-        )
-        _check_progress(progress)
-        chain.go_on(plan, progress)
-        return self
-
-    def resume(self, *, progress: Progress | None = None) -> Self:
-        """Run what is missing of an interrupted `fit`, `sweep` or `add`."""
-        _check_progress(progress)
-        self._fitted.resume(progress)
-        return self
-
-    def add(
-        self,
-        text: Any,
-        *,
-        sweeps: int = 30,
-        burn_in: int = 10,
-        samples: int = 10,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Add text to the training data, and run on from where the sampler stands.
-
-        The old samples, which know nothing of the new text, go. New words join the vocabulary, unless one was
-        given. Parameters as in `fit`.
-
-        Raises
-        ------
-        DataError
-            For text that makes no sense; the model stays as it is.
-        """
-        chain = self._fitted
-        plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
-        _check_progress(progress)
-        chain.extend(more_data(text, self.data, self.settings.unknown))
-        chain.go_on(plan, progress)
-        return self
-
-    def remove(self, first: int, last: int) -> Self:
-        """Take sentences first .. last - 1 out of the training data (the vocabulary stays).
-
-        The samples, which know of them, go: call `sweep` before the next prediction.
-
-        Parameters
-        ----------
-        first, last : int
-            Numbers of sentences, from 0; ``last`` is excluded. The sentences after them move up.
-        """
-        self._fitted.discard(first, last)
-        return self
-
-    # ------------------------------------------------------------------ what there is
-
-    @property
-    def _fitted(self) -> ModelChain:
-        if self._chain is None:
-            raise StateError("model", "not fitted", "fitted", "Call model.fit(text).")
-        return self._chain
-
-    @property
-    def franchise(self) -> Franchise:
-        """The franchise in its present state."""
-        return self._fitted.franchise
-
-    @property
-    def data(self) -> NGrams:
-        """The training data."""
-        data = self.franchise.data
-        assert isinstance(data, NGrams)
-        return data
-
-    @property
-    def vocabulary(self) -> tuple[Any, ...]:
-        """The words, in the order of `distribution`; the end of the sentence is one."""
-        return self.data.vocabulary
-
-    @property
-    def trace(self) -> Trace:
-        """What the sweeps recorded: see `Scheduler.run`."""
-        return self._fitted.trace
-
-    @property
-    def samples(self) -> list[Snapshot]:
-        """The states that are predicted from."""
-        return list(self._fitted.samples.values())
-
-    @property
-    def concentrations(self) -> Floats:
-        """Posterior means of the concentrations by level, the root's first: shape (order,).
-
-        Means over the sweeps after the burn-in; where each restaurant has its own, also over restaurants.
-        """
-        return self._means("concentration")
-
-    @property
-    def discounts(self) -> Floats:
-        """Posterior means of the discounts by level: shape (order,). See `concentrations`."""
-        return self._means("discount")
-
-    @property
-    def expected_tables(self) -> Floats:
-        """Posterior means of the number of tables by level, the root's first: shape (order,)."""
-        return self._means("n_tables")
-
-    def _means(self, what: str) -> Floats:
-        chain = self._fitted
-        after = chain.trace["sweep"] > chain.plan.after if chain.trace.n_draws else np.zeros(0, bool)
-        if not after.any():
-            raise StateError(
-                "model", f"sweep {chain.franchise.sweep}", "run beyond its burn-in", "Call sweep()."
-            )
-        keys = [f"{what}/{declaration.name}" for declaration in chain.franchise.declarations]
-        return np.array([np.mean([np.mean(value) for value in chain.trace[key][after]]) for key in keys])
-
-    def restaurant(self, context: Any = ()) -> RestaurantView:
-        """Live view of the restaurant of a context that occurs.
-
-        Parameters
-        ----------
-        context : sequence of symbols
-            In reading order, at most order - 1 of them; () is the root.
-        """
-        franchise = self.franchise
-        self.data.symbol_ids(context)
-        symbols = context if isinstance(context, tuple | list) else (context,)
-        if len(symbols) >= self.order:
-            raise DataError(
-                "context", context, f"at most {self.order - 1} symbols", "Leave out the farthest."
-            )
-        name = franchise.declarations[len(symbols)].name
-        return franchise.restaurant(name, tuple(symbols) if symbols else None)
-
-    def memory_bytes(self) -> int:
-        """Bytes of the franchise, of the samples and of the words' numbers."""
-        return int(
-            self.franchise.memory_bytes()
-            + sum(sample.memory_bytes() for sample in self.samples)
-            + self.data.values.nbytes
-            + self.data.offsets.nbytes
-        )
 
     # ------------------------------------------------------------------ predictions
 
@@ -384,8 +131,7 @@ class NGramModel:
         """
         posterior = self._posterior
         text = held_out(self.data, [sentence], posterior.unknown)
-        with np.errstate(divide="ignore"):
-            return float(np.log(self._certain(posterior, text)).sum())
+        return float(self._certain(posterior, text).sum())
 
     def score(self, text: Any) -> Scores:
         """Score a text token by token.
@@ -398,8 +144,7 @@ class NGramModel:
         """
         posterior = self._posterior
         held = held_out(self.data, sentences_of(text), posterior.unknown)
-        with np.errstate(divide="ignore"):
-            log_probability = np.log(posterior.probabilities(held))
+        log_probability = posterior.log_probabilities(held)
         words = np.fromiter((*self.data.vocabulary, *held.outside), dtype=object)
         n_sentences = len(held.offsets) - 1
         return Scores(
@@ -428,19 +173,19 @@ class NGramModel:
         held = held_out(self.data, sentences_of(text), posterior.unknown)
         if len(held) == 0:
             raise DataError("text", "no token", "at least one token", "Check how it was read.")
-        with np.errstate(divide="ignore"):
-            return float(np.exp(-np.log(self._certain(posterior, held)).mean()))
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self._certain(posterior, held).mean()))
 
     def _certain(self, posterior: Posterior, text: HeldOut) -> Floats:
-        """Probabilities of all tokens, or a DataError for the first that can't be predicted."""
-        probabilities = posterior.probabilities(text)
-        missing = np.flatnonzero(np.isnan(probabilities))
+        """Log probabilities of all tokens, or a DataError for the first that can't be predicted."""
+        log_probabilities = posterior.log_probabilities(text)
+        missing = np.flatnonzero(np.isnan(log_probabilities))
         if len(missing):
             sentence = int(np.searchsorted(text.offsets, missing[0], side="right")) - 1
             word = text.outside[text.ids[missing[0]] - self.data.n_terms]
             position = int(missing[0] - text.offsets[sentence])
             raise posterior.unpredicted(f"sentence {sentence}, position {position}", word)
-        return probabilities
+        return log_probabilities
 
     def sample(
         self, n: int = 1, *, rng: Seed = None, context: Any = None, max_length: int = 1000
@@ -469,7 +214,25 @@ class NGramModel:
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")
         return generate(self._posterior, n, Streams(rng), context, max_length, self.settings.unknown)
 
+    def export_arpa(self, path: str | os.PathLike[str]) -> None:
+        r"""Write the model as a back-off model in ARPA format, for other tools.
 
-def _check_progress(progress: Any) -> None:
-    if progress is not None:
-        function("progress", progress, remedy="For instance hk.ProgressBar().")
+        Every n-gram that occurs has its probability, averaged over the samples; a context's back-off weight
+        makes the rest sum to one. For a single sample that is exactly the model; an average of several is
+        not of this form, and words that a context hasn't seen have the right probability only in sum.
+        Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``. Where the base measure
+        has words outside the vocabulary and none of it stands for them, ``<unk>`` is all of them.
+
+        Parameters
+        ----------
+        path : path
+            Packed by gzip if the name ends in ".gz".
+
+        Raises
+        ------
+        DataError
+            If the training data are pairs, or a word is no string, has blanks, or is one of the symbols.
+        StorageError
+            If the file can't be written.
+        """
+        write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))

@@ -56,7 +56,7 @@ class Posterior:
         return measure
 
     @property
-    def _base(self) -> Floats:
+    def base(self) -> Floats:
         """H of each atom and, last, of all others."""
         bank: Any = self.franchise.bank
         base: Floats = bank.base
@@ -64,39 +64,46 @@ class Posterior:
 
     # ------------------------------------------------------------------ words of a text
 
-    def probabilities(self, text: HeldOut) -> Floats:
-        """P(word | context) of every token: shape (n,); NaN where a word can't be predicted."""
-        dishes, above = self._dishes(text)
+    def log_probabilities(self, text: HeldOut) -> Floats:
+        """Log P(word | context) of every token: shape (n,), nats; NaN where a word can't be predicted.
+
+        A word outside the vocabulary has P = share * H, and H may be less than a double can hold.
+        """
+        dishes, above, log_new = self._dishes(text)
         total = np.zeros(len(text))
         for piece, contexts in text.contexts():
             nodes = self._nodes(contexts)
             for sample in self.samples:
                 total[piece] += sample.probabilities(nodes, dishes[piece], above[piece])
-        return total / len(self.samples)
+        with np.errstate(divide="ignore"):
+            found: Floats = np.log(total / len(self.samples)) + log_new
+        return found
 
-    def _dishes(self, text: HeldOut) -> tuple[Ints, Floats]:
-        """Dish of each token, and what H says of it; NaN if H says nothing."""
+    def _dishes(self, text: HeldOut) -> tuple[Ints, Floats, Floats]:
+        """Dish of each token, what stands above the root for it, and what is to be added to log P."""
         n_terms = self.data.n_terms
-        known = self._base[:n_terms]
+        above = np.append(self.base[:n_terms], np.ones(len(text.outside)))
+        log_new = np.zeros(len(above))
+        dishes = np.minimum(text.ids, n_terms)
         if self.unknown >= 0:
-            new = np.full(len(text.outside), known[self.unknown])
+            above[n_terms:] = above[self.unknown]
+            dishes[dishes == n_terms] = self.unknown
         else:
-            new = np.array([self.new_word(word) for word in text.outside])
-        outside = text.ids >= n_terms
-        dishes = np.where(outside, self.unknown if self.unknown >= 0 else _NOBODY, text.ids).astype(np.int32)
-        return dishes, np.concatenate([known, new])[text.ids]
+            log_new[n_terms:] = [self.log_new_word(word) for word in text.outside]
+            dishes[dishes == n_terms] = _NOBODY
+        return dishes.astype(np.int32), above[text.ids], log_new[text.ids]
 
-    def new_word(self, word: Any) -> float:
-        """H of a word outside the vocabulary; NaN if it can't be predicted."""
+    def log_new_word(self, word: Any) -> float:
+        """Log H of a word outside the vocabulary, nats; NaN if it can't be predicted."""
         measure: Any = self.measure
         if measure.supports("log_probability_of"):
-            return float(np.exp(measure.log_probability_of(word)))
+            return float(measure.log_probability_of(word))
         if (
             isinstance(measure, Uniform)
             and measure.n_terms is not None
             and measure.n_terms > self.data.n_terms
         ):
-            return 1.0 / measure.n_terms  # one of the atoms that no word of the text has
+            return -float(np.log(measure.n_terms))  # one of the atoms that no word of the text has
         return float("nan")
 
     def unpredicted(self, parameter: str, word: Any) -> DataError:
@@ -135,7 +142,7 @@ class Posterior:
         dish = self.data.word_id(word)
         if dish < 0:
             dish = self.unknown
-        above = float(self._base[dish]) if dish >= 0 else self.new_word(word)
+        above = float(self.base[dish] if dish >= 0 else np.exp(self.log_new_word(word)))
         if np.isnan(above):
             raise self.unpredicted("word", word)
         asked = (np.array([self.node(context)], np.int32), np.array([dish], np.int32), np.array([above]))

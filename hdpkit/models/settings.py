@@ -98,3 +98,12 @@ class ModelSettings:
         """The restaurants of the contexts of every length."""
         base = Uniform() if self.base is None else self.base
         return context_restaurants(base, self.concentrations, self.discounts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as a run folder keeps them; the vocabulary is in the data there."""
+        return {**attrs.asdict(self, recurse=False), "vocabulary": self.vocabulary is not None}
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Names of the settings."""
+        return [field.name for field in attrs.fields(cls)]

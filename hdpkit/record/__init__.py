@@ -3,7 +3,7 @@
 from hdpkit.record.chain_folder import ChainWriter
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.describe import Leave, function_name
-from hdpkit.record.run_folder import RunFolder, Settings, versions
+from hdpkit.record.run_folder import RunFolder, Settings, check_free, versions
 from hdpkit.record.scalars import scalars
 from hdpkit.record.trace import Draw, MoveRecord, Trace, make_draw, own_functions
 
@@ -16,6 +16,7 @@ __all__ = [
     "RunFolder",
     "Settings",
     "Trace",
+    "check_free",
     "function_name",
     "make_draw",
     "own_functions",

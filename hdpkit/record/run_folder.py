@@ -24,7 +24,10 @@ from hdpkit.record.describe import Leave, describe, rebuild
 from hdpkit.record.encode import from_json, pack, to_json, unpack
 from hdpkit.record.files import FORMAT_VERSION, read_bytes, read_sealed, refusals, seal, write_whole
 
-__all__ = ["RunFolder", "Settings", "Start", "versions"]
+__all__ = ["MODEL", "RunFolder", "Settings", "Start", "check_free", "versions"]
+
+MODEL = "model"
+"""What a model keeps in the folder of its run is in this subfolder, made before the run begins."""
 
 _INIT_MAGIC = b"hdp-INIT"
 _FORMAT = "hdpkit run"
@@ -280,6 +283,14 @@ def _described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None
     return None, pack({"kind": "dishes", "value": np.asarray(init)}, "init")
 
 
+def check_free(path: Path) -> None:
+    """Raise a RunError unless a run may begin in this folder."""
+    _refuse_run(path)
+    with refusals(path, "look into a folder"):
+        if path.exists():
+            _refuse_strangers(path)
+
+
 def _refuse_run(path: Path) -> None:
     if (path / "run.json").exists():
         raise RunError(
@@ -290,7 +301,7 @@ def _refuse_run(path: Path) -> None:
 
 def _refuse_strangers(path: Path) -> None:
     """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
-    found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
+    found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()} - {MODEL}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
     if found - left:
         raise RunError(

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hdpkit.checks import function, items, path, whole_number
+from hdpkit.checks import function, instance, items, path, whole_number
+from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, own_functions, versions
 from hdpkit.schedule.checkpoint import Checkpoint
@@ -105,6 +107,22 @@ class Run:
         franchise.streams = Streams(state.seed, state.chain)
         return franchise
 
+    @property
+    def data(self) -> GroupedData:
+        """The data."""
+        return self._data
+
+    @property
+    def moves(self) -> list[Move]:
+        """The schedule. Raises a RunError if a class isn't allowed."""
+        return self._files.moves(self._leave)
+
+    @property
+    def sweeps(self) -> list[int | None]:
+        """Sweep of each chain's newest checkpoint; None before its first."""
+        states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]
+        return [None if state is None else state.sweep for state in states]
+
     def franchises(self) -> list[Franchise]:
         """Those of all chains."""
         return [self.franchise(chain) for chain in range(self._files.n_chains)]
@@ -118,6 +136,7 @@ class Run:
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         checkpoint: Checkpoint | None = None,
         processes: int | None = None,
+        franchise: Franchise | None = None,
     ) -> Trace | ChainTrace:
         """Go on from the newest checkpoint, bit for bit as if nothing had ended the run.
 
@@ -130,6 +149,9 @@ class Run:
             As in `Scheduler.run`; the interval of checkpoints is by default that of the run.
         record : dict of functions, optional
             Needed where functions can't be found by their names (lambdas); with the same keys.
+        franchise : Franchise, optional
+            Where to run, of this run (as from `franchise`), without chains: it stands at the end afterwards.
+            By default one is built.
 
         Returns
         -------
@@ -155,6 +177,8 @@ class Run:
             function("callbacks", listener)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
+        if franchise is not None:
+            self._check_franchise(franchise)
         settings = self._files.settings
         plan = Plan(
             record=self._functions(record),
@@ -164,8 +188,9 @@ class Run:
             audit_every=settings.audit_every,
             checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
         )
-        moves = self._files.moves(self._leave)
-        franchise = self._files.franchise(self._leave, self._data)
+        moves = self.moves
+        if franchise is None:
+            franchise = self._files.franchise(self._leave, self._data)
         for move in moves:
             move.check(franchise)
         self._warn_of_versions()
@@ -177,6 +202,24 @@ class Run:
             raise
         with Job(self._files, lock, moves, target) as job:
             return job.run(franchise, plan, processes)
+
+    def _check_franchise(self, franchise: Any) -> None:
+        instance(
+            "franchise",
+            franchise,
+            Franchise,
+            "a Franchise, or None",
+            remedy="Leave it out, or pass run.franchise().",
+        )
+        if self._files.settings.chains is not None:
+            raise ParameterError(
+                "franchise", franchise, "None, since this run has chains", "Each chain has one of its own."
+            )
+        if len(franchise.data) != len(self._data):
+            raise ParameterError(
+                "franchise", franchise, f"one of this run, with {len(self._data)} customers",
+                "Leave it out, or pass run.franchise().",
+            )  # fmt: skip
 
     def _target(self, sweeps: int | None) -> int:
         states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]

@@ -1,0 +1,354 @@
+"""The language model's life: fitted, swept on, given more text and less, kept in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import flag, function, instance, path, whole_number
+from hdpkit.data import NGrams
+from hdpkit.errors import DataError, StateError
+from hdpkit.franchise import Franchise, RestaurantView, Snapshot
+from hdpkit.models.chain import ModelChain, SamplePlan, opened
+from hdpkit.models.levels import moves_for
+from hdpkit.models.saved import ModelFolder
+from hdpkit.models.settings import ModelSettings
+from hdpkit.models.text import first_data, more_data
+from hdpkit.random import Seed, Streams
+from hdpkit.record import Trace, check_free
+from hdpkit.schedule import Checkpoint, Scheduler, open_run
+from hdpkit.schedule.sweeps import Progress
+
+__all__ = ["ModelFitting"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class ModelFitting:
+    """A model with its chain. See `NGramModel`, the public face."""
+
+    def __init__(
+        self,
+        order: int = 3,
+        *,
+        discounts: Any = None,
+        concentrations: Any = None,
+        base: Any = None,
+        store: str | type = "histogram",
+        start: Any = "<s>",
+        end: Any = "</s>",
+        unknown: Any = "<unk>",
+        vocabulary: Any = None,
+        kernel: str = "auto",
+    ) -> None:
+        self.settings = ModelSettings.of(
+            order, discounts, concentrations, base, store, start, end, unknown, vocabulary, kernel
+        )
+        self._chain: ModelChain | None = None
+
+    def __repr__(self) -> str:
+        if self._chain is None:
+            return f"<NGramModel: order {self.order}, not fitted>"
+        n = len(self._chain.samples)
+        return (
+            f"<NGramModel: order {self.order}, {self.data.n_terms} words, {len(self.data)} tokens, "
+            f"sweep {self.franchise.sweep}, {n} sample{'' if n == 1 else 's'}>"
+        )
+
+    @property
+    def order(self) -> int:
+        """Length of an n-gram."""
+        return self.settings.order
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        text: Any,
+        *,
+        sweeps: int = 30,
+        burn_in: int = 10,
+        samples: int = 10,
+        rng: Seed = None,
+        moves: Any = None,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit the model to a text. Ctrl-C ends the run early and keeps what was done; `resume` goes on.
+
+        Parameters
+        ----------
+        text : iterable of sequences, path, open file, or NGrams
+            Sentences as lists of tokens; a file with a sentence a line (its path, "-" for standard input, or
+            the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which bring their own
+            vocabulary and symbols of start and end.
+        sweeps : int
+            Sweeps of the sampler, burn-in included.
+        burn_in : int
+            Sweeps before the first sample.
+        samples : int
+            How many states are kept to predict from, spread evenly over the sweeps after the burn-in.
+        rng : seed, SeedSequence, Generator or None
+            Same seed, same model.
+        moves : sequence of Move, optional
+            The schedule. None: `TableGibbs`, and the updates of the hyperparameters that have priors.
+        folder : path, optional
+            Keep the run there, samples included: a model that was fitted, or whose fit was ended by whatever,
+            is opened by `NGramModel.open`, and `resume` goes on bit for bit. It may not hold a run yet.
+        checkpoint : Checkpoint, optional
+            How often the state is saved in the folder; by default every 60 seconds.
+        progress : function, optional
+            Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
+
+        Returns
+        -------
+        NGramModel
+            This model.
+        """
+        plan = SamplePlan.spread(0, sweeps, burn_in, samples)
+        seed = Streams(rng).seed
+        schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
+        _check_progress(progress)
+        where = _check_folder(folder, checkpoint)
+        data = first_data(text, self.settings)
+        franchise = Franchise(
+            self.settings.restaurant(), data, store=self.settings.store, kernel=self.settings.kernel
+        )
+        for move in schedule:
+            move.check(franchise)
+        self._chain = ModelChain(franchise, schedule, plan, self.settings.as_dict())
+        self._chain.begin(seed, progress, where, checkpoint)
+        return self
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
+        """Open the folder of a model: as it stood at its newest checkpoint, samples included.
+
+        Parameters
+        ----------
+        folder : path
+            What was given to `fit` or `add`.
+        allow : iterable of str, class or function
+            What of your own may be imported: see `open_run`.
+
+        Raises
+        ------
+        RunError
+            If there is no language model in the folder. CorruptRunError, RunVersionError: if a file fails its
+            checks.
+
+        Warns
+        -----
+        UserWarning
+            If samples are missing, since the run was taken further by ``open_run(folder).resume()``.
+        """
+        where = path("folder", folder, remedy="What was given to fit as folder.")
+        allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
+        run = open_run(where, allowed)
+        files = ModelFolder(where)
+        settings, tree = files.read(allowed)
+        data: Any = run.data
+        with files.reading():
+            if set(settings) != set(ModelSettings.names()):
+                raise ValueError(f"settings {sorted(settings)}")
+            fixed, plan = settings.pop("vocabulary"), SamplePlan.from_dict(tree)
+            model = cls(**settings, vocabulary=data.vocabulary if fixed else None)
+            changes = int(tree["changes"])
+        model._chain = opened(run, files, model.settings, plan, changes, allowed)
+        return model
+
+    def sweep(
+        self, sweeps: int, *, samples: int | None = None, keep: bool = False, progress: Progress | None = None
+    ) -> Self:
+        """Run more sweeps, and take new samples from them.
+
+        Parameters
+        ----------
+        sweeps : int
+            How many more.
+        samples : int, optional
+            How many samples, spread evenly over these sweeps. By default as many as the last time, or one a
+            sweep where that is less.
+        keep : bool
+            Whether the samples that are there stay. Otherwise they go as soon as there is a new one.
+        progress : function, optional
+            As in `fit`.
+        """
+        chain = self._fitted
+        sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many more to run.")
+        number = min(len(chain.plan.wanted), sweeps) if samples is None else samples
+        plan = SamplePlan.spread(
+            chain.franchise.sweep, sweeps, 0, number, list(chain.samples), flag("keep", keep)
+        )
+        _check_progress(progress)
+        chain.go_on(plan, progress)
+        return self
+
+    def resume(self, *, progress: Progress | None = None) -> Self:
+        """Run what is missing of an interrupted `fit`, `sweep` or `add`."""
+        _check_progress(progress)
+        self._fitted.resume(progress)
+        return self
+
+    def add(
+        self,
+        text: Any,
+        *,
+        sweeps: int = 30,
+        burn_in: int = 10,
+        samples: int = 10,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Add text to the training data, and run on from where the sampler stands.
+
+        The old samples, which know nothing of the new text, go. New words join the vocabulary, unless one was
+        given. Parameters as in `fit`; the run goes on in another folder, or in memory.
+
+        Raises
+        ------
+        DataError
+            For text that makes no sense; the model stays as it is.
+        """
+        chain = self._fitted
+        plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
+        _check_progress(progress)
+        where = _check_folder(folder, checkpoint)
+        chain.extend(more_data(text, self.data, self.settings.unknown))
+        chain.go_on(plan, progress, where, checkpoint)
+        return self
+
+    def remove(self, first: int, last: int) -> Self:
+        """Take sentences first .. last - 1 out of the training data (the vocabulary stays).
+
+        The samples, which know of them, go: call `sweep` before the next prediction. A folder stays as it is,
+        without this model.
+
+        Parameters
+        ----------
+        first, last : int
+            Numbers of sentences, from 0; ``last`` is excluded. The sentences after them move up.
+        """
+        self._fitted.discard(first, last)
+        return self
+
+    # ------------------------------------------------------------------ what there is
+
+    @property
+    def _fitted(self) -> ModelChain:
+        if self._chain is None:
+            raise StateError("model", "not fitted", "fitted", "Call model.fit(text).")
+        return self._chain
+
+    @property
+    def franchise(self) -> Franchise:
+        """The franchise in its present state."""
+        return self._fitted.franchise
+
+    @property
+    def data(self) -> NGrams:
+        """The training data."""
+        data = self.franchise.data
+        assert isinstance(data, NGrams)
+        return data
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that keeps the run of the present data, if any."""
+        files = self._fitted.folder
+        return None if files is None else files.run
+
+    @property
+    def vocabulary(self) -> tuple[Any, ...]:
+        """The words, in the order of `distribution`; the end of the sentence is one."""
+        return self.data.vocabulary
+
+    @property
+    def trace(self) -> Trace:
+        """What the sweeps recorded: see `Scheduler.run`."""
+        return self._fitted.trace
+
+    @property
+    def samples(self) -> list[Snapshot]:
+        """The states that are predicted from."""
+        return list(self._fitted.samples.values())
+
+    @property
+    def concentrations(self) -> Floats:
+        """Posterior means of the concentrations by level, the root's first: shape (order,).
+
+        Means over the sweeps after the burn-in; where each restaurant has its own, also over restaurants.
+        """
+        return self._means("concentration")
+
+    @property
+    def discounts(self) -> Floats:
+        """Posterior means of the discounts by level: shape (order,). See `concentrations`."""
+        return self._means("discount")
+
+    @property
+    def expected_tables(self) -> Floats:
+        """Posterior means of the number of tables by level, the root's first: shape (order,)."""
+        return self._means("n_tables")
+
+    def _means(self, what: str) -> Floats:
+        chain = self._fitted
+        after = chain.trace["sweep"] > chain.plan.after if chain.trace.n_draws else np.zeros(0, bool)
+        if not after.any():
+            raise StateError(
+                "model", f"sweep {chain.franchise.sweep}", "run beyond its burn-in", "Call sweep()."
+            )
+        keys = [f"{what}/{declaration.name}" for declaration in chain.franchise.declarations]
+        return np.array([np.mean([np.mean(value) for value in chain.trace[key][after]]) for key in keys])
+
+    def restaurant(self, context: Any = ()) -> RestaurantView:
+        """Live view of the restaurant of a context that occurs.
+
+        Parameters
+        ----------
+        context : sequence of symbols
+            In reading order, at most order - 1 of them; () is the root.
+        """
+        franchise = self.franchise
+        self.data.symbol_ids(context)
+        symbols = context if isinstance(context, tuple | list) else (context,)
+        if len(symbols) >= self.order:
+            raise DataError(
+                "context", context, f"at most {self.order - 1} symbols", "Leave out the farthest."
+            )
+        name = franchise.declarations[len(symbols)].name
+        return franchise.restaurant(name, tuple(symbols) if symbols else None)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the franchise, of the samples and of the words' numbers."""
+        return int(
+            self.franchise.memory_bytes()
+            + sum(sample.memory_bytes() for sample in self.samples)
+            + self.data.values.nbytes
+            + self.data.offsets.nbytes
+        )
+
+
+def _check_progress(progress: Any) -> None:
+    if progress is not None:
+        function("progress", progress, remedy="For instance hk.ProgressBar().")
+
+
+def _check_folder(folder: Any, checkpoint: Any) -> Path | None:
+    """A folder in which a run may begin, before anything is read."""
+    if checkpoint is not None:
+        instance(
+            "checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint", remedy="hk.Checkpoint(seconds=60.0)."
+        )
+    if folder is None:
+        return None
+    where = path("folder", folder, remedy="Name a new folder.")
+    check_free(where)
+    return where

@@ -1,0 +1,445 @@
+"""Language models in run folders: opened, resumed bit for bit, refused where damaged."""
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.models import saved
+from hdpkit.record.files import seal
+
+TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
+SETTINGS = {
+    "concentrations": [hk.Gamma(1, 1), 0.5, hk.Each(hk.Gamma(2, 2))],
+    "discounts": [0.3, hk.Beta(2, 1), 0.6],
+}
+PLAN = {"sweeps": 12, "burn_in": 2, "samples": 5, "rng": 1}
+
+
+def fitted(folder=None, **options):
+    return hk.NGramModel(3, **SETTINGS).fit(TEXT, **PLAN, folder=folder, **options)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return fitted()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "run"
+    fitted(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(kept, tmp_path):
+    return Path(shutil.copytree(kept, tmp_path / "run"))
+
+
+def same_model(one, other):
+    assert set(one.trace) == set(other.trace)
+    for key in one.trace:
+        assert np.array_equal(one.trace[key], other.trace[key])
+    assert len(one.samples) == len(other.samples)
+    for a, b in zip(one.samples, other.samples, strict=True):
+        for name, array in a.arrays().items():
+            assert np.array_equal(array, b.arrays()[name])
+            assert array.dtype == b.arrays()[name].dtype
+    assert np.array_equal(one.score(TEXT).log_probability, other.score(TEXT).log_probability)
+    assert one.franchise.log_joint() == other.franchise.log_joint()
+    assert one.vocabulary == other.vocabulary
+
+
+# ------------------------------------------------------------------ there and back
+
+
+def test_a_model_is_what_it_was(whole, folder):
+    model = hk.NGramModel.open(folder)
+    same_model(model, whole)
+    assert model.folder == folder
+    assert whole.folder is None
+    assert repr(model) == repr(whole)
+    assert model.settings == whole.settings
+    assert model.sample(3, rng=0) == whole.sample(3, rng=0)
+    model.franchise.audit()
+    same_model(hk.NGramModel.open(str(folder)).resume(), whole)
+
+
+def test_a_model_that_was_opened_sweeps_on_as_it_would_have(folder):
+    on = fitted().sweep(4, samples=2)
+    model = hk.NGramModel.open(folder).sweep(4, samples=2)
+    same_model(model, on)
+    same_model(hk.NGramModel.open(folder), on)
+    more = model.sweep(3, samples=1, keep=True)
+    same_model(more, on.sweep(3, samples=1, keep=True))
+    same_model(hk.NGramModel.open(folder), more)
+    assert len(list((folder / "model").glob("sample-*"))) == 3
+
+
+def test_an_ordinary_run_folder(whole, folder):
+    run = hk.open_run(folder)
+    assert np.array_equal(run.trace["log_joint"], whole.trace["log_joint"])
+    assert run.sweeps == [12]
+    assert len(run.data) == len(whole.data)
+    assert [move.name for move in run.moves] == ["TableGibbs", "Concentration", "Discount"]
+    franchise = run.franchise()
+    run.resume(sweeps=2, franchise=franchise)
+    assert franchise.sweep == 14
+    assert franchise.log_joint() == hk.open_run(folder).franchise().log_joint()
+
+
+@pytest.mark.parametrize(
+    ("order", "options", "text"),
+    [
+        (1, {}, TEXT),
+        (2, {"vocabulary": ["a", "b", "<unk>"]}, TEXT),
+        (2, {"base": hk.Uniform(50), "start": None}, TEXT),
+        (2, {"base": hk.Categorical([0.4, 0.3, 0.2, 0.1]), "end": None, "unknown": None}, TEXT),
+        (3, {"base": hk.Spelling(2, sweeps=2, samples=1), "store": "explicit"}, TEXT),
+        (2, {"kernel": "reference", "unknown": ("x", 1)}, [[1, ("x", 1)], [2.5, 1]]),
+        (2, {"store": hk.stores["explicit-reference"].thing}, TEXT),
+        (2, {}, hk.NGrams.from_pairs([0, 1, 1], ["k", "k", "m"])),
+        (3, {}, hk.NGrams.from_sentences(TEXT, order=5, start="B", end="E")),
+    ],
+    ids=range(9),
+)
+def test_every_setting_comes_back(tmp_path, order, options, text):
+    model = hk.NGramModel(order, discounts=0.4, **options)
+    model.fit(text, sweeps=3, burn_in=1, samples=2, rng=0, folder=tmp_path / "run")
+    back = hk.NGramModel.open(tmp_path / "run")
+    context = model.data.context_of(model.data.contexts()[1])
+    assert np.array_equal(back.distribution(context), model.distribution(context))
+    assert back.remainder(context) == model.remainder(context)
+    for name in (
+        "order",
+        "store",
+        "kernel",
+        "start",
+        "end",
+        "unknown",
+        "vocabulary",
+        "discounts",
+        "concentrations",
+    ):
+        assert getattr(back.settings, name) == getattr(model.settings, name), name
+    assert type(back.settings.base) is type(model.settings.base)
+    back.sweep(2)
+    if back.data.is_sentences:
+        back.add(TEXT[:1] if order != 2 or text is TEXT else [[1]], sweeps=1, burn_in=0, samples=1)
+
+
+def test_text_that_is_added_goes_to_another_folder_or_none(tmp_path, folder):
+    model = hk.NGramModel.open(folder)
+    model.add([["q", "a"]], sweeps=3, burn_in=1, samples=2, folder=tmp_path / "more")
+    assert model.folder == tmp_path / "more"
+    back = hk.NGramModel.open(tmp_path / "more")
+    assert back.vocabulary[-1] == "q"
+    assert np.array_equal(back.score(TEXT).log_probability, model.score(TEXT).log_probability)
+    assert model.trace["sweep"].tolist() == list(range(1, 16))
+    assert back.trace["sweep"].tolist() == [13, 14, 15]
+    again = fitted().add([["q", "a"]], sweeps=3, burn_in=1, samples=2)
+    assert np.array_equal(again.score(TEXT).log_probability, back.score(TEXT).log_probability)
+    for one in (back, again):
+        one.sweep(2)
+    assert np.array_equal(back.score(TEXT).log_probability, again.score(TEXT).log_probability)
+    for one in (back, again):
+        one.remove(0, 2).sweep(2)
+        assert one.folder is None
+    assert np.array_equal(back.score(TEXT).log_probability, again.score(TEXT).log_probability)
+    with pytest.raises(errors.StateError, match="took the run further"):
+        model.sweep(2)
+    assert hk.NGramModel.open(tmp_path / "more").franchise.sweep == 17
+    same_model(hk.NGramModel.open(folder), fitted())
+
+
+class Own(moves.TableGibbs):
+    """A move of one's own."""
+
+
+def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
+    model = hk.NGramModel(2, discounts=0.5)
+    model.fit(TEXT, **PLAN, moves=[Own()], folder=tmp_path / "run")
+    with pytest.raises(errors.RunError, match="allow"):
+        hk.NGramModel.open(tmp_path / "run")
+    back = hk.NGramModel.open(tmp_path / "run", allow=(kind for kind in [Own])).sweep(2)
+    assert set(back.trace.moves["move"]) == {"Own"}
+
+
+# ------------------------------------------------------------------ whatever ends a fit
+
+CHILD = """
+import os, sys
+import hdpkit as hk
+from hdpkit.models.saved import ModelFolder
+from hdpkit.record.chain_folder import ChainWriter
+sys.path.insert(0, {tests!r})
+import test_model_folders as here
+
+def ending(kind, name, call, after):
+    original, calls = getattr(kind, name), [0]
+    def ends(*arguments, **options):
+        calls[0] += 1
+        if calls[0] == call and not after:
+            os._exit(9)
+        answer = original(*arguments, **options)
+        if calls[0] == call:
+            os._exit(9)
+        return answer
+    setattr(kind, name, ends)
+
+ending({kind}, {name!r}, {call}, {after})
+here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "call", "after", "every"),
+    [
+        ("ModelFolder", "write", 1, True, 3),  # before there is a run
+        ("ChainWriter", "checkpoint", 1, False, 3),  # before the first checkpoint
+        ("ChainWriter", "checkpoint", 1, True, 3),
+        ("ChainWriter", "checkpoint", 3, True, 2),  # between a checkpoint and the sample of its sweep
+        ("hk.Franchise", "snapshot", 2, False, 1),
+        ("ModelFolder", "write_sample", 2, True, 100),  # samples beyond the checkpoint
+        ("ModelFolder", "write_sample", 5, False, 1),  # the last sweep is done, its sample isn't
+        ("hk.Franchise", "reseat", 9, True, 4),
+    ],
+)
+def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, after, every):
+    folder = tmp_path / "run"
+    child = CHILD.format(
+        tests=str(Path(__file__).parent),
+        kind=kind,
+        name=name,
+        call=call,
+        after=after,
+        folder=str(folder),
+        every=every,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(child)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 9, done.stderr
+    if name == "write":
+        with pytest.raises(errors.RunError, match=r"run\.json"):
+            hk.NGramModel.open(folder)
+        same_model(fitted(folder), whole)
+        return
+    model = hk.NGramModel.open(folder)
+    stands = model.franchise.sweep
+    assert len(model.samples) == max(0, (stands - 2) // 2)
+    if stands == 0:
+        with pytest.raises(errors.StateError, match="resume"):
+            model.probability("a")
+    same_model(model.resume(), whole)
+    same_model(hk.NGramModel.open(folder), whole)
+
+
+def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
+    reseat, calls = hk.Franchise.reseat, []
+
+    def interrupted(franchise, first, last, source):
+        calls.append(1)
+        if len(calls) == 7:
+            reseat(franchise, first, 5, source)
+            raise KeyboardInterrupt
+        reseat(franchise, first, last, source)
+
+    monkeypatch.setattr(hk.Franchise, "reseat", interrupted)
+    model = fitted(tmp_path / "run")
+    assert model.trace.interrupted
+    assert model.franchise.sweep == 6
+    assert len(model.samples) == 2
+    monkeypatch.undo()
+    assert model.probability("a") == hk.NGramModel.open(tmp_path / "run").probability("a")
+    other = hk.NGramModel.open(shutil.copytree(tmp_path / "run", tmp_path / "copy"))
+    same_model(model.resume(), whole)
+    same_model(other.resume(), whole)
+    assert not model.trace.interrupted
+
+
+def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
+    write, calls = saved.write_whole, []
+
+    def full(path, data):
+        if path.name.startswith("sample"):
+            calls.append(1)
+            if len(calls) == 3:
+                raise errors.StorageError("folder", str(path), "one with space", "Free some space.")
+        write(path, data)
+
+    monkeypatch.setattr(saved, "write_whole", full)
+    model = hk.NGramModel(3, **SETTINGS)
+    with pytest.raises(errors.StorageError):
+        model.fit(TEXT, **PLAN, folder=tmp_path / "run")
+    assert len(model.samples) == 2
+    assert model.trace["sweep"].tolist() == list(range(1, 9))
+    assert model.perplexity(TEXT) > 1
+    monkeypatch.undo()
+    same_model(model.resume(), whole)
+    same_model(hk.NGramModel.open(tmp_path / "run"), whole)
+
+
+def test_a_run_that_was_taken_further_without_the_model(tmp_path, monkeypatch):
+    calls = []
+
+    def stop(franchise):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return snapshot(franchise)
+
+    snapshot = hk.Franchise.snapshot
+    monkeypatch.setattr(hk.Franchise, "snapshot", stop)
+    fitted(tmp_path / "run")
+    monkeypatch.undo()
+    hk.open_run(tmp_path / "run").resume()
+    with pytest.warns(UserWarning, match=r"\[8, 10\]"):
+        model = hk.NGramModel.open(tmp_path / "run")
+    assert len(model.samples) == 3
+    assert model.franchise.sweep == 12
+    assert len(model.sweep(3, samples=3).samples) == 3
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_folders_that_are_taken(tmp_path, folder):
+    with pytest.raises(errors.RunError, match="holds no run"):
+        fitted(folder)
+    same_model(hk.NGramModel.open(folder), fitted())
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises(errors.RunError, match="empty"):
+        fitted(tmp_path / "other")
+    assert [entry.name for entry in (tmp_path / "other").iterdir()] == ["letter.txt"]
+    with pytest.raises(errors.StorageError):
+        fitted(tmp_path / "other" / "letter.txt")
+    with pytest.raises(errors.RunError, match=r"run\.json"):
+        hk.NGramModel.open(tmp_path / "nothing")
+
+
+def test_one_writer(tmp_path, folder):
+    model = hk.NGramModel.open(folder)
+    with saved.ModelFolder(folder), pytest.raises(errors.LockedRunError):
+        model.sweep(1)
+    with hk.open_run(folder)._files.lock(), pytest.raises(errors.LockedRunError):
+        model.sweep(1)
+    same_model(hk.NGramModel.open(folder), fitted())
+
+
+def test_a_run_without_a_model_is_none(tmp_path):
+    data = hk.NGrams.from_sentences(TEXT, order=1)
+    franchise = hk.Franchise(hk.Restaurant(hk.Uniform()), data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, folder=tmp_path / "run")
+    with pytest.raises(errors.RunError, match="NGramModel"):
+        hk.NGramModel.open(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["model.bin", "sample-00000008"])
+def test_damage_is_noticed(folder, name):
+    path = folder / "model" / name
+    content = path.read_bytes()
+    for place in (0, 9, 20, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises((errors.CorruptRunError, errors.RunVersionError), match=name):
+            hk.NGramModel.open(folder)
+    for cut in (content[:0], content[:30], content[:-1], content + b"x"):
+        path.write_bytes(cut)
+        with pytest.raises(errors.CorruptRunError, match=name):
+            hk.NGramModel.open(folder)
+
+
+def test_a_sample_that_is_gone_is_missed(folder):
+    (folder / "model" / "sample-00000008").unlink()
+    with pytest.warns(UserWarning, match=r"\[8\]"):
+        assert len(hk.NGramModel.open(folder).samples) == 4
+
+
+def test_files_of_another_run_are_refused(tmp_path, folder):
+    fitted(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model" / "sample-00000008", folder / "model")
+    with pytest.raises(errors.CorruptRunError, match="another run"):
+        hk.NGramModel.open(folder)
+    shutil.copy(folder / "model" / "sample-00000010", folder / "model" / "sample-00000008")
+    with pytest.raises(errors.CorruptRunError, match="another run"):
+        hk.NGramModel.open(folder)
+    hk.NGramModel(2, discounts=0.5).fit(TEXT, **PLAN, folder=tmp_path / "bigrams")
+    shutil.copy(tmp_path / "bigrams" / "model" / "model.bin", folder / "model")
+    with pytest.raises(errors.CorruptRunError, match="mixed"):
+        hk.NGramModel.open(folder)
+
+
+def forged(path, magic, changes):
+    from hdpkit.record.encode import pack, unpack
+    from hdpkit.record.files import read_sealed
+
+    tree = unpack(read_sealed(path, magic)[0], "x")
+    changes(tree)
+    path.write_bytes(seal(magic, pack(tree, "x")))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        lambda tree: tree.pop("kind"),
+        lambda tree: tree.update(kind="topic"),
+        lambda tree: tree.update(settings=5),
+        lambda tree: tree["settings"].pop("order"),
+        lambda tree: tree["settings"].update(more=1),
+        lambda tree: tree["settings"].update(order="3"),
+        lambda tree: tree["settings"].update(base={"object": "os:system", "arguments": {}}),
+        lambda tree: tree.update(plan=[]),
+        lambda tree: tree["plan"].pop("wanted"),
+        lambda tree: tree["plan"].update(wanted=[None]),
+        lambda tree: tree["plan"].update(changes="many"),
+    ],
+)
+def test_a_forged_model_is_an_error(folder, changes):
+    forged(folder / "model" / "model.bin", saved._MODEL_MAGIC, changes)
+    with pytest.raises(errors.HdpkitError):
+        hk.NGramModel.open(folder)
+
+
+def set_in(name, place, value):
+    def changes(tree):
+        array = np.asarray(tree[name]).astype(np.float64 if isinstance(value, float) else np.int64)
+        array[place] = value
+        tree[name] = array
+
+    return changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        lambda tree: tree.pop("dish"),
+        lambda tree: tree.update(dish=5),
+        lambda tree: tree.update(dish=tree["dish"][:-1]),
+        lambda tree: tree.update(n_dishes=tree["n_dishes"][:-1]),
+        lambda tree: tree.update(concentration=tree["concentration"][:2]),
+        lambda tree: tree.update(customers="many"),
+        set_in("n_dishes", 0, -1),
+        set_in("dish", 0, -1),
+        set_in("dish", 0, 10**6),
+        set_in("dish", 1, 0),
+        set_in("customers", 0, 0),
+        set_in("customers", 0, 2**31),
+        set_in("tables", 0, 0),
+        set_in("tables", 0, 10**6),
+        set_in("concentration", 0, float("nan")),
+        set_in("concentration", 0, -5.0),
+        set_in("discount", 1, 1.0),
+    ],
+)
+def test_a_forged_sample_is_an_error(folder, changes):
+    forged(folder / "model" / "sample-00000008", saved._SAMPLE_MAGIC, changes)
+    with pytest.raises(errors.CorruptRunError):
+        hk.NGramModel.open(folder)
