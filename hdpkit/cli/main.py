@@ -47,7 +47,7 @@ class FriendlyGroup(click.Group):
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
         except OSError as error:
-            # Files of the package raise errors of its own: this is standard output. (Click knows closed pipes.)
+            # Files raise errors of the package: this is standard output. (Click knows closed pipes.)
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
                 raise
             raise click.ClickException(f"standard output: {error.strerror}") from error
