@@ -14,7 +14,7 @@ from hdpkit import (
     NormalInverseWishartReference,
 )
 from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableGibbs
-from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
+from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import (
     example_measures,
     example_moves,
@@ -104,6 +104,31 @@ def check(move, shape, corner, measure, stores=None, kernels=None):
 @pytest.mark.parametrize("shape", DEPTHS)
 def test_every_move_store_kernel_and_depth(move, corner, shape):
     check(move, fewer_units(shape, move) if shape == "3+2" else shape, corner, SYMMETRIC)
+
+
+# theta and d of a restaurant: no discount, a small one and a large one, theta from below zero to large.
+PITMAN_YOR = [(0.5, 0.0), (50.0, 0.0), *((theta, d) for d in (0.3, 0.9) for theta in (-0.2, 0.5, 50.0))]
+
+
+def corner_of(root, below):
+    return Corner(root[0], below[0], root[1], below[1])
+
+
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
+def test_every_move_with_every_discount_and_concentration(move, number, shape):
+    # Each pair stands once at the root and once below, with another one.
+    check(move, shape, corner_of(PITMAN_YOR[number], PITMAN_YOR[(3 * number + 5) % 8]), SYMMETRIC)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("move", DISCRETE, ids=repr)
+@pytest.mark.parametrize("below", PITMAN_YOR, ids=str)
+@pytest.mark.parametrize("root", PITMAN_YOR, ids=str)
+@pytest.mark.parametrize("shape", ["2+2", "three levels"])
+def test_every_pair_of_discounts_and_concentrations(move, root, below, shape):
+    check(move, fewer_units(shape, move), corner_of(root, below), SYMMETRIC, kernels=["generic"])
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 import hdpkit as hk
-from hdpkit import errors
+from hdpkit import errors, moves
 from hdpkit.franchise import start
 from hdpkit.franchise.simulate import draw_hyperparameters
+from hdpkit.moves import hyperparameters
 from hdpkit.random import STARTS, Streams
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -210,3 +211,156 @@ def test_one_number_is_taken_for_every_restaurant():
     franchise = hk.Franchise(two_levels(discount=hk.Each(hk.Beta(1.0, 1.0))), corpus())
     franchise.set_discount("document", 0.0)
     assert franchise.discount("document").tolist() == [0.0, 0.0, 0.0]
+
+
+# ---------------------------------------------------------------------- traces and folders
+
+
+def all_kinds():
+    """Every kind of declaration of a discount and of a concentration, in one franchise."""
+    root = hk.Restaurant(MEASURE, concentration=hk.Shifted(hk.Gamma(2.0, 1.0)), discount=hk.Beta(1.0, 2.0))
+    author = hk.Restaurant(
+        root, concentration=hk.Each(hk.Gamma(1.0, 1.0)), discount=hk.Beta(2.0, 2.0), each="author"
+    )
+    return hk.Restaurant(
+        author,
+        concentration=hk.Each(hk.Shifted(hk.Gamma(1.0, 2.0))),
+        discount=hk.Each(hk.Beta(1.0, 1.0)),
+        each="document",
+    )
+
+
+def authors():
+    return hk.Corpus.from_documents(
+        [[0, 0, 1], [1, 2], [2, 2, 0, 1], [0]], n_terms=3, groups={"author": ["a", "a", "b", "b"]}
+    )
+
+
+def schedule():
+    return hk.Scheduler(
+        [moves.TableGibbs(), moves.Concentration(), moves.Discount(), moves.Discount("slice", width=0.5)]
+    )
+
+
+SHAPES_OF_TRACES = {
+    "concentration/root": (9,),
+    "discount/root": (9,),
+    "concentration/author": (9, 2),
+    "discount/author": (9,),
+    "concentration/document": (9, 4),
+    "discount/document": (9, 4),
+}
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit", "histogram-reference"])
+def test_traces_have_every_value(store):
+    franchise = started(all_kinds(), authors(), store=store)
+    trace = schedule().run(franchise, sweeps=9, rng=1, audit_every=3)
+    for key, shape in SHAPES_OF_TRACES.items():
+        assert trace[key].shape == shape
+        what, name = key.split("/")
+        assert np.array_equal(trace[key][-1], getattr(franchise, what)(name))
+        assert (trace[key][-1] != trace[key][0]).all()
+    assert (trace["concentration/document"] > -trace["discount/document"]).all()
+    assert trace["log_joint"][-1] == franchise.log_joint()
+
+
+def test_a_run_with_discounts_is_resumed_bit_for_bit(tmp_path):
+    whole = started(all_kinds(), authors())
+    expected = schedule().run(whole, sweeps=9, rng=5)
+    schedule().run(started(all_kinds(), authors()), sweeps=4, rng=5, folder=tmp_path / "run")
+    trace = hk.open_run(tmp_path / "run").resume(sweeps=5)
+    for key, values in expected.items():
+        assert np.array_equal(trace[key], values), key
+    back = hk.open_run(tmp_path / "run").franchise()
+    for a, b in zip(back.declarations, whole.declarations, strict=True):
+        assert a.hyperparameters == b.hyperparameters
+        assert (a.concentration, a.discount) == (b.concentration, b.discount)
+    assert np.array_equal(back.discount("document"), whole.discount("document"))
+
+
+def test_chains_and_arviz_take_discounts():
+    trace = schedule().run(started(all_kinds(), authors()), sweeps=9, rng=5, chains=2, processes=1)
+    data = trace.to_arviz()
+    for key, shape in SHAPES_OF_TRACES.items():
+        assert data.posterior[key].shape == (2, *shape)
+    assert {"discount/root", "concentration/document[3]"} <= set(trace.summary().index)
+
+
+def test_copies_and_frozen_states_keep_discounts():
+    franchise = started(all_kinds(), authors())
+    schedule().run(franchise, sweeps=3, rng=2)
+    twin, frozen = franchise.copy(), franchise.freeze()
+    franchise.reset_hyperparameters()
+    assert franchise.discount("author") == 0.5
+    franchise.thaw(frozen)
+    for name in ("root", "author", "document"):
+        assert np.array_equal(franchise.discount(name), twin.discount(name))
+        assert np.array_equal(franchise.concentration(name), twin.concentration(name))
+    assert franchise.log_joint() == twin.log_joint()
+
+
+# ---------------------------------------------------------------------- moves
+
+
+def test_a_concentration_outside_its_prior_is_an_error_not_a_wrong_draw():
+    declared = two_levels(concentration=hk.Gamma(1.0, 1.0), discount=hk.Beta(1.0, 1.0))
+    franchise = started(declared)
+    franchise.set_concentration("document", -0.1)
+    source = Streams(1).source(3)
+    for move in (moves.Concentration(), moves.Concentration("slice"), moves.Discount("auxiliary")):
+        with pytest.raises(errors.StateError):
+            move.apply(franchise, source)
+    moves.Discount().apply(franchise, source)  # by slice, which asks no more than d > -theta
+    assert franchise.discount("document") > 0.1
+    assert franchise.discount("document") != 0.5
+
+
+def test_nothing_is_done_in_no_steps():
+    franchise = started(all_kinds(), authors())
+    before = franchise.freeze()
+    source = Streams(1).source(3)
+    for move in (moves.Concentration(), moves.Discount()):
+        assert move.apply(franchise, source, (0, 0)) == moves.MoveInfo()
+    after = franchise.freeze()
+    assert np.array_equal(after["discount"], before["discount"])
+    assert np.array_equal(after["concentration"], before["concentration"])
+
+
+def test_moves_say_how_many_values_they_drew():
+    franchise = started(all_kinds(), authors())
+    source = Streams(1).source(3)
+    assert moves.Concentration().apply(franchise, source) == moves.MoveInfo(7, 7)
+    assert moves.Discount().apply(franchise, source) == moves.MoveInfo(6, 6)
+
+
+@pytest.mark.parametrize("method", ["auxiliary", "slice"])
+def test_restaurants_without_customers_have_the_prior(method):
+    """A label's value without data, and a franchise before its start: p-values of Kolmogorov's test."""
+    beta, gamma = hk.Beta(1.0, 2.0), hk.Gamma(1.0, 1.0)
+    franchise = hk.Franchise(two_levels(concentration=gamma, discount=hk.Each(beta)), corpus())
+    source, drawn = Streams(7).source(1), []
+    for _ in range(400):
+        draw_hyperparameters(franchise, source)
+        moves.Discount(method).apply(franchise, source)
+        moves.Concentration(method).apply(franchise, source)
+        drawn.append([franchise.concentration("document"), *franchise.discount("document")])
+    columns = np.transpose(drawn)
+    assert stats.kstest(columns[0], stats.expon.cdf).pvalue > ALARM
+    assert all(stats.kstest(own, stats.beta(1.0, 2.0).cdf).pvalue > ALARM for own in columns[1:])
+
+
+def test_large_tables_in_pieces(monkeypatch):
+    """Factors come in pieces of a bounded length; what is drawn from them doesn't change."""
+    values, counts = np.array([1, 2, 5, 40]), np.array([3, 2, 1, 2])
+    whole = list(hyperparameters.exceeding(values, counts))
+    monkeypatch.setattr(hyperparameters, "_PIECE", 7)
+    pieces = list(hyperparameters.exceeding(values, counts))
+    assert len(whole) == 1
+    assert len(pieces) == 6
+    assert np.array_equal(np.concatenate([i for i, _ in pieces]), whole[0][0])
+    assert np.array_equal(np.concatenate([n for _, n in pieces]), whole[0][1])
+    flat = np.repeat(values, counts)
+    assert whole[0][1].tolist() == [int((flat > i).sum()) for i in range(1, 40)]
+    empty = np.array([], dtype=np.int64)
+    assert list(hyperparameters.exceeding(empty, empty)) == []

@@ -18,6 +18,7 @@ from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
+    Discount,
     DishGibbs,
     DishParameters,
     Move,
@@ -29,6 +30,7 @@ from hdpkit.moves import (
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import stores
+from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.calibration import apply_backwards, calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
@@ -70,6 +72,32 @@ def franchise_of(
         concentration=(PRIOR, hk.Each(PRIOR) if each else PRIOR),
         values=np.arange(shape.n_customers) % 3 if isinstance(measure, type) else None,
     )
+
+
+BETA, SHIFTED = hk.Beta(1.0, 2.0), hk.Shifted(PRIOR)
+# How concentrations and discounts are declared: of the root, and below.
+DISCOUNTED: dict[str, dict[str, tuple[object, object]]] = {
+    "tied": {"concentration": (PRIOR, PRIOR), "discount": (BETA, BETA)},
+    "each": {"concentration": (PRIOR, hk.Each(PRIOR)), "discount": (BETA, hk.Each(BETA))},
+    "many d, one theta": {"concentration": (50.0, 0.05), "discount": (BETA, hk.Each(BETA))},
+    "many theta, one d": {"concentration": (PRIOR, hk.Each(PRIOR)), "discount": (BETA, BETA)},
+    "shifted": {"concentration": (SHIFTED, SHIFTED), "discount": (BETA, BETA)},
+    "shifted, each": {"concentration": (SHIFTED, hk.Each(SHIFTED)), "discount": (BETA, hk.Each(BETA))},
+    "shifted, one d": {"concentration": (SHIFTED, hk.Each(SHIFTED)), "discount": (BETA, BETA)},
+    "below zero": {"concentration": (-0.2, -0.1), "discount": (BETA, BETA)},
+}
+
+
+def discounted(kind: str, shape: TinyShape, store: str = "histogram") -> Franchise:
+    """A franchise with priors on its discounts."""
+    measure = hk.DirichletMultinomial(0.5, n_terms=3)
+    values = np.arange(shape.n_customers) % 3
+    return tiny_franchise(shape, measure, store=store, values=values, **DISCOUNTED[kind])
+
+
+def updates_of(franchise: Franchise, method: str) -> list[Move]:
+    """Updates of all that has a prior, by one method where it fits."""
+    return [move for move in (Concentration(method), Discount(method)) if serves(franchise, move)]
 
 
 def few_tables() -> Franchise:
@@ -115,6 +143,18 @@ def add_geweke_cases() -> None:
 
 
 add_geweke_cases()
+for number_, kind_ in enumerate(DISCOUNTED):
+    for depth_ in SHAPES:
+        if depth_ > 1 or kind_ in ("tied", "shifted", "below zero"):
+            franchise_ = discounted(kind_, SHAPES[depth_], STORES[depth_ % 2])
+            methods_ = ["slice"] if kind_.startswith(("shifted", "below")) else ["auxiliary", "slice"]
+            # At depth 3 one of them, in turn.
+            for method_ in methods_ if depth_ < 3 else [methods_[number_ % len(methods_)]]:
+                GEWEKE[f"geweke: discount, {kind_}, {method_}, depth {depth_}"] = (
+                    "discount",
+                    franchise_,
+                    [TableGibbs(), *updates_of(franchise_, method_)],
+                )
 for number_, (label_, measure_) in enumerate(MEASURES.items()):
     for move_ in moves["base-measure-parameters"].examples():
         for depth_ in (1, 3) if number_ == 0 else (2,):
@@ -365,6 +405,11 @@ def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
         raise ValueError(bug)
 
 
+def bug_named(name: str) -> PlantedBug:
+    """One of the registered planted bugs."""
+    return next(bug for bug in BUGS if bug.name == name)
+
+
 def smallest(p_values: dict[str, float]) -> float:
     return min(p_values.values())
 
@@ -408,6 +453,30 @@ def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
     plant(monkeypatch, "scale for rate")
     with pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
+
+
+def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
+    report = check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
+    assert len(report) == 2 * len(stores)
+    with planted(bug_named("sum of y for 1 - y")), pytest.raises(SampledTestFailure, match="Discount"):
+        check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
+
+
+@pytest.mark.parametrize(
+    ("bug", "kind", "depth", "method"),
+    [
+        ("sum of y for 1 - y", "tied", 2, "auxiliary"),
+        ("z without j - 1", "each", 3, "auxiliary"),
+        ("d by slice without the Jacobian", "below zero", 2, "slice"),
+        ("theta by slice without the Jacobian", "shifted", 1, "slice"),
+        ("the prior of theta + d forgotten", "shifted, one d", 3, "slice"),
+    ],
+)
+def test_geweke_catches_a_wrong_update_of_the_discount(bug, kind, depth, method):
+    franchise = discounted(kind, SHAPES[depth])
+    with planted(bug_named(bug)):
+        p_values = geweke(franchise, [TableGibbs(), *updates_of(franchise, method)], REPLICAS, ROUNDS, 1)
+    assert smallest(p_values) < LIMIT
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from test_sampled_laws import PRIOR, RANKED, ROUNDS, SHAPES, STORES, continuous_moves, flat, law_from_a_state
+from test_sampled_laws import (
+    DISCOUNTED,
+    PRIOR,
+    RANKED,
+    ROUNDS,
+    SHAPES,
+    STORES,
+    continuous_moves,
+    discounted,
+    flat,
+    law_from_a_state,
+    updates_of,
+)
 
 import hdpkit as hk
 from hdpkit.franchise import Franchise
@@ -117,6 +129,15 @@ for shape_name, shape_ in DEEP.items():
                     if serves(franchise_, move_):
                         schedule_ = [move_] if "seating" in move_.updates else [TableGibbs(), move_]
                         add_geweke(f"geweke: {move_name}#{number}, {kind}", franchise_, schedule_)
+    for number_, kind_ in enumerate(DISCOUNTED):
+        if shape_.depth > 1 or kind_ in ("tied", "shifted", "below zero"):
+            franchise_ = discounted(kind_, shape_, STORES[number_ % 2])
+            for method_ in ("auto", "slice"):
+                schedule_ = [TableGibbs(), *updates_of(franchise_, method_)]
+                add_geweke(f"geweke: discount, {kind_}, {method_}, {shape_name}", franchise_, schedule_)
+            seating_ = [move for move in flat(shape_.depth) if not move.continuous]
+            schedule_ = [*seating_, *updates_of(franchise_, "auto")]
+            add_calibration(f"calibration: discount, {kind_}, {shape_name}", franchise_, schedule_)
 add_geweke(
     "geweke: default schedule, unequal eta",
     franchise_of(DEEP[3], "histogram", False, "middle", [0.2, 1.0, 0.5]),

@@ -275,6 +275,12 @@ class FranchiseMachine(RuleBasedStateMachine):
         declarations = self.franchise.declarations
         self.franchise.set_concentration(declarations[level % len(declarations)].name, value)
 
+    @rule(level=st.integers(0, 2), value=st.sampled_from([0.0, 0.3, 0.95]))
+    def set_discount(self, level: int, value: float) -> None:
+        """Another discount for a declaration."""
+        declarations = self.franchise.declarations
+        self.franchise.set_discount(declarations[level % len(declarations)].name, value)
+
     @rule(seed=seeds)
     def simulate(self, seed: int) -> None:
         """A franchise drawn from the model is whole too."""

@@ -22,7 +22,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, TableGibbs
-from hdpkit.priors import Each, Gamma
+from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import stores
 from hdpkit.testing.cases import SHAPES, tiny_franchise
@@ -170,8 +170,9 @@ def check_geweke(
     """Run Geweke's test of a move over every registered store, or raise.
 
     Concentrations have Gamma priors: one for all restaurants of a declaration and no discount, then one each
-    restaurant and discounts. A move that doesn't update the seating is composed with table Gibbs. A right
-    move is condemned with probability 1e-4 at most, all franchises together (see `SampledTests`).
+    restaurant and discounts; for a move that updates discounts these have Beta priors, likewise. A move that
+    doesn't update the seating is composed with table Gibbs. A right move is condemned with probability 1e-4
+    at most, all franchises together (see `SampledTests`).
 
     Parameters
     ----------
@@ -192,20 +193,27 @@ def check_geweke(
     """
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
-    prior = Gamma(2.0, 1.0)
+    prior, beta = Gamma(2.0, 1.0), Beta(1.0, 2.0)
+    tied, each = (prior, prior), (prior, Each(prior))
+    kinds: dict[str, dict[str, Any]] = {
+        "tied, middle": {"concentration": tied},
+        "each, discounts": {"concentration": each, "corner": "discounts"},
+    }
+    if "discount" in move.updates:
+        kinds = {
+            "tied": {"concentration": tied, "discount": (beta, beta)},
+            "each": {"concentration": each, "discount": (beta, Each(beta))},
+        }
     family = SampledTests(seed=seed)
     cases: dict[str, Franchise] = {}
     for shape in shapes:
-        for below, corner in ((prior, "middle"), (Each(prior), "discounts")):
-            if isinstance(below, Each) and SHAPES[shape].depth == 1:
+        for kind, options in kinds.items():
+            if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
             for store in stores:
-                franchise = tiny_franchise(
-                    shape, measure, store=store, corner=corner, concentration=(prior, below)
-                )
+                franchise = tiny_franchise(shape, measure, store=store, **options)
                 if serves(franchise, move):
-                    kind = "each" if isinstance(below, Each) else "tied"
-                    cases[f"{move.name} on {shape!r} ({kind}, {corner}), {store}"] = franchise
+                    cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
     if not cases:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} leaves it anything to do")
     for name, franchise in cases.items():
