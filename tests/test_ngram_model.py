@@ -146,7 +146,7 @@ def test_predictions_are_those_of_the_exact_posterior(name):
     FAMILY.check(name, lambda more, seed: p_values(name, CHAINS * more, seed))
 
 
-# Planted bugs, each in 20 runs with seeds of their own, all caught at the first look (limit 1.4e-6). Largest p:
+# Planted bugs, each in 20 runs with other seeds, all caught at the first look (limit 1.4e-6). Largest p:
 # levels in reverse 7.4e-53, discounts left out 2.6e-140, contexts in reverse 1.0e-107, 1/2 for 1/V of a word
 # that nobody has had 1.6e-60, samples chosen by their tables 3.9e-35.
 BUGS = [
