@@ -21,6 +21,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.lm import lm
+from hdpkit.cli.lm_text import Reading, read_text
 from hdpkit.cli.main import main
 from hdpkit.io.arpa import read_arpa
 from hdpkit.io.sentences import read_sentences
@@ -136,13 +137,37 @@ def test_orders_from_1_to_12(order, place):
     assert 1 < figures["perplexity"] < 100
     assert len(done("sample", "model", "-n", 3, "--max-length", 20).stdout.splitlines()) == 3
     done("export", "model", "model.arpa")
-    assert read_arpa("model.arpa").order == order
+    assert read_arpa("model.arpa").order == min(order, 8)  # the longest line has six words
 
 
 @pytest.mark.parametrize("order", ["0", "-1", "101", "two", "2.5", ""])
 def test_orders_that_make_no_sense(order, place):
     assert "--order" in refused("train", "train.txt", "--into", "model", "--order", order)
     assert not Path("model").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("source", ["[red].txt", "-"])
+def test_on_a_terminal_a_bar_shows_the_bytes_read(source, place, monkeypatch):
+    Path("[red].txt").write_text("the cat sat\n" * 200_000)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(Path("[red].txt").read_text()))
+    monkeypatch.setenv("COLUMNS", "120")
+    reading = Reading(lowercase=False, encoding="utf-8", errors="strict", empty="skip")
+    assert sum(1 for _ in read_text(source, reading, quiet=False)) == 200_000
+    shown = terminal.getvalue()
+    name, size = ("standard input", "2.4/? MB") if source == "-" else ("[red].txt", "2.4/2.4 MB")
+    assert f"reading {name}" in shown
+    assert size in shown
+    assert "\x1b[?25h" in shown  # the cursor is there again
+    assert shown.endswith("200,000 sentences, 600,000 words\n")
+    assert next(read_text("[red].txt", reading, quiet=True)) == ["the", "cat", "sat"]
+    assert terminal.getvalue() == shown
 
 
 @pytest.mark.parametrize("kind", ["pipe", "gz"])
@@ -516,8 +541,10 @@ def test_models_are_exported_in_arpa_format(trained, tmp_path):
     assert (
         gzip.decompress((tmp_path / "model.arpa.gz").read_bytes()) == (tmp_path / "model.arpa").read_bytes()
     )
-    arpa = read_arpa(tmp_path / "model.arpa")
-    model = opened(trained / "model")
+    # Backing off is exactly the model where it is one state.
+    done("train", trained / "train.txt", "--into", tmp_path / "one", *QUICK, "--samples", 1)
+    done("export", tmp_path / "one", tmp_path / "one.arpa")
+    arpa, model = read_arpa(tmp_path / "one.arpa"), opened(tmp_path / "one")
     for context in ((), ("<s>",), ("the",), ("<s>", "the"), ("the", "cat")):
         for word in model.vocabulary:
             assert arpa.log10_probability(word, context) == pytest.approx(
@@ -565,7 +592,7 @@ def test_damaged_folders_are_refused_or_as_good_as_before(name, how, trained, tm
     for arguments in (
         ["score", folder, trained / "test.txt"],
         ["sample", folder],
-        ["export", folder, "x.arpa"],
+        ["export", folder, tmp_path / "x.arpa"],
     ):
         result = command(*arguments)
         if name == "sample" and how == "gone":  # the others are there
@@ -606,6 +633,20 @@ def test_a_closed_pipe_ends_the_command_quietly(trained):
         assert b"Traceback" not in ended.stderr
         assert b"Exception" not in ended.stderr
         assert ended.returncode in (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full at once")
+def test_a_full_disk_behind_standard_output_is_one_message(trained):
+    for arguments in (["score", trained / "model", trained / "test.txt"], ["sample", trained / "model"]):
+        with open("/dev/full", "wb") as full:
+            words = [*COMMAND, "lm", *map(str, arguments)]
+            ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert ended.returncode == 1
+        assert ended.stderr.endswith("Error: standard output: No space left on device\n")
+        assert "Traceback" not in ended.stderr
+    message = refused("score", trained / "model", trained / "test.txt", "--output", "/dev/full", code=1)
+    assert "No space left" in message
+    assert Path("/dev/full").is_char_device()
 
 
 def test_commands_work_as_processes_in_a_pipe(trained, tmp_path):

@@ -63,9 +63,9 @@ def echo_levels(model: NGramModel) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for header in ("n-grams", "restaurants", "tables", "discount", "concentration"):
         table.add_column(header, justify="right", no_wrap=True)
-    franchise = model.franchise
+    topology: Any = model.franchise.topology
     for level, (discount, concentration, tables) in enumerate(zip(*columns, strict=True)):
-        n = len(franchise.topology.nodes(level))
+        n = len(topology.nodes(level))
         table.add_row(str(level + 1), f"{n:,}", f"{tables:,.0f}", f"{discount:.4f}", f"{concentration:.4g}")
     Console(width=_WIDTH_OF_A_FILE).print(table)
 

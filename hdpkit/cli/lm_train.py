@@ -44,7 +44,7 @@ def _levels(name: str) -> Parsed:
 
 def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what `train` and `add` share: the new folder, the sweeps, how texts are read and scored."""
-    options = [
+    options: list[Callable[..., Any]] = [
         click.option(
             "--into", "--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER",
             help="Folder to keep the model in; a new or an empty one.",
