@@ -612,7 +612,7 @@ def test_damaged_folders_are_refused_or_as_good_as_before(name, how, trained, tm
     for arguments in (
         ["score", folder, trained / "test.txt"],
         ["sample", folder],
-        ["export", folder, "x.arpa"],
+        ["export", folder, tmp_path / "x.arpa"],
     ):
         result = command(*arguments)
         if name == "sample" and how == "gone":  # the others are there

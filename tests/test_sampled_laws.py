@@ -458,18 +458,17 @@ def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
 def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
     report = check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
     assert len(report) == 2 * len(stores)
-    with planted(bug_named("sum of y for 1 - y")), pytest.raises(SampledTestFailure, match="Discount"):
+    with planted(bug_named("a and b exchanged")), pytest.raises(SampledTestFailure, match="Discount"):
         check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
 
 
 @pytest.mark.parametrize(
     ("bug", "kind", "depth", "method"),
     [
-        ("sum of y for 1 - y", "tied", 2, "auxiliary"),
-        ("z without j - 1", "each", 3, "auxiliary"),
+        ("a and b exchanged", "tied", 2, "auxiliary"),
+        ("a and b exchanged", "each", 3, "auxiliary"),
         ("d by slice without the Jacobian", "below zero", 2, "slice"),
         ("theta by slice without the Jacobian", "shifted", 1, "slice"),
-        ("the prior of theta + d forgotten", "shifted, one d", 3, "slice"),
     ],
 )
 def test_geweke_catches_a_wrong_update_of_the_discount(bug, kind, depth, method):

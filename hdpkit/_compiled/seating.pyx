@@ -259,7 +259,6 @@ cdef class Seating:
         cdef int32_t node, place
         cdef int64_t i
         cdef size_t k
-        small.assign(SMALL, 0)
         with nogil:
             for i in range(nodes.shape[0]):
                 node = <int32_t>nodes[i]
@@ -268,11 +267,13 @@ cdef class Seating:
                     counts.clear()
                     self.sizes_of(node, place, &sizes, &counts)
                     for k in range(sizes.size()):
-                        if sizes[k] < SMALL:
-                            small[sizes[k]] += counts[k]
-                        else:
+                        if sizes[k] >= SMALL:
                             large[sizes[k]] += counts[k]
-        found = {i: small[i] for i in range(SMALL) if small[i]} | dict(large)
+                            continue
+                        if sizes[k] >= <int32_t>small.size():
+                            small.resize(sizes[k] + 1)
+                        small[sizes[k]] += counts[k]
+        found = {size: small[size] for size in range(<int32_t>small.size()) if small[size]} | dict(large)
         return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
 
     def relabel_dishes(self, int32_t[::1] mapping):

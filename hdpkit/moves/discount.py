@@ -145,7 +145,7 @@ def slice_discount(
     prior = discount.prior
     assert prior is not None
     low, high = discount.support
-    scale = Scale(max(low, -float(theta.min(initial=0.0))), min(high, 1.0))
+    scale = Scale(max(low, -float(theta.min())), min(high, 1.0))
     openings = Openings(theta, tables)
     seated = sizes[0] - 1, sizes[1]
     # Each theta with a prior of theta + d has a say.

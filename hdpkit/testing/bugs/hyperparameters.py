@@ -284,7 +284,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "d below -theta",
         "Nothing keeps d above -theta where theta is below 0.",
         _DISCOUNT,
-        "max(low, -float(theta.min(initial=0.0)))",
+        "max(low, -float(theta.min()))",
         "low",
         "check_discount_below_zero",
     ),
