@@ -102,6 +102,21 @@ def test_the_command_trains_the_model_that_the_library_would_have_made(place):
     assert result.stdout.count("\n") >= 6  # a row for each level
 
 
+@pytest.mark.parametrize(
+    ("options", "sweeps", "samples"),
+    [
+        ([], 30, 10),
+        (["--sweeps", 1], 1, 1),
+        (["--sweeps", 7], 7, 5),
+        (["--sweeps", 12, "--burn-in", 9], 12, 3),
+        (["--sweeps", 100, "--samples", 2], 100, 2),
+    ],
+)
+def test_samples_are_as_many_as_fit_unless_told(options, sweeps, samples, place):
+    result = done("train", "train.txt", "--into", "model", *options)
+    assert f"sweep {sweeps}, {samples} samples" in result.stdout
+
+
 def test_settings_reach_the_model(place):
     done(
         "train", "train.txt", "--out", "model", *QUICK, "--order", 2, "--store", "explicit",
@@ -314,10 +329,14 @@ BAD = {
     "theta of one level": (["train.txt", "--concentration", "1,1,-1"], b"", "contexts of length 2"),
     "sweeps": (["train.txt", "--sweeps", "0"], b"", "--sweeps"),
     "burn-in": (["train.txt", "--sweeps", "5", "--burn-in", "5"], b"", "burn_in"),
+    "samples of nothing": (["train.txt", "--sweeps", "5", "--burn-in", "9"], b"", "burn_in"),
     "samples": (["train.txt", "--sweeps", "5", "--burn-in", "2", "--samples", "4"], b"", "samples"),
     "store": (["train.txt", "--store", "pickle"], b"", "histogram"),
     "unknown": (["train.txt", "--unknown", "<s>"], b"", "unknown"),
     "two words": (["train.txt", "--unknown", "not known"], b"", "one word"),
+    "nameless text": ([""], b"", "an empty string is no path"),
+    "nameless folder": (["train.txt", "--into", ""], b"", "an empty string is no path"),
+    "nameless folder in a file": (["train.txt", "--config", "nameless.toml"], b"", "empty string"),
     "min count": (["train.txt", "--min-count", "0"], b"", "--min-count"),
     "min count of nothing": (["train.txt", "--min-count", "2", "--unknown", ""], b"", "--min-count"),
     "min count, open": (["train.txt", "--min-count", "2", "--open-vocabulary"], b"", "--open-vocabulary"),
@@ -339,6 +358,7 @@ BAD = {
 def test_bad_input_is_one_message_and_leaves_nothing(case, place):
     Path("empty.txt").write_text("")
     Path("bad.toml").write_text("ordr = 3\n")
+    Path("nameless.toml").write_text('into = ""\n')
     Path("cut.gz").write_bytes(gzip.compress(TRAIN.encode())[:-20])
     Path("mine").mkdir()
     Path("mine/thesis.tex").write_text("years of work")

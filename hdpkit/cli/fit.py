@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import check_new_folder
-from hdpkit.cli.options import Parsed, config_option, positive, quiet_option, seed_option
+from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
@@ -25,18 +25,18 @@ def _prior(name: str) -> Parsed:
 
 
 @click.command()
-@click.argument("corpus", type=click.Path(path_type=Path))
+@click.argument("corpus", type=path_type)
 @click.option(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
+    type=path_type,
     metavar="RUN",
     help="Folder to keep the run in; a new or an empty one.",
 )
 @config_option
 @click.option(
     "--vocabulary",
-    type=click.Path(path_type=Path),
+    type=path_type,
     metavar="FILE",
     help="Terms, one a line: names of the columns; for text, the words to count.",
 )

@@ -21,14 +21,14 @@ from hdpkit.cli.lm_report import (
     treatment,
     write_rows,
 )
-from hdpkit.cli.lm_text import Reading, read_text, reading_options, text_type
+from hdpkit.cli.lm_text import Reading, read_text, reading_options
 from hdpkit.cli.lm_train import add, train
-from hdpkit.cli.options import positive, quiet_option, seed_option
+from hdpkit.cli.options import path_type, positive, quiet_option, seed_option, text_type
 from hdpkit.errors import ParameterError
 
 __all__ = ["lm"]
 
-folder_argument = click.argument("folder", type=click.Path(path_type=Path))
+folder_argument = click.argument("folder", type=path_type)
 
 
 @click.group()
@@ -54,7 +54,7 @@ def lm() -> None:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=path_type,
     metavar="FILE",
     help="Where to print.  [default: standard output]",
 )
@@ -131,7 +131,7 @@ def sample(
 
 @lm.command()
 @folder_argument
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=path_type)
 @allow_option
 def export(folder: Path, file: Path, allow: tuple[str, ...]) -> None:
     """Write a model in ARPA format, which other tools for n-grams read.

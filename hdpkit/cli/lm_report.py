@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import math
 import unicodedata
@@ -36,6 +37,7 @@ __all__ = [
 
 _WIDTH_OF_A_FILE = 100
 _LN_10 = math.log(10.0)
+_LINES_AT_ONCE = 1000
 
 _UNPRINTED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of surrogate pairs, ends of lines
 
@@ -165,17 +167,21 @@ def sentence_rows(scores: Scores) -> Iterator[Row]:
 
 def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
     """Write rows as tab-separated columns under a header, or as one JSON object a line."""
-    header = None
-    for row in rows:
-        if as_json:
-            plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
-            line = json.dumps(plain, ensure_ascii=False, allow_nan=False)
-        else:
-            if header is None:
-                header = list(row)
-                click.echo("\t".join(header), file=out)
-            line = "\t".join(str(value) for value in row.values())
-        click.echo(line, file=out)
+    lines = map(_as_json, rows) if as_json else _as_columns(rows)
+    while some := list(itertools.islice(lines, _LINES_AT_ONCE)):  # each echo flushes
+        click.echo("\n".join(some), file=out)
+
+
+def _as_json(row: Row) -> str:
+    plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        if number == 0:
+            yield "\t".join(row)
+        yield "\t".join(map(str, row.values()))
 
 
 @contextlib.contextmanager

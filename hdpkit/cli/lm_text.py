@@ -20,10 +20,7 @@ from hdpkit.errors import DataError
 from hdpkit.io.lines import place_of
 from hdpkit.io.sentences import read_sentences
 
-__all__ = ["Reading", "read_text", "read_words", "reading_options", "text_type", "without_rare_words"]
-
-text_type = click.Path(allow_dash=True)
-"""A file, or "-" for standard input."""
+__all__ = ["Reading", "read_text", "read_words", "reading_options", "without_rare_words"]
 
 
 @attrs.frozen

@@ -22,10 +22,17 @@ from hdpkit.cli.lm_text import (
     read_text,
     read_words,
     reading_options,
-    text_type,
     without_rare_words,
 )
-from hdpkit.cli.options import Parsed, config_option, positive, quiet_option, seed_option
+from hdpkit.cli.options import (
+    Parsed,
+    config_option,
+    path_type,
+    positive,
+    quiet_option,
+    seed_option,
+    text_type,
+)
 from hdpkit.cli.parse import parse_levels
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
@@ -46,18 +53,19 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what `train` and `add` share: the new folder, the sweeps, how texts are read and scored."""
     options: list[Callable[..., Any]] = [
         click.option(
-            "--into", "--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER",
+            "--into", "--out", required=True, type=path_type, metavar="FOLDER",
             help="Folder to keep the model in; a new or an empty one.",
         ),
         click.option(
             "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, burn-in included."
         ),
         click.option(
-            "--burn-in", type=click.IntRange(min=0), default=10, show_default=True,
-            help="Sweeps before the first sample.",
+            "--burn-in", type=click.IntRange(min=0),
+            help="Sweeps before the first sample.  [default: 10, at most a third of the sweeps]",
         ),
         click.option(
-            "--samples", type=positive, default=10, show_default=True, help="States to predict from."
+            "--samples", type=positive,
+            help="States to predict from.  [default: 10, at most one a sweep after the burn-in]",
         ),
         reading_options,
         click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
@@ -102,7 +110,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--min-count", type=positive, metavar="N", help="Words that occur fewer times become the unknown word."
 )
 @click.option(
-    "--vocabulary", type=click.Path(path_type=Path), metavar="FILE",
+    "--vocabulary", type=path_type, metavar="FILE",
     help="The words there may be. Others become the unknown word if that is one of them.",
 )  # fmt: skip
 @click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling.")
@@ -116,7 +124,7 @@ def train(text: str, **options: Any) -> None:
     A number for a hyperparameter is fixed; beta(a,b) and gamma(shape,rate) are priors, and it is resampled,
     one value for each length of context. each(PRIOR) gives each context its own.
 
-    Ctrl-C stops the run, and hdpkit lm resume FOLDER goes on with it. The same seed gives the same model.
+    Ctrl-C stops the run, and hdpkit resume FOLDER goes on with it. The same seed gives the same model.
 
     \b
     Examples:
@@ -145,7 +153,7 @@ def train(text: str, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=path_type)
 @click.argument("text", type=text_type)
 @_run_options
 @allow_option
@@ -196,10 +204,16 @@ def _reading(options: dict[str, Any]) -> Reading:
 
 
 def _plan(options: dict[str, Any]) -> dict[str, Any]:
-    """What `fit` and `add` are told, checked."""
-    numbers = {name: options[name] for name in ("sweeps", "burn_in", "samples")}
+    """What `fit` and `add` are told."""
+    sweeps, burn_in, samples = (options[name] for name in ("sweeps", "burn_in", "samples"))
+    if burn_in is None:
+        burn_in = min(10, sweeps // 3)
+    if samples is None:
+        samples = max(min(10, sweeps - burn_in), 1)
     return {
-        **numbers,
+        "sweeps": sweeps,
+        "burn_in": burn_in,
+        "samples": samples,
         "folder": options["into"],
         "checkpoint": Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
     }

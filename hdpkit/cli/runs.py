@@ -16,7 +16,7 @@ from hdpkit.cli.folders import (
     resume_command,
 )
 from hdpkit.cli.lm_train import resume_training
-from hdpkit.cli.options import positive, quiet_option
+from hdpkit.cli.options import path_type, positive, quiet_option
 from hdpkit.cli.summary import (
     WORTH_A_ROW,
     echo_table,
@@ -34,7 +34,7 @@ from hdpkit.schedule import Run, open_run
 
 __all__ = ["carry_out", "resume", "topics", "verify"]
 
-run_argument = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+run_argument = click.argument("run", type=path_type, metavar="RUN")
 terms_option = click.option(
     "--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic."
 )
