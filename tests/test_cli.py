@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import shlex
 import signal
@@ -439,25 +440,56 @@ def test_the_command_works_as_a_process_of_its_own(tmp_path, ldac, vocabulary):
 
 
 def examples_of(command):
-    return re.findall(r"^\s*hdpkit (\S+ .*?)(?: {4}.*| && .*| > .*)?$", command.help or "", re.MULTILINE)
+    return re.findall(r"^\s*hdpkit (\S+ .*?)(?: {4}.*| && .*| [<>] .*)?$", command.help or "", re.MULTILINE)
+
+
+def every_command(group=main, names=()):
+    for name, command in group.commands.items():
+        yield (*names, name), command
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*names, name))
 
 
 def test_every_command_has_help_with_examples_that_can_be_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("study.toml").write_text('corpus = "corpus.dat"\n')
-    for name, command in main.commands.items():
-        result = done(name, "--help")
+    for names, command in every_command():
+        if command.params:
+            Path("study.toml").write_text(f'{command.params[0].name} = "corpus.dat"\n')
+        result = done(*names, "--help")
         assert "--" in result.stdout
         examples = examples_of(command)
-        assert examples or name == "demo"
+        assert examples or names == ("demo",)
         for example in examples:
-            own, *arguments = shlex.split(example)
-            assert own == name
+            words = shlex.split(example)
+            assert tuple(words[: len(names)]) == names
             with click.Context(command) as context:
-                command.parse_args(context, arguments)
+                command.parse_args(context, words[len(names) :])
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/command_line.md"])
+def sentences(file, n, seed):
+    rng = np.random.default_rng(seed)
+    lines = [" ".join(rng.choice([*WORDS, "the", "of", "cat"], size=rng.integers(2, 9))) for _ in range(n)]
+    Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def run_by_a_shell(line):
+    """Run a line with pipes, `hdpkit` and `python` being those of this test."""
+    Path("bin").mkdir(exist_ok=True)
+    for name, words in {"hdpkit": COMMAND, "python": [sys.executable]}.items():
+        script = Path("bin") / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        script.chmod(0o755)
+    path = f"{Path('bin').resolve()}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        check=False,
+    )
+    return run.returncode, run.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command_line.md", "docs/language_models.md"])
 def test_commands_in_the_pages_run_as_printed(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"<!-- command line -->\n```(?:sh)?\n(.*?)```", text, re.DOTALL)
@@ -466,7 +498,13 @@ def test_commands_in_the_pages_run_as_printed(page, tmp_path, monkeypatch):
     texts(Path("reports"))
     for file, content in re.findall(r"<!-- file (\S+) -->\n```toml\n(.*?)```", text, re.DOTALL):
         Path(file).write_text(content)
+    for number, name in enumerate(["text.txt", "valid.txt", "test.txt", "more.txt"]):
+        sentences(name, 60, number)
     for line in "".join(blocks).splitlines():
+        if re.search(r"[|<>]", line):
+            code, told = run_by_a_shell(line)
+            assert code == 0, (line, told)
+            continue
         words = shlex.split(line, comments=True)
         assert words[0] == "hdpkit"
         result = CliRunner().invoke(main, words[1:])

@@ -7,7 +7,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.fit import fit
 from hdpkit.cli.options import read_config
-from hdpkit.cli.parse import closest, parse_init, parse_moves, parse_number_or_prior
+from hdpkit.cli.parse import closest, parse_init, parse_levels, parse_moves, parse_number_or_prior
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.moves.registry import moves as registry
 
@@ -79,6 +79,46 @@ def test_numbers_and_priors():
         with pytest.raises(ParameterError) as caught:
             parse_number_or_prior("eta", text)
         assert caught.value.parameter == "eta"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0.5", 0.5),
+        ("-0.2", -0.2),
+        ("Beta( 1, 2 )", hk.Beta(1, 2)),
+        ("each(beta(1,2))", hk.Each(hk.Beta(1, 2))),
+        ("each(shifted(gamma(1,1)))", hk.Each(hk.Shifted(hk.Gamma(1, 1)))),
+        ("0.3, beta(1,1),each(gamma(2,3)),0", [0.3, hk.Beta(1, 1), hk.Each(hk.Gamma(2, 3)), 0.0]),
+    ],
+)
+def test_hyperparameters_by_level(text, expected):
+    assert parse_levels("discount", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a number, beta"),
+        ("0.5,", "a number, beta"),
+        ("nan", "a number, beta"),
+        ("1e400", "a number, beta"),
+        ("half", "a number, beta"),
+        ("gamma(1)", "a number, beta"),
+        ("gamma(1,2,3)", "a number, beta"),
+        ("beta((1,1))", "a number, beta"),
+        ("each(beta(1,1", "a number, beta"),
+        ("normal(0,1)", "a number, beta"),
+        ("__import__('os')", "a number, beta"),
+        ("gamma(0,1)", "Gamma shape is a finite number above 0"),
+        ("each(0.5)", "a prior"),
+        ("shifted(each(gamma(1,1)))", "Each goes outside"),
+    ],
+)
+def test_hyperparameters_that_make_no_sense(text, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        parse_levels("discount", text)
+    assert caught.value.parameter == "discount"
 
 
 def test_starts():

@@ -186,6 +186,60 @@ def test_sentences_come_and_go(store, seed):
         franchise.audit()
 
 
+def normal(value, mean):
+    return -0.5 * (value - mean) ** 2
+
+
+@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize(
+    "measure",
+    [
+        hk.DirichletMultinomial(0.5),
+        hk.DirichletMultinomial(hk.Gamma(1.0, 1.0)),
+        hk.NonConjugate(normal, lambda generator: float(generator.normal()), examples=(0.0, 1.0)),
+    ],
+    ids=["words", "words, eta with a prior", "parameters of their own"],
+)
+def test_latent_dishes_live_through_growth(store, measure):
+    franchise = hk.Franchise(chain(2, base=measure), ngrams(text(1, 12), 2), store=store)
+    schedule = [moves.TableGibbs()]
+    if measure.priors:
+        schedule.append(moves.BaseMeasureParameters())
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1)
+    for step in range(4):
+        dishes, parameters = franchise.dishes, franchise.base_parameters
+        franchise.extend(franchise.data.plus(text(step, 3, n_words=9)), rng=step)
+        assert np.array_equal(franchise.dishes[: len(dishes)], dishes)
+        assert franchise.base_parameters == parameters
+        franchise.audit()
+        hk.Scheduler(schedule).run(franchise, sweeps=2, rng=step, init=None)
+        n = franchise.n_dishes
+        franchise.discard(step, step + 2, rng=step)
+        assert franchise.n_dishes <= n
+        franchise.audit()
+        assert franchise.copy().log_joint() == pytest.approx(franchise.log_joint(), abs=1e-9)
+        hk.Scheduler(schedule).run(franchise, sweeps=2, rng=step, init=None)
+        franchise.audit()
+
+
+def test_latent_dishes_after_growth_that_fails(monkeypatch):
+    franchise = hk.Franchise(chain(2, base=hk.DirichletMultinomial(0.5)), ngrams(text(1, 12), 2))
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
+    dishes, joint = franchise.dishes, franchise.log_joint()
+    enter = hk.Franchise.enter
+
+    def interrupted(self, first, last, source):
+        enter(self, first, last - 2, source)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hk.Franchise, "enter", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        franchise.extend(franchise.data.plus(text(2, 9, n_words=20)), rng=1)
+    assert np.array_equal(franchise.dishes, dishes)
+    assert franchise.log_joint() == pytest.approx(joint, abs=1e-9)
+    franchise.audit()
+
+
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_growth_is_the_same_for_the_same_seed(store):
     def grown():

@@ -22,6 +22,7 @@ from observed_checks import (
 
 import hdpkit as hk
 from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
+from hdpkit.franchise import start
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.testing.cases import Corner
@@ -134,6 +135,39 @@ def test_two_stores_have_one_lumped_law(move, shape):
     labelled, model = (model_of(shape, MANY[shape], store=store) for store in ("explicit", "histogram"))
     for P, Q in zip(step_matrices(labelled, move), step_matrices(model, move), strict=True):
         assert np.abs(lumped(P, labelled, model) - Q).max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("shape", MANY)
+def test_customers_enter_and_leave_by_one_law(shape):
+    """Every kernel has one law of the sequential start, and of customers who leave and come back, lumped."""
+    laws = {}
+    for store, kernel in stores_and_kernels(ATOMS):
+        model = model_of(shape, MANY[shape], store=store, kernel=kernel)
+        for what, apply in VERBS.items():
+            law, source = np.zeros(len(model.states)), ScriptedSource()
+            while True:
+                model.enter(len(model.states) - 1)
+                apply(model.franchise, source)
+                law[model.read()] += source.probability
+                if not source.advance():
+                    break
+            assert abs(law.sum() - 1.0) <= TOLERANCE
+            if model.labelled:
+                lumping = [lump_to_histograms(key, model.shape, model.values) for key in model.states]
+            else:
+                lumping = model.states
+            found = {state: law[[one == state for one in lumping]].sum() for state in lumping}
+            expected = laws.setdefault(what, found)
+            assert max(abs(found[state] - p) for state, p in expected.items()) <= TOLERANCE
+
+
+def come_back(franchise, source):
+    last = franchise.topology.n_customers  # all but one leave: what stays is one state, whatever was before
+    franchise.leave(1, last, source)
+    franchise.enter(1, last, source)
+
+
+VERBS = {"start": lambda franchise, source: start(franchise, "sequential", source), "leave": come_back}
 
 
 # ---------------------------------------------------------------------- predictives, scores, simulated data

@@ -6,6 +6,7 @@ import io
 import attrs
 import pytest
 
+import hdpkit as hk
 from hdpkit.io.progress import ProgressBar, format_seconds, format_tick
 from hdpkit.schedule.ticks import Tick
 
@@ -48,6 +49,23 @@ def test_a_tick_in_words():
     assert format_tick(TICK) == (
         "sweep 3/10, 42 dishes, log likelihood -1,234,568, 650,000 tokens/s, 2 min 05 s left"
     )
+
+
+def test_where_dishes_are_observed_the_log_joint_is_shown():
+    tick = attrs.evolve(TICK, observed=True, log_joint=-7654321.0)
+    assert format_tick(tick) == "sweep 3/10, log joint -7,654,321, 650,000 tokens/s, 2 min 05 s left"
+    assert format_tick(attrs.evolve(TICK, observed=True, sweep=0, log_likelihood=None)) == "sweep 0/10"
+
+
+def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
+    data = hk.NGrams.from_sentences([["a", "b"], ["a"]], order=1)
+    for base, observed in ((hk.Uniform(), True), (hk.DirichletMultinomial(0.5), False)):
+        ticks = []
+        trace = hk.Scheduler([hk.moves.TableGibbs()]).run(
+            hk.Franchise(hk.Restaurant(base), data), 2, 0, progress=ticks.append
+        )
+        assert [tick.observed for tick in ticks] == [observed] * len(ticks)
+        assert ticks[-1].log_joint == trace["log_joint"][-1]
 
 
 def test_unknown_values_are_left_out():

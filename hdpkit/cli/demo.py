@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from hdpkit.cli.options import quiet_option
 from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 from hdpkit.io.progress import ProgressBar, format_seconds
@@ -104,7 +105,7 @@ def _read(quiet: bool) -> DemoDocuments:
     default=None,
     help=f"Topics to print.  [default: all with at least {WORTH_A_ROW:.1%} of the tokens]",
 )
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, quiet: bool) -> None:
     """Find the topics of your own NumPy's and SciPy's documentation.
 

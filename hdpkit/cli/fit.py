@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.options import Parsed, config_option, positive
+from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
-from hdpkit.cli.runs import carry_out, check_new_folder
+from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
 from hdpkit.io.corpora import FORMATS, read_corpus
 from hdpkit.io.text_folder import TextOptions
@@ -24,18 +25,18 @@ def _prior(name: str) -> Parsed:
 
 
 @click.command()
-@click.argument("corpus", type=click.Path(path_type=Path))
+@click.argument("corpus", type=path_type)
 @click.option(
     "--out",
     required=True,
-    type=click.Path(path_type=Path),
+    type=path_type,
     metavar="RUN",
     help="Folder to keep the run in; a new or an empty one.",
 )
 @config_option
 @click.option(
     "--vocabulary",
-    type=click.Path(path_type=Path),
+    type=path_type,
     metavar="FILE",
     help="Terms, one a line: names of the columns; for text, the words to count.",
 )
@@ -87,7 +88,7 @@ def _prior(name: str) -> Parsed:
     "--init", type=Parsed("sequential|one|random:K", parse_init), default="sequential", show_default=True,
     help="The start of a chain.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness.")
+@seed_option
 @click.option("--chains", type=positive, default=1, show_default=True, help="Chains, a process each.")
 @click.option("--thin", type=positive, default=1, show_default=True, help="Record every so many sweeps.")
 @click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps.")
@@ -97,7 +98,7 @@ def _prior(name: str) -> Parsed:
     help="Save the state after so many seconds.  [default: 60, without the option above]",
 )
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus; keep the run in a folder.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from typing import Any
@@ -11,7 +12,9 @@ import click
 import hdpkit
 from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
-from hdpkit.cli.runs import INTERRUPTED, resume, topics, verify
+from hdpkit.cli.folders import INTERRUPTED
+from hdpkit.cli.lm import lm
+from hdpkit.cli.runs import resume, topics, verify
 from hdpkit.errors import ChainError, CorruptRunError, HdpkitError, LockedRunError, StateError, StorageError
 
 __all__ = ["FriendlyGroup", "main"]
@@ -43,6 +46,11 @@ class FriendlyGroup(click.Group):
             raise click.ClickException(str(error)) from error
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
+        except OSError as error:
+            # Files raise errors of the package: this is standard output. (Click knows closed pipes.)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            raise click.ClickException(f"standard output: {error.strerror}") from error
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
@@ -55,7 +63,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
 @click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(hdpkit.__version__, prog_name="hdpkit")
 def main() -> None:
-    """Topics by hierarchical Dirichlet processes, and runs to keep and to go on with.
+    """Topics by hierarchical Dirichlet processes, language models by hierarchical Pitman-Yor processes.
 
     \b
     Examples:
@@ -64,10 +72,12 @@ def main() -> None:
       hdpkit topics run
       hdpkit resume run --sweeps 200
       hdpkit verify run
+      hdpkit lm train text.txt --into model
+      hdpkit lm score model other.txt
 
     Exit codes: 0 done, 1 a run or a check failed, 2 something is wrong with what was given, 130 Ctrl-C.
     """
 
 
-for command in (demo, fit, topics, resume, verify):
+for command in (demo, fit, topics, resume, verify, lm):
     main.add_command(command)

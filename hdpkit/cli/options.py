@@ -13,9 +13,37 @@ import click
 from hdpkit.cli.parse import closest
 from hdpkit.errors import DataError, ParameterError
 
-__all__ = ["Parsed", "config_option", "positive", "read_config"]
+__all__ = [
+    "Parsed",
+    "config_option",
+    "path_type",
+    "positive",
+    "quiet_option",
+    "read_config",
+    "seed_option",
+    "text_type",
+]
 
 positive = click.IntRange(min=1)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+class _Place(click.Path):
+    """A path. An empty string is none; to `pathlib` it would be the present folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text."""
+        if value == "":
+            self.fail("an empty string is no path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+path_type = _Place(path_type=Path)
+text_type = _Place(allow_dash=True)
+"""A file, or "-" for standard input."""
 
 
 class Parsed(click.ParamType):
@@ -94,7 +122,7 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
     if "\0" in str(value):
         raise ParameterError(where, value, "without a character of number 0", "Remove it.")
     text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
-    if isinstance(param.type, click.Path):
+    if isinstance(param.type, click.Path) and text and not (param.type.allow_dash and text == "-"):
         text = os.path.join(folder, text)
     try:
         param.type.convert(text, param, ctx)
@@ -113,7 +141,7 @@ def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Pat
 
 config_option = click.option(
     "--config",
-    type=click.Path(path_type=Path),
+    type=path_type,
     is_eager=True,  # before the options that it gives values to
     callback=_load,
     expose_value=False,

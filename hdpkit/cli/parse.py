@@ -13,9 +13,9 @@ from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.init import Random
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
-from hdpkit.priors import Gamma
+from hdpkit.priors import Beta, Each, Gamma, Shifted
 
-__all__ = ["closest", "parse_init", "parse_moves", "parse_number_or_prior"]
+__all__ = ["closest", "parse_init", "parse_levels", "parse_moves", "parse_number_or_prior"]
 
 TIME_TABLES = ("until", "after", "every", "repeat")
 """Keys of a move that are methods of every move, not arguments of this one."""
@@ -54,6 +54,66 @@ def parse_number_or_prior(name: str, text: str) -> float | Gamma:
             "A number stays as it is; a prior is resampled, for instance gamma(1, 1).",
         )  # fmt: skip
     return Gamma(*numbers) if prior else numbers[0]
+
+
+_OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end
+_CALL = re.compile(r"([a-z]+)\((.*)\)")
+_LEVEL_FORMS = "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)"
+
+
+def parse_levels(name: str, text: str) -> Any:
+    """Read hyperparameters by level: one for all levels, or one for each, separated by commas.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for errors.
+    text : str
+        Each is a number (fixed), ``beta(a, b)`` or ``gamma(shape, rate)`` (resampled), ``shifted(PRIOR)`` (a
+        prior of concentration + discount), or ``each(PRIOR)``, which gives each restaurant of the level its
+        own.
+
+    Returns
+    -------
+    float, prior, or list of these
+        What `NGramModel` takes.
+
+    Raises
+    ------
+    ParameterError
+    """
+    parts = _OUTSIDE_BRACKETS.split(re.sub(r"\s+", "", text.lower()))
+    values = [_level(name, part) for part in parts]
+    return values[0] if len(values) == 1 else values
+
+
+def _level(name: str, text: str) -> Any:
+    call = _CALL.fullmatch(text)
+    inner = call[2] if call else ""
+    try:
+        if call is None:
+            number = float(text)
+            if math.isfinite(number):
+                return number
+        elif call[1] == "each":
+            return Each(_level(name, inner))
+        elif call[1] == "shifted":
+            return Shifted(_level(name, inner))
+        elif call[1] in ("beta", "gamma"):
+            one, other = (float(part) for part in inner.split(","))
+            return (Beta if call[1] == "beta" else Gamma)(one, other)
+    except HdpkitError as error:
+        if error.parameter == name:
+            raise
+        raise ParameterError(
+            name, text, f"such that {error.parameter} is {error.allowed}", error.remedy
+        ) from error
+    except ValueError:
+        pass
+    raise ParameterError(
+        name, text, _LEVEL_FORMS,
+        "One for all levels, or one for each, separated by commas, the unigrams' first.",
+    )  # fmt: skip
 
 
 def parse_init(text: str) -> str | Random:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hdpkit.cli.options import positive
+from hdpkit.cli.folders import (
+    INTERRUPTED,
+    allow_option,
+    is_language_model,
+    open_language_model,
+    resume_command,
+)
+from hdpkit.cli.lm_train import resume_training
+from hdpkit.cli.options import path_type, positive, quiet_option
 from hdpkit.cli.summary import (
     WORTH_A_ROW,
     echo_table,
@@ -21,53 +28,16 @@ from hdpkit.cli.summary import (
 from hdpkit.errors import HdpkitError, RunError
 from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
-from hdpkit.io.verification import verify_run
-from hdpkit.record.files import refusals
+from hdpkit.io.verification import Check, verify_run
+from hdpkit.record.run_folder import MODEL
 from hdpkit.schedule import Run, open_run
 
-__all__ = ["INTERRUPTED", "carry_out", "check_new_folder", "resume", "topics", "verify"]
+__all__ = ["carry_out", "resume", "topics", "verify"]
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
-_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin")
-
-run_argument = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-allow_option = click.option(
-    "--allow",
-    multiple=True,
-    metavar="MODULE",
-    help="Module with a move, measure or store of your own, which the run uses and you trust.",
-)
+run_argument = click.argument("run", type=path_type, metavar="RUN")
 terms_option = click.option(
     "--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic."
 )
-
-
-def check_new_folder(folder: Path) -> None:
-    """Refuse, before anything is read, a folder that is not free to hold a run.
-
-    Raises
-    ------
-    RunError
-        If there is a run in it, or anything that no run put there, or it is a file; a StorageError if it
-        can't be looked into.
-    """
-    if (folder / "run.json").exists():
-        raise RunError(
-            f"out {folder}", "a folder that holds a run", "a new or an empty folder",
-            f"Go on with that run: {_resume_command(folder)}. Or choose another folder.",
-        )  # fmt: skip
-    found = None
-    with refusals(folder, "look into a folder"):
-        if folder.is_dir():
-            names = sorted(path.name for path in folder.iterdir())
-            others = [n for n in names if n not in _LEFT_BY_RUNS and not n.startswith("chain-")]
-            found = f"holding {others[0]}" if others else None
-        elif folder.exists():
-            found = "a file"
-    if found is not None:
-        raise RunError(f"out {folder}", found, "a new or an empty folder", "Choose another folder.")
 
 
 def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool) -> None:
@@ -83,7 +53,7 @@ def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool
         Top terms to print of a topic.
     quiet : bool
     """
-    again = f"Go on with it: {_resume_command(folder)}"
+    again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
     try:
         with ProgressBar() as bar:
@@ -143,10 +113,6 @@ def _open(folder: Path, allow: tuple[str, ...]) -> Run:
     return open_run(folder, allow)
 
 
-def _resume_command(folder: Path) -> str:
-    return f"hdpkit resume {shlex.quote(str(folder))}"
-
-
 @click.command()
 @run_argument
 @terms_option
@@ -191,18 +157,22 @@ def topics(
 @run_argument
 @click.option("--sweeps", type=positive, help="More sweeps to run.  [default: what is missing]")
 @terms_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@quiet_option
 @allow_option
 def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[str, ...]) -> None:
-    """Go on with a run from its newest checkpoint.
+    """Go on with a run, or the training of a language model, from its newest checkpoint.
 
-    It is the chain that the run would have been if nothing had ended it, bit for bit.
+    It is the chain that the run would have been if nothing had ended it, bit for bit. More sweeps of a
+    language model give new samples to predict from, in place of the old ones.
 
     \b
     Examples:
       hdpkit resume run                 ends what was planned
       hdpkit resume run --sweeps 200    200 more, also of a run that is at its end
     """
+    if is_language_model(run):
+        resume_training(run, sweeps, quiet, allow)
+        return
     there = _open(run, allow)
     before = len(there.trace.moves)
     carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet)
@@ -210,11 +180,22 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
         click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
 
 
+def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
+    yield from verify_run(folder, allow)
+    if is_language_model(folder):
+        try:
+            model = open_language_model(folder, allow, ready=False)
+        except HdpkitError as error:
+            yield Check(MODEL, False, str(error))
+        else:
+            yield Check(MODEL, True, f"checksums; a language model with {len(model.samples)} samples")
+
+
 @click.command()
 @run_argument
 @allow_option
 def verify(run: Path, allow: tuple[str, ...]) -> None:
-    """Check a run: checksums of every file, the states, the trace.
+    """Check a run or a language model: checksums of every file, the states, the trace, the samples.
 
     Prints a line a check; exit code 1 says that one failed.
 
@@ -224,7 +205,7 @@ def verify(run: Path, allow: tuple[str, ...]) -> None:
       hdpkit verify run && rsync -a run/ archive/run/
     """
     failed = 0
-    for check in verify_run(run, allow):
+    for check in _checks(run, allow):
         failed += not check.passed
         click.echo(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}: {check.detail}")
     if failed:

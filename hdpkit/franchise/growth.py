@@ -50,7 +50,7 @@ class FranchiseGrowth(FranchiseVerbs):
             )  # fmt: skip
         measure = self.restaurant_declared.measure.for_data(data)
         with self.turn():
-            seating = self.store.freeze()
+            seating, dishes = self.store.freeze(), self._dishes_now()
             theta, d = self._concentration, self._discount
             topology.extend(data)
             self._adopt_data(data, measure)
@@ -59,10 +59,12 @@ class FranchiseGrowth(FranchiseVerbs):
             if measure.atomic and hasattr(self.store, "observe"):
                 bank: Any = self.bank
                 self.store.observe(bank.values)
+            self._replaced(*dishes)
         try:
             self.in_chunks(n, topology.n_customers, lambda first, last: self.enter(first, last, source))
         except BaseException:
-            self._replace(ContextTopology(topology.n_levels, before), before, seating, np.arange(len(theta)))
+            old = ContextTopology(topology.n_levels, before)
+            self._replace(old, before, seating, np.arange(len(theta)), dishes)
             raise
 
     def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
@@ -90,7 +92,7 @@ class FranchiseGrowth(FranchiseVerbs):
         of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
         seating[of_customer] = np.delete(seating[of_customer], gone)
         seating[of_node] = to[seating[of_node]]
-        self._replace(fewer, shorter, seating, to)
+        self._replace(fewer, shorter, seating, to, self._dishes_now())
 
     def _growing(self) -> ContextTopology:
         if not isinstance(self.topology, ContextTopology):
@@ -100,8 +102,17 @@ class FranchiseGrowth(FranchiseVerbs):
             )  # fmt: skip
         return self.topology
 
+    def _dishes_now(self) -> tuple[Any, Any, Any]:
+        """Slots that are occupied, slots that are held, and what of the bank doesn't follow from the data."""
+        return self.slots.occupied_slots(), self.slots.held_slots(), self.bank.freeze()
+
     def _replace(
-        self, topology: ContextTopology, data: NGrams, seating: dict[str, Any], to: npt.NDArray[Any]
+        self,
+        topology: ContextTopology,
+        data: NGrams,
+        seating: dict[str, Any],
+        to: npt.NDArray[Any],
+        dishes: tuple[Any, Any, Any],
     ) -> None:
         """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there."""
         theta, d = self._concentration[: len(to)], self._discount[: len(to)]
@@ -111,17 +122,18 @@ class FranchiseGrowth(FranchiseVerbs):
             self._new_hyperparameters(to, theta, d)
             self.store = self._new_store()
             self.store.thaw(seating)
+            self._replaced(*dishes)
 
     def _adopt_data(self, data: NGrams, measure: Any) -> None:
-        """Take over data and the measure that is ready for them; walks are made anew when they are needed."""
+        """Take over data and the measure that is ready for them; walks are made anew when they are needed.
+
+        Dishes and their statistics are still to be told (`_replaced`).
+        """
         present = self.base_parameters
-        self.data, self.measure = data, measure
-        self.bank = measure.bank(data)
-        self.set_base_parameters(**present)
+        self.data = data
+        self.measure = measure.with_parameters(**present) if present else measure
+        self.bank = self.measure.bank(data)
         self._walks.clear()
-        self._reset_slots((), ())
-        for component in self._components.values():
-            component.reset(self.slots.occupied_slots())
 
     def _new_hyperparameters(self, to: npt.NDArray[Any], theta: Floats, d: Floats) -> None:
         """Arrays for the present restaurants: old ones keep theirs, new ones get their level's or a start."""

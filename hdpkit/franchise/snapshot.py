@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ class Snapshot:
     """Counts by restaurant and dish, and the hyperparameters, of a franchise as it was at one moment.
 
     Averages over snapshots are averages over the posterior. A snapshot knows the restaurants of its moment
-    and shares its arrays with nobody who changes them.
+    and shares its arrays with nobody who changes them. Threads may share it; it answers one at a time.
 
     Parameters
     ----------
@@ -45,6 +46,7 @@ class Snapshot:
         slots.reset(franchise.slots.occupied_slots())
         bank: Any = franchise.bank
         base, value = (bank.base.copy(), bank.values) if franchise.measure.atomic else (None, None)
+        self._turn = threading.Lock()  # the walk writes down where it is
         self._walk = Walk(
             self._counts, slots, t.parent, t.home, self.concentration, self.discount, base, value
         )
@@ -54,12 +56,14 @@ class Snapshot:
 
         ``above`` is H of each dish, which may be an atom that no customer has (any number that is no slot).
         """
-        found: Floats = self._walk.probabilities(nodes, dishes, above)
+        with self._turn:
+            found: Floats = self._walk.probabilities(nodes, dishes, above)
         return found
 
     def row(self, node: int) -> Floats:
         """P_node of every dish and, last, of a new one (of all other atoms): shape (K + 1,)."""
-        row: Floats = self._walk.prior_row(node)
+        with self._turn:
+            row: Floats = self._walk.prior_row(node)
         return row
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -122,8 +122,14 @@ class ModelFitting:
         )
         for move in schedule:
             move.check(franchise)
-        self._chain = ModelChain(franchise, schedule, plan, self.settings.as_dict())
-        self._chain.begin(seed, progress, where, checkpoint)
+        before, chain = self._chain, ModelChain(franchise, schedule, plan, self.settings.as_dict())
+        self._chain = chain
+        try:
+            chain.begin(seed, progress, where, checkpoint)
+        except BaseException:
+            if chain.franchise.sweep == 0:  # nothing to keep
+                self._chain = before
+            raise
         return self
 
     @classmethod

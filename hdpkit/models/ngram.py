@@ -173,7 +173,8 @@ class NGramModel(ModelFitting):
         held = held_out(self.data, sentences_of(text), posterior.unknown)
         if len(held) == 0:
             raise DataError("text", "no token", "at least one token", "Check how it was read.")
-        return float(np.exp(-self._certain(posterior, held).mean()))
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self._certain(posterior, held).mean()))
 
     def _certain(self, posterior: Posterior, text: HeldOut) -> Floats:
         """Log probabilities of all tokens, or a DataError for the first that can't be predicted."""

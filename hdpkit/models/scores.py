@@ -71,10 +71,12 @@ class Scores:
     def perplexity(self) -> float:
         """exp(- mean log_probability) of the tokens that have a probability; NaN if none has.
 
+        Infinite where that is beyond the largest double, as a very long word in an open vocabulary makes it.
         Where `n_unpredicted` isn't 0 this is the perplexity that SRILM and KenLM give "without OOVs".
         """
         there = self.log_probability[self.is_predicted]
-        return math.exp(-float(there.mean())) if len(there) else math.nan
+        with np.errstate(over="ignore"):
+            return float(np.exp(-there.mean())) if len(there) else math.nan
 
     def by_sentence(self) -> npt.NDArray[Any]:
         """The same by sentence.
@@ -103,5 +105,6 @@ class Scores:
         rows["n_unknown"] = np.bincount(self.sentence[self.is_unknown], minlength=n)
         rows["n_unpredicted"] = rows["n_tokens"] - predicted
         mean = np.divide(total, predicted, out=np.full(n, np.nan), where=predicted > 0)
-        rows["perplexity"] = np.exp(-mean)
+        with np.errstate(over="ignore"):
+            rows["perplexity"] = np.exp(-mean)
         return rows

@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise, Hyperparameter
-from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising, moved
-from hdpkit.moves.protocol import MoveInfo
+from hdpkit.franchise import Franchise, Hyperparameter, Restaurant
+from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Gamma
-from hdpkit.random import ChoiceSource
 
 __all__ = ["Concentration", "draw_concentration", "slice_concentration"]
 
@@ -66,36 +64,15 @@ class Concentration(ByMethod):
                     "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
                 )  # fmt: skip
 
-    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Draw the concentrations, from the root's declaration to the deepest."""
-        info = MoveInfo()
-        if steps == (0, 0):
-            return info
-        for number, declaration in enumerate(state.declarations):
-            declared = declaration.hyperparameters[0]
-            if declared.prior is None:
-                continue
-            sharing = Sharing.of(state, number, declaration)
-            if len(sharing.nodes) == 0:
-                continue  # no context is as long as this level's
-            groups = sharing.one_by_one() if declared.each else [sharing]
-            before = np.atleast_1d(state.concentration(declaration.name)).tolist()
-            after = [
-                self._draw(declared, theta, group, rng.generator)
-                for theta, group in zip(before, groups, strict=True)
-            ]
-            state.set_concentration(declaration.name, after if declared.each else after[0])
-            info += moved(before, after)
-        return info
-
     def _draw(
-        self, declared: Hyperparameter, theta: float, sharing: Sharing, generator: np.random.Generator
+        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
     ) -> float:
+        declared = declaration.hyperparameters[0]
         d, n, t = sharing.d, sharing.customers, sharing.tables
         if self.method == "slice" or not _conjugate(declared):
-            return slice_concentration(declared, theta, d, n, t, self.width, generator)
+            return slice_concentration(declared, value, d, n, t, self.width, generator)
         assert isinstance(declared.prior, Gamma)  # it is conjugate
-        return draw_concentration(declared.prior, theta, d, n, t, generator)
+        return draw_concentration(declared.prior, value, d, n, t, generator)
 
 
 def _conjugate(declared: Hyperparameter) -> bool:

@@ -10,13 +10,11 @@ import numpy.typing as npt
 
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding, log_rising, moved
-from hdpkit.moves.protocol import MoveInfo
+from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding, log_rising
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Beta, draw_beta
-from hdpkit.random import ChoiceSource
 
 __all__ = ["Discount", "draw_discount", "slice_discount"]
 
@@ -62,37 +60,15 @@ class Discount(ByMethod):
                     "Auxiliary variables need it (and no Shifted prior). Or use method='slice'.",
                 )  # fmt: skip
 
-    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Draw the discounts, from the root's declaration to the deepest."""
-        info = MoveInfo()
-        if steps == (0, 0):
-            return info
-        for number, declaration in enumerate(state.declarations):
-            declared = declaration.hyperparameters[1]
-            if declared.prior is None:
-                continue
-            sharing = Sharing.of(state, number, declaration)
-            if len(sharing.nodes) == 0:
-                continue  # no context is as long as this level's
-            groups = sharing.one_by_one() if declared.each else [sharing]
-            before = np.atleast_1d(state.discount(declaration.name)).tolist()
-            after = [
-                self._draw(declaration, d, group, rng.generator)
-                for d, group in zip(before, groups, strict=True)
-            ]
-            state.set_discount(declaration.name, after if declared.each else after[0])
-            info += moved(before, after)
-        return info
-
     def _draw(
-        self, declaration: Restaurant, d: float, sharing: Sharing, generator: np.random.Generator
+        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
     ) -> float:
         prior = declaration.hyperparameters[1].prior
         theta, tables, sizes = sharing.theta, sharing.tables, sharing.size_counts()
         fits = _conjugate(declaration) and bool(np.all(theta > 0.0))
         if isinstance(prior, Beta) and (self.method == "auxiliary" or (self.method == "auto" and fits)):
-            return draw_discount(prior, d, theta, tables, sizes, generator)
-        return slice_discount(declaration, d, theta, tables, sizes, self.width, generator)
+            return draw_discount(prior, value, theta, tables, sizes, generator)
+        return slice_discount(declaration, value, theta, tables, sizes, self.width, generator)
 
 
 def _conjugate(declaration: Restaurant) -> bool:

@@ -10,6 +10,7 @@ by c, tables by size: sums run over distinct numbers, however many restaurants t
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Sequence
 from typing import Self
 
@@ -21,8 +22,9 @@ from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.numerics import rising_sum
+from hdpkit.random import ChoiceSource
 
-__all__ = ["ByMethod", "Openings", "Sharing", "counted", "exceeding", "log_rising", "moved"]
+__all__ = ["ByMethod", "Openings", "Sharing", "counted", "exceeding", "log_rising"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -45,8 +47,35 @@ class ByMethod(Move):
         default=1.0, validator=validator(positive_number, remedy="1.0 suits the log scale.")
     )
 
+    @abc.abstractmethod
+    def _draw(
+        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
+    ) -> float:
+        """Draw a value from its conditional, given the restaurants that share it."""
 
-def moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw what has a prior, from the root's declaration to the deepest."""
+        info = MoveInfo()
+        if steps == (0, 0):
+            return info
+        (what,) = self.updates
+        for number, declaration in enumerate(state.declarations):
+            declared = declaration.hyperparameters[("concentration", "discount").index(what)]
+            sharing = Sharing.of(state, number, declaration)
+            if declared.prior is None or len(sharing.nodes) == 0:  # no context is as long as this level's
+                continue
+            groups = sharing.one_by_one() if declared.each else [sharing]
+            before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
+            after = [
+                self._draw(declaration, value, group, rng.generator)
+                for value, group in zip(before, groups, strict=True)
+            ]
+            getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
+            info += _moved(before, after)
+        return info
+
+
+def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
     """How many values were updated, and how many of them are others now."""
     return MoveInfo(len(after), sum(a != b for a, b in zip(before, after, strict=True)))
 

@@ -54,7 +54,15 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` that takes its place when all went well, and otherwise goes."""
+    """Open a file beside `path` that takes its place when all went well, and otherwise goes.
+
+    What is there and no regular file (a device, a pipe) is written to as it is: it can't be replaced.
+    """
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))  # not a link, which stays, but what it leads to
     aside = path.with_name(path.name + ".tmp")
     try:
         with open(aside, "wb") as file:

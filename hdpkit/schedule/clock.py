@@ -16,14 +16,18 @@ SECONDS_BETWEEN_TICKS = 0.1
 class Clock:
     """Makes ticks: at most ten a second, and one at the end of every sweep."""
 
-    def __init__(self, progress: Callable[[Tick], Any] | None, n_customers: int, sweeps: int) -> None:
+    def __init__(
+        self, progress: Callable[[Tick], Any] | None, n_customers: int, sweeps: int, observed: bool
+    ) -> None:
         self._progress = progress
         self._n_customers = n_customers
+        self._observed = observed
         self._sweeps = sweeps
         self._done = 0
         self._began = time.perf_counter()
         self._last = 0.0
         self._log_likelihood: float | None = None
+        self._log_joint: float | None = None
 
     def begin(self) -> None:
         """The start is over: time counts from here."""
@@ -39,6 +43,7 @@ class Clock:
         """A sweep is done."""
         self._done += 1
         self._log_likelihood = float(values["log_likelihood"])
+        self._log_joint = float(values["log_joint"])
         now = time.perf_counter()
         if self._progress is not None and (finished or now - self._last >= SECONDS_BETWEEN_TICKS):
             self._tick(now, 0.0, int(values["n_dishes"]), finished)
@@ -58,5 +63,7 @@ class Clock:
                 customers_per_second=self._n_customers * done / spent if known else None,
                 seconds_left=(self._sweeps - done) * spent / done if known else None,
                 finished=finished,
+                log_joint=self._log_joint,
+                observed=self._observed,
             )
         )

@@ -42,7 +42,7 @@ def sweep_by_sweep(
     """
     with franchise.claimed():
         franchise.streams = streams
-        clock = Clock(progress, franchise.topology.n_customers, sweeps)
+        clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
         if init is not None:
             with deferred_interrupt() as answer, franchise.turn():
                 _pulsing(franchise, lambda fraction: answer())

@@ -26,6 +26,10 @@ class Tick:
         Whether this is the last tick (of its chain).
     chain, chains : int
         Which chain it is, from 0, and how many there are.
+    log_joint : float or None
+        After the last completed sweep, in nats.
+    observed : bool
+        Whether dishes are observed: then their number says nothing, and the log joint is what moves.
     """
 
     sweep: int
@@ -38,3 +42,5 @@ class Tick:
     finished: bool
     chain: int = 0
     chains: int = 1
+    log_joint: float | None = None
+    observed: bool = False

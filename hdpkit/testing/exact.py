@@ -67,6 +67,8 @@ class ExactModel:
         Hashable states.
     pi : ndarray, shape (n_states,)
         Their posterior probabilities.
+    observed : list of int or None
+        Each customer's dish where dishes are observed.
     """
 
     def __init__(
@@ -78,7 +80,8 @@ class ExactModel:
         self.values = list(franchise.data.values)
         self.labelled = bool(franchise.store_type.TABLE_IDS)
         measure = franchise.measure
-        observed = [int(value) for value in self.values] if measure.atomic else None
+        self.observed = [int(value) for value in self.values] if measure.atomic else None
+        observed = self.observed
 
         def chain_rule(values: list[Any]) -> float:
             return float(np.asarray(measure.log_block(values, [measure.make()]))[0])

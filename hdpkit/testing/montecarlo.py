@@ -56,10 +56,9 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     twin = Franchise(
         own.restaurant_declared, own.data, store="explicit", kernel=own.forced_kernel, measure=own.measure
     )
-    for declaration in own.declarations:
-        twin.set_concentration(declaration.name, own.concentration(declaration.name))
+    twin._concentration[:], twin._discount[:] = own._concentration, own._discount
     labelled = ExactModel(twin)
-    classes = [lump_to_histograms(key, labelled.shape) for key in labelled.states]
+    classes = [lump_to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
     lumped = lump_matrix(check_exact(labelled, move), classes, labelled.pi)
     order = [lumped.classes.index(state) for state in model.states]
     return lumped.matrix[np.ix_(order, order)]

@@ -234,7 +234,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "the root's concentration left out",
         "Only the concentrations below the root are drawn.",
-        _CONCENTRATION,
+        _BOTH,
         "enumerate(state.declarations):",
         "enumerate(state.declarations[1:], 1):",
         "check_concentration_of_a_franchise",
@@ -242,7 +242,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "the root's discount left out",
         "Only the discounts below the root are drawn.",
-        _DISCOUNT,
+        _BOTH,
         "enumerate(state.declarations):",
         "enumerate(state.declarations[1:], 1):",
         "check_discount_of_a_franchise",

@@ -1,0 +1,94 @@
+"""Folders of runs and models: whether they are free, what is in them, and how to go on with them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from hdpkit.errors import RunError
+from hdpkit.models import NGramModel
+from hdpkit.record.files import refusals
+from hdpkit.record.run_folder import MODEL
+
+__all__ = [
+    "INTERRUPTED",
+    "allow_option",
+    "check_new_folder",
+    "is_language_model",
+    "open_language_model",
+    "resume_command",
+]
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", MODEL)
+
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    metavar="MODULE",
+    help="Module with a move, measure or store of your own, which the run uses and you trust.",
+)
+
+
+def check_new_folder(folder: Path, name: str = "out") -> None:
+    """Refuse, before anything is read, a folder that is not free to hold a run.
+
+    ``name`` is that of the option.
+
+    Raises
+    ------
+    RunError
+        If there is a run in it, or anything that no run put there, or it is a file; a StorageError if it
+        can't be looked into.
+    """
+    if (folder / "run.json").exists():
+        raise RunError(
+            f"{name} {folder}", "a folder that holds a run", "a new or an empty folder",
+            f"Go on with that run: {resume_command(folder)}. Or choose another folder.",
+        )  # fmt: skip
+    found = None
+    with refusals(folder, "look into a folder"):
+        if folder.is_dir():
+            names = sorted(path.name for path in folder.iterdir())
+            others = [n for n in names if n not in _LEFT_BY_RUNS and not n.startswith("chain-")]
+            found = f"holding {others[0]}" if others else None
+        elif folder.exists():
+            found = "a file"
+    if found is not None:
+        raise RunError(f"{name} {folder}", found, "a new or an empty folder", "Choose another folder.")
+
+
+def resume_command(folder: Path) -> str:
+    """The command that goes on with a run."""
+    return f"hdpkit resume {shlex.quote(str(folder))}"
+
+
+def is_language_model(folder: Path) -> bool:
+    """Whether a folder holds a language model."""
+    return (folder / "run.json").is_file() and (folder / MODEL / "model.bin").is_file()
+
+
+def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:
+    """Open the folder of a language model; if it is to be ready, with samples to predict from.
+
+    Raises
+    ------
+    RunError
+        If there is none, it isn't ready, or it is damaged.
+    """
+    if not is_language_model(folder):
+        raise RunError(
+            f"folder {folder}", "no language model", "a folder that holds one",
+            "Train one: hdpkit lm train TEXT --into FOLDER.",
+        )  # fmt: skip
+    model = NGramModel.open(folder, allow)
+    if ready and not model.samples:
+        raise RunError(
+            f"folder {folder}", f"a model at sweep {model.franchise.sweep}", "trained up to its first sample",
+            f"Go on with it: {resume_command(folder)}.",
+        )  # fmt: skip
+    return model

@@ -1,0 +1,150 @@
+"""``hdpkit lm``: language models of texts, in folders."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hdpkit.cli.folders import allow_option, open_language_model
+from hdpkit.cli.lm_report import (
+    case_hint,
+    open_output,
+    printable,
+    score_facts,
+    score_rows,
+    score_text,
+    sentence_rows,
+    treatment,
+    write_rows,
+)
+from hdpkit.cli.lm_text import Reading, read_text, reading_options
+from hdpkit.cli.lm_train import add, train
+from hdpkit.cli.options import path_type, positive, quiet_option, seed_option, text_type
+from hdpkit.errors import ParameterError
+
+__all__ = ["lm"]
+
+folder_argument = click.argument("folder", type=path_type)
+
+
+@click.group()
+def lm() -> None:
+    """Language models: train them on a text, score texts, draw sentences, export to other tools.
+
+    \b
+    Examples:
+      hdpkit lm train text.txt --into model
+      hdpkit lm score model other.txt
+      hdpkit lm sample model -n 5
+      hdpkit lm export model model.arpa
+    """
+
+
+@lm.command()
+@folder_argument
+@click.argument("text", type=text_type)
+@click.option("--per-token", is_flag=True, help="Print a row for each token.")
+@click.option("--per-sentence", is_flag=True, help="Print a row for each sentence.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: an object for the text, or one a line for each row."
+)
+@click.option(
+    "--output",
+    type=path_type,
+    metavar="FILE",
+    help="Where to print.  [default: standard output]",
+)
+@reading_options
+@quiet_option
+@allow_option
+def score(
+    folder: Path,
+    text: str,
+    per_token: bool,
+    per_sentence: bool,
+    as_json: bool,
+    output: Path | None,
+    quiet: bool,
+    allow: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Score a text: perplexity, and the probability of every token or sentence.
+
+    TEXT is as for hdpkit lm train; so are the options of how it is read, which should be as they were there.
+    Rows are columns separated by tabs, under a header; logarithms are to base 10.
+
+    \b
+    Examples:
+      hdpkit lm score model test.txt
+      hdpkit lm score model test.txt --json
+      hdpkit lm score model test.txt --per-token > tokens.tsv
+      hdpkit lm score model - --per-sentence --output sentences.tsv < test.txt
+    """
+    if per_token and per_sentence:
+        raise ParameterError("per-sentence", True, "left out with --per-token", "Score the text twice.")
+    model = open_language_model(folder, allow)
+    with open_output(output) as out:  # refused, where it is, before the work
+        scores = model.score(read_text(text, Reading(**how), quiet))
+        hint = case_hint(model, scores)
+        if hint is not None:
+            click.echo(hint, err=True)
+        how_unknown = treatment(model)
+        figures = (
+            json.dumps(score_facts(scores, how_unknown), ensure_ascii=False, allow_nan=False)
+            if as_json
+            else score_text(scores, how_unknown)
+        )
+        if not (per_token or per_sentence):
+            click.echo(figures, file=out)
+            return
+        write_rows(score_rows(scores) if per_token else sentence_rows(scores), out, as_json)
+    click.echo(figures, err=output is None)  # rows have standard output for themselves
+
+
+@lm.command()
+@folder_argument
+@click.option("-n", "--sentences", "n", type=positive, default=10, show_default=True, help="How many.")
+@seed_option
+@click.option("--context", metavar="WORDS", help="What stands before.  [default: the start of a sentence]")
+@click.option("--max-length", type=positive, default=1000, show_default=True, help="Cut sentences there.")
+@allow_option
+def sample(
+    folder: Path, n: int, seed: int, context: str | None, max_length: int, allow: tuple[str, ...]
+) -> None:
+    """Draw sentences, or what follows some words; one a line.
+
+    \b
+    Examples:
+      hdpkit lm sample model
+      hdpkit lm sample model -n 3 --seed 7 --context "of the"
+      hdpkit lm sample model --context "<s> in"
+    """
+    model = open_language_model(folder, allow)
+    before = None if context is None else [word for word in re.split(r"[ \t\n\v\f\r]+", context) if word]
+    for sentence in model.sample(n, rng=seed, context=before, max_length=max_length):
+        click.echo(" ".join(printable(str(word)) for word in sentence))
+
+
+@lm.command()
+@folder_argument
+@click.argument("file", type=path_type)
+@allow_option
+def export(folder: Path, file: Path, allow: tuple[str, ...]) -> None:
+    """Write a model in ARPA format, which other tools for n-grams read.
+
+    FILE is packed by gzip if its name ends in .gz.
+
+    \b
+    Examples:
+      hdpkit lm export model model.arpa
+      hdpkit lm export model model.arpa.gz
+    """
+    open_language_model(folder, allow).export_arpa(file)
+
+
+for command in (train, add):
+    lm.add_command(command)

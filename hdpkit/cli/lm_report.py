@@ -1,0 +1,214 @@
+"""What a person, or a program, sees of a language model: its levels, its scores of a text, its sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from hdpkit.errors import StateError, StorageError
+from hdpkit.models import NGramModel, Scores
+from hdpkit.record.files import written_aside
+
+__all__ = [
+    "case_hint",
+    "echo_levels",
+    "model_facts",
+    "open_output",
+    "printable",
+    "score_facts",
+    "score_rows",
+    "score_text",
+    "sentence_rows",
+    "treatment",
+    "write_rows",
+]
+
+_WIDTH_OF_A_FILE = 100
+_LN_10 = math.log(10.0)
+_LINES_AT_ONCE = 1000
+
+_UNPRINTED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of surrogate pairs, ends of lines
+
+Row = dict[str, Any]
+
+
+# ------------------------------------------------------------------ the model
+
+
+def model_facts(model: NGramModel) -> str:
+    """A line: order, words, training text, sweeps and samples."""
+    data = model.data
+    return (
+        f"order {model.order}, {data.n_terms:,} words, {data.n_sentences:,} sentences, {len(data):,} tokens, "
+        f"sweep {model.franchise.sweep}, {len(model.samples)} samples"
+    )
+
+
+def echo_levels(model: NGramModel) -> None:
+    """Print a table with a row for each level: posterior means of its hyperparameters and tables."""
+    try:
+        columns = [model.discounts, model.concentrations, model.expected_tables]
+    except StateError:  # it was ended before there was anything to average
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for header in ("n-grams", "restaurants", "tables", "discount", "concentration"):
+        table.add_column(header, justify="right", no_wrap=True)
+    topology: Any = model.franchise.topology
+    for level, (discount, concentration, tables) in enumerate(zip(*columns, strict=True)):
+        n = len(topology.nodes(level))
+        table.add_row(str(level + 1), f"{n:,}", f"{tables:,.0f}", f"{discount:.4f}", f"{concentration:.4g}")
+    Console(width=_WIDTH_OF_A_FILE).print(table)
+
+
+# ------------------------------------------------------------------ scores
+
+
+def log10(nats: float) -> float:
+    """A natural logarithm to base 10."""
+    return nats / _LN_10
+
+
+def _number(value: float) -> float | None:
+    """A number as JSON has it: NaN and infinity are null."""
+    return value if math.isfinite(value) else None
+
+
+def treatment(model: NGramModel) -> str:
+    """What becomes of words outside a model's vocabulary."""
+    unknown = model.settings.unknown
+    if unknown is not None and model.data.word_id(unknown) >= 0:
+        return f"scored as {unknown}"
+    if model.remainder() > 0.0:
+        return "scored by the base measure"
+    return "left out"
+
+
+def case_hint(model: NGramModel, scores: Scores) -> str | None:
+    """A word about unknown words that a model of lower-case words would know in lower case."""
+    words, n = set(model.vocabulary) - {model.settings.unknown}, 0
+    if any(str(word) != str(word).lower() for word in words):
+        return None
+    for word in scores.word[scores.is_unknown]:
+        n += str(word).lower() in words
+    return f"{n:,} of the unknown words are known in lower case: see --lowercase" if n else None
+
+
+def score_facts(scores: Scores, unknown: str) -> Row:
+    """The figures of a text; ``unknown`` says what became of words outside the vocabulary."""
+    predicted = scores.log_probability[scores.is_predicted]
+    return {
+        "perplexity": _number(scores.perplexity),
+        "log10_probability": _number(log10(float(predicted.sum()))) if len(predicted) else None,
+        "sentences": scores.n_sentences,
+        "tokens": scores.n_tokens,
+        "unknown": scores.n_unknown,
+        "unknown_are": unknown,
+        "left_out": scores.n_unpredicted,
+    }
+
+
+def score_text(scores: Scores, unknown: str) -> str:
+    """The figures of a text, for people."""
+    facts = score_facts(scores, unknown)
+    what = f" ({unknown})" if scores.n_unknown else ""
+    total = facts["log10_probability"]
+    return "\n".join(
+        [
+            f"perplexity         {scores.perplexity:.6g}",
+            f"log10 probability  {'-inf' if total is None and len(scores) else f'{total:.6f}'}",
+            f"tokens             {scores.n_tokens:,}, of {scores.n_sentences:,} sentences",
+            f"unknown words      {scores.n_unknown:,}{what}",
+        ]
+    )
+
+
+def score_rows(scores: Scores) -> Iterator[Row]:
+    """A row for each token; sentences and positions count from 1."""
+    before, position = -1, 0
+    for number, word, value, unknown in zip(
+        scores.sentence.tolist(), scores.word, scores.log_probability.tolist(), scores.is_unknown.tolist(),
+        strict=True,
+    ):  # fmt: skip
+        position = position + 1 if number == before else 1
+        before = number
+        yield {
+            "sentence": number + 1,
+            "position": position,
+            "token": word,
+            "log10_probability": log10(value),
+            "unknown": int(unknown),
+        }
+
+
+def sentence_rows(scores: Scores) -> Iterator[Row]:
+    """A row for each sentence, which count from 1."""
+    for number, row in enumerate(scores.by_sentence(), start=1):
+        yield {
+            "sentence": number,
+            "tokens": int(row["n_tokens"]),
+            "unknown": int(row["n_unknown"]),
+            "left_out": int(row["n_unpredicted"]),
+            "log10_probability": log10(float(row["log_probability"])),
+            "perplexity": float(row["perplexity"]),
+        }
+
+
+def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
+    """Write rows as tab-separated columns under a header, or as one JSON object a line."""
+    lines = map(_as_json, rows) if as_json else _as_columns(rows)
+    while some := list(itertools.islice(lines, _LINES_AT_ONCE)):  # each echo flushes
+        click.echo("\n".join(some), file=out)
+
+
+def _as_json(row: Row) -> str:
+    plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        if number == 0:
+            yield "\t".join(row)
+        yield "\t".join(map(str, row.values()))
+
+
+@contextlib.contextmanager
+def open_output(path: Path | None) -> Iterator[TextIO | None]:
+    """Open a file that appears when it is whole; None stands for standard output, as for `click.echo`."""
+    if path is None:
+        yield None
+        return
+    try:
+        with written_aside(path) as file:
+            out = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
+            yield out
+            out.flush()
+            out.detach()
+    except OSError as error:
+        raise StorageError(
+            f"output {path}", error.strerror or str(error), "a place where a file can be written",
+            "Free some space, or choose another place.",
+        ) from error  # fmt: skip
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def printable(word: str) -> str:
+    """A word that breaks no line and commands no terminal: one drawn by its spelling may have any letter."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if letter == " " or unicodedata.category(letter) in _UNPRINTED else letter
+        for letter in word
+    )

@@ -1,0 +1,132 @@
+"""Texts for language models: the options of how they are read, and reading them with a bar."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from hdpkit.data import NGrams
+from hdpkit.errors import DataError
+from hdpkit.io.lines import place_of
+from hdpkit.io.sentences import read_sentences
+
+__all__ = ["Reading", "read_text", "read_words", "reading_options", "without_rare_words"]
+
+
+@attrs.frozen
+class Reading:
+    """How words are made of a file; attributes as the parameters of `read_sentences`."""
+
+    lowercase: bool
+    encoding: str
+    errors: str
+    empty: str
+
+    def sentences(self, source: str, progress: Any = None) -> Iterator[list[str]]:
+        """Sentences of a file, or of standard input ("-")."""
+        return read_sentences(source, **attrs.asdict(self), progress=progress)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of how a text is read."""
+    options = [
+        click.option("--lowercase", is_flag=True, help="Turn words into lower case."),
+        click.option(
+            "--encoding", default="utf-8", show_default=True, metavar="NAME", help="Of the text."
+        ),
+        click.option(
+            "--errors", type=click.Choice(["strict", "replace"]), default="strict", show_default=True,
+            help="Bytes that aren't valid: refuse them, or make U+FFFD of them.",
+        ),
+        click.option(
+            "--empty", type=click.Choice(["skip", "keep"]), default="skip", show_default=True,
+            help="Lines without words: skip them, or keep them as empty sentences.",
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_text(source: str, reading: Reading, quiet: bool) -> Iterator[list[str]]:
+    """Yield the sentences of a text, with a bar on standard error.
+
+    Raises
+    ------
+    DataError
+        If the text can't be read or makes no sense; at its end, if there was no sentence in it.
+    """
+    n_sentences = n_words = 0
+    with contextlib.ExitStack() as stack:
+        progress = None if quiet else stack.enter_context(_reading_bar(source))
+        for words in reading.sentences(source, progress):
+            n_sentences += 1
+            n_words += len(words)
+            yield words
+    if n_sentences == 0:
+        raise DataError(
+            place_of(source), "no sentence", "a text with words", "The text is empty: is it the right file?"
+        )
+    if not quiet:
+        click.echo(f"{n_sentences:,} sentences, {n_words:,} words", err=True)
+
+
+@contextlib.contextmanager
+def _reading_bar(source: str) -> Iterator[Any]:
+    console = Console(file=sys.stderr)
+    name = place_of(source).removeprefix("file ")
+    if not console.is_terminal:
+        click.echo(f"reading {name}", err=True)
+        yield None
+        return
+    columns = (
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(
+        *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
+        task = bar.add_task(f"reading {name}", total=None)
+
+        def show(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total, refresh=True)
+
+        yield show
+
+
+def read_words(path: Path, reading: Reading) -> tuple[str, ...]:
+    """Read a vocabulary: the words of a file, each once, in the order of their first appearance."""
+    words = tuple(dict.fromkeys(word for line in reading.sentences(str(path)) for word in line))
+    if not words:
+        raise DataError(f"vocabulary {path}", "no word", "a file with a word a line", "Is it the right file?")
+    return words
+
+
+def without_rare_words(
+    sentences: Iterator[list[str]], min_count: int, unknown: str, quiet: bool
+) -> Iterator[list[str]]:
+    """Yield sentences with the word for unknown ones in the place of words that occur fewer times.
+
+    Meanwhile they are held at 4 bytes a word, so that they may come from a pipe.
+    """
+    data = NGrams.from_sentences(sentences, order=1, start=None, end=None)
+    counts = np.bincount(data.values, minlength=data.n_terms).tolist()
+    spoken = [word if n >= min_count else unknown for word, n in zip(data.vocabulary, counts, strict=True)]
+    if not quiet:
+        n_rare = sum(word != new for word, new in zip(data.vocabulary, spoken, strict=True))
+        click.echo(f"{n_rare:,} of {data.n_terms:,} words are rare: {unknown} from here on", err=True)
+    ends = data.offsets.tolist()
+    for first, last in itertools.pairwise(ends):
+        yield [spoken[number] for number in data.values[first:last].tolist()]

@@ -1,0 +1,301 @@
+"""``hdpkit lm train``: a language model of a text, in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hdpkit.cli.folders import (
+    INTERRUPTED,
+    allow_option,
+    check_new_folder,
+    is_language_model,
+    open_language_model,
+    resume_command,
+)
+from hdpkit.cli.lm_report import echo_levels, model_facts, score_text, treatment
+from hdpkit.cli.lm_text import (
+    Reading,
+    read_text,
+    read_words,
+    reading_options,
+    without_rare_words,
+)
+from hdpkit.cli.options import (
+    Parsed,
+    config_option,
+    path_type,
+    positive,
+    quiet_option,
+    seed_option,
+    text_type,
+)
+from hdpkit.cli.parse import parse_levels
+from hdpkit.data import NGrams
+from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.io.progress import ProgressBar
+from hdpkit.models import NGramModel, Spelling
+from hdpkit.models.settings import ORDER_LIMIT
+from hdpkit.schedule import Checkpoint
+from hdpkit.stores import stores
+
+__all__ = ["add", "resume_training", "train"]
+
+
+def _levels(name: str) -> Parsed:
+    return Parsed("number|prior,...", lambda text: parse_levels(name, text))
+
+
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what `train` and `add` share: the new folder, the sweeps, how texts are read and scored."""
+    options: list[Callable[..., Any]] = [
+        click.option(
+            "--into", "--out", required=True, type=path_type, metavar="FOLDER",
+            help="Folder to keep the model in; a new or an empty one.",
+        ),
+        click.option(
+            "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, burn-in included."
+        ),
+        click.option(
+            "--burn-in", type=click.IntRange(min=0),
+            help="Sweeps before the first sample.  [default: 10, at most a third of the sweeps]",
+        ),
+        click.option(
+            "--samples", type=positive,
+            help="States to predict from.  [default: 10, at most one a sweep after the burn-in]",
+        ),
+        reading_options,
+        click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
+        click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps."),
+        click.option(
+            "--checkpoint-seconds", type=click.FloatRange(0, min_open=True),
+            help="Save the state after so many seconds.  [default: 60, without the option above]",
+        ),
+        quiet_option,
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("text", type=text_type)
+@config_option
+@click.option(
+    "--order", type=click.IntRange(1, ORDER_LIMIT), default=3, show_default=True, help="Length of an n-gram."
+)
+@click.option(
+    "--discount", type=_levels("discount"), default="beta(1,1)", show_default=True,
+    help="Discounts: one for all levels, or one for each, the unigrams' first.",
+)  # fmt: skip
+@click.option(
+    "--concentration", type=_levels("concentration"), default="gamma(1,1)", show_default=True,
+    help="Concentrations, likewise.",
+)  # fmt: skip
+@seed_option
+@click.option(
+    "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
+    help="How seating is remembered.",
+)  # fmt: skip
+@click.option("--start/--no-start", default=True, show_default=True, help="<s> before a sentence.")
+@click.option("--end/--no-end", default=True, show_default=True, help="</s>, a word, after a sentence.")
+@click.option(
+    "--unknown", default="<unk>", show_default=True, metavar="WORD",
+    help='Word that stands for unknown ones where the training text has it; "": none.',
+)  # fmt: skip
+@click.option(
+    "--min-count", type=positive, metavar="N", help="Words that occur fewer times become the unknown word."
+)
+@click.option(
+    "--vocabulary", type=path_type, metavar="FILE",
+    help="The words there may be. Others become the unknown word if that is one of them.",
+)  # fmt: skip
+@click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling.")
+@_run_options
+def train(text: str, **options: Any) -> None:
+    """Train a language model on a text: a sentence a line, words separated by blanks.
+
+    TEXT is a file, plain or packed by gzip, bzip2 or xz, or "-" for standard input. The model is a hierarchy
+    of Pitman-Yor processes, one for each context; what it predicts is an average over states of its sampler.
+
+    A number for a hyperparameter is fixed; beta(a,b) and gamma(shape,rate) are priors, and it is resampled,
+    one value for each length of context. each(PRIOR) gives each context its own.
+
+    Ctrl-C stops the run, and hdpkit resume FOLDER goes on with it. The same seed gives the same model.
+
+    \b
+    Examples:
+      hdpkit lm train text.txt --into model
+      hdpkit lm train text.txt.gz --order 5 --lowercase --min-count 2 --heldout valid.txt --into model
+      hdpkit lm train text.txt --discount 0 --concentration 10,1 --order 2 --into model
+      hdpkit lm train text.txt --discount "0.5,beta(1,1),each(beta(1,1))" --into model
+      zcat news/*.gz | hdpkit lm train - --open-vocabulary --into model
+      hdpkit lm train --config study.toml --seed 7 --into model-7
+    """
+    check_new_folder(options["into"], "into")
+    reading = _reading(options)
+    model = _declared(options, reading)
+    held_out = _held_out(text, reading, model, options)
+    sentences: Any = read_text(text, reading, options["quiet"])
+    if options["min_count"] is not None:
+        sentences = without_rare_words(sentences, options["min_count"], options["unknown"], options["quiet"])
+    plan = _plan(options)
+    _carry_out(
+        model,
+        lambda progress: model.fit(sentences, rng=options["seed"], progress=progress, **plan),
+        options["into"],
+        options["quiet"],
+        held_out,
+    )
+
+
+@click.command()
+@click.argument("folder", type=path_type)
+@click.argument("text", type=text_type)
+@_run_options
+@allow_option
+def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None:
+    """Add a text to a trained model, and run on from where its sampler stands.
+
+    FOLDER stays as it is: the model of both texts is kept in another folder. New words join the vocabulary,
+    unless one was given.
+
+    \b
+    Examples:
+      hdpkit lm add model more.txt --sweeps 15 --burn-in 5 --into model-2
+      tail -n 1000 today.txt | hdpkit lm add model - --into model-2
+    """
+    check_new_folder(options["into"], "into")
+    reading = _reading(options)
+    model = open_language_model(folder, allow)
+    held_out = _held_out(text, reading, model, options)
+    sentences = read_text(text, reading, options["quiet"])
+    plan = _plan(options)
+    _carry_out(
+        model,
+        lambda progress: model.add(sentences, progress=progress, **plan),
+        options["into"],
+        options["quiet"],
+        held_out,
+    )
+
+
+def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...]) -> None:
+    """Go on with a model's training: with what is missing of it, or with so many more sweeps."""
+    model = open_language_model(folder, allow, ready=False)
+    before = model.franchise.sweep
+    _carry_out(
+        model,
+        lambda progress: (
+            model.resume(progress=progress) if sweeps is None else model.sweep(sweeps, progress=progress)
+        ),
+        folder,
+        quiet,
+    )
+    if sweeps is None and model.franchise.sweep == before:
+        click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
+
+
+def _reading(options: dict[str, Any]) -> Reading:
+    return Reading(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
+
+
+def _plan(options: dict[str, Any]) -> dict[str, Any]:
+    """What `fit` and `add` are told."""
+    sweeps, burn_in, samples = (options[name] for name in ("sweeps", "burn_in", "samples"))
+    if burn_in is None:
+        burn_in = min(10, sweeps // 3)
+    if samples is None:
+        samples = max(min(10, sweeps - burn_in), 1)
+    return {
+        "sweeps": sweeps,
+        "burn_in": burn_in,
+        "samples": samples,
+        "folder": options["into"],
+        "checkpoint": Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
+    }
+
+
+def _held_out(text: str, reading: Reading, model: NGramModel, options: dict[str, Any]) -> NGrams | None:
+    """Read the text that is scored at the end, now: what is wrong with it shows before the sweeps."""
+    source = options["heldout"]
+    if source is None:
+        return None
+    if source == text == "-":
+        raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
+    settings = model.settings
+    return NGrams.from_sentences(
+        read_text(source, reading, options["quiet"]), order=1, start=settings.start, end=settings.end
+    )
+
+
+def _carry_out(
+    model: NGramModel,
+    run: Callable[[Any], Any],
+    folder: Path,
+    quiet: bool,
+    held_out: NGrams | None = None,
+) -> None:
+    """Run with a bar, print what came of it, and say how to go on where something ended the run."""
+    again = f"Go on with it: {resume_command(folder)}"
+    interrupted = False
+    try:
+        with ProgressBar() as bar:
+            run(None if quiet else bar)
+        interrupted = bool(model.trace.interrupted)
+    except KeyboardInterrupt:
+        if not is_language_model(folder):
+            raise
+        interrupted = True
+    except Exception as error:
+        # A run that was under way; what is wrong with the text or the folder would only be so again.
+        if is_language_model(folder) and (
+            not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        ):
+            click.echo(again, err=True)
+        raise
+    echo_levels(model)
+    click.echo(model_facts(model))
+    if interrupted:
+        click.echo(f"Interrupted. {again}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if held_out is not None:
+        click.echo(score_text(model.score(held_out), treatment(model)))
+
+
+def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
+    """The model as the options declare it; what doesn't go together is refused."""
+    unknown = options["unknown"] or None
+    if unknown is not None and len(unknown.split()) != 1:
+        raise ParameterError("unknown", unknown, "one word, without blanks", "For instance <unk>.")
+    if options["open_vocabulary"]:
+        if options["min_count"] is not None:
+            raise ParameterError(
+                "min-count", options["min_count"], "left out with --open-vocabulary",
+                "There every word has a probability of its own, rare and unknown ones too.",
+            )  # fmt: skip
+        unknown = None
+    if options["min_count"] is not None and unknown is None:
+        raise ParameterError("unknown", "", "a word, with --min-count", "Rare words become that word.")
+    if options["min_count"] is not None and options["vocabulary"] is not None:
+        raise ParameterError(
+            "min-count",
+            options["min_count"],
+            "left out with --vocabulary",
+            "The vocabulary says which words there are.",
+        )
+    vocabulary = None if options["vocabulary"] is None else read_words(options["vocabulary"], reading)
+    return NGramModel(
+        options["order"],
+        discounts=options["discount"],
+        concentrations=options["concentration"],
+        base=Spelling() if options["open_vocabulary"] else None,
+        store=options["store"],
+        start="<s>" if options["start"] else None,
+        end="</s>" if options["end"] else None,
+        unknown=unknown,
+        vocabulary=vocabulary,
+    )
