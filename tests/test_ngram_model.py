@@ -546,6 +546,7 @@ def test_more_sweeps_replace_the_samples_or_join_them():
     model.sweep(3, samples=1, keep=True)
     assert len(model.samples) == 3
     assert model.trace["sweep"].tolist() == list(range(1, 20))
+    assert model.expected_tables[0] == model.trace["n_tables/root"][12:].mean()  # as old as the samples
     model.sweep(2)
     assert len(model.samples) == 1
     assert len(model.trace.moves) == 21

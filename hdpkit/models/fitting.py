@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -192,6 +193,8 @@ class ModelFitting:
         plan = SamplePlan.spread(
             chain.franchise.sweep, sweeps, 0, number, list(chain.samples), flag("keep", keep)
         )
+        if keep:
+            plan = attrs.evolve(plan, after=chain.plan.after)
         _check_progress(progress)
         chain.go_on(plan, progress)
         return self
