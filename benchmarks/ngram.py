@@ -80,9 +80,8 @@ def main():
     vocabulary = sorted({word for sentence in [*train, *test] for word in sentence})
     n_train, n_test = (sum(len(sentence) + 1 for sentence in text) for text in (train, test))
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}")
-    print(
-        f"{n_train:,} training tokens, {n_test:,} test tokens, {len(vocabulary):,} words; {vars(options)}\n"
-    )
+    print(f"{n_train:,} training tokens, {n_test:,} test tokens, {len(vocabulary):,} words")
+    print(f"sweeps {options.sweeps}, burn-in {options.burn_in}, samples {options.samples}\n")
     names = ("order", "KN", "first", "average", "restaurants")
     names += tuple(f"{what}, {store}" for what in ("tokens/s", "bytes/token") for store in STORES)
     print("| " + " | ".join((*names, "s KN", "s")) + " |")
