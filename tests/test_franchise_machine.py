@@ -46,7 +46,7 @@ OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))
 @pytest.mark.parametrize(("store", "kernel"), OBSERVED, ids=str)
 def test_franchise_machine_over_observed_dishes(store, kernel):
     measure = base_measures["categorical" if store == "explicit" else "uniform"].examples()[0]
-    run_franchise_machine(store, kernel, measure, examples=50, steps=30)
+    run_franchise_machine(store, kernel, measure, examples=30, steps=30)
 
 
 @pytest.mark.parametrize("name", ["observed dish dies", "only the dishes that are served"])
