@@ -103,7 +103,7 @@ def draw(rows, path):
     axes[0].set(xscale="log", xlabel="customers", ylabel="bytes a customer, seating")
     axes[1].set(xscale="log", yscale="log", xlabel="customers", ylabel="seconds a sweep")
     axes[0].set_ylim(bottom=0)
-    axes[0].legend(fontsize=7)
+    axes[1].legend(fontsize=7, loc="upper left")
     figure.savefig(path, dpi=120)
 
 
