@@ -289,3 +289,11 @@ def test_the_vocabulary_of_a_corpus_is_that_of_uniform():
         hk.Uniform().log_probabilities()
     with pytest.raises(DataError, match="latent"):
         _ = franchise.dish_counts
+
+
+def test_only_atomic_measures_are_atomic():
+    class Odd(hk.GammaPoisson):
+        atomic = True
+
+    with pytest.raises(ParameterError, match=r"Derive it from hk\.AtomicMeasure"):
+        hk.Restaurant(base=Odd(1.0, 1.0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit.base_measures import BaseMeasure
+from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.priors import Each, Prior, Shifted, support_of
@@ -94,6 +94,13 @@ def _base(declared: Any) -> Any:
             declared,
             "a Restaurant or a base measure",
             "For instance hk.DirichletMultinomial(eta=0.1).",
+        )
+    if isinstance(declared, BaseMeasure) and declared.atomic and not isinstance(declared, AtomicMeasure):
+        raise ParameterError(
+            "base",
+            declared,
+            "an AtomicMeasure, where dishes are observed",
+            "Derive it from hk.AtomicMeasure.",
         )
     return declared
 
