@@ -12,7 +12,7 @@ cdef int32_t ABSENT = -1
 
 cdef inline uint64_t mixed(int32_t parent, int32_t symbol) noexcept nogil:
     """A hash of two numbers that depends on nothing else (the finalizer of splitmix64)."""
-    cdef uint64_t x = (<uint64_t><uint64_t>parent << 32) ^ (<uint64_t>symbol & <uint64_t>0xFFFFFFFF)
+    cdef uint64_t x = (<uint64_t>parent << 32) ^ (<uint64_t>symbol & <uint64_t>0xFFFFFFFF)
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
     return x ^ (x >> 31)
@@ -45,17 +45,20 @@ cdef class ContextTree:
         return 0
 
     cdef int _rehash(self, int64_t size) except -1:
-        cdef int64_t node
-        cdef uint64_t place
+        cdef int32_t node
         self._slots = np.full(size, ABSENT, np.int32)
         self.slots = self._slots
         self.mask = <uint64_t>(size - 1)
-        for node in range(1, self.n_nodes):
-            place = mixed(self.parents[node], self.symbols[node]) & self.mask
-            while self.slots[place] != ABSENT:
-                place = (place + 1) & self.mask
-            self.slots[place] = <int32_t>node
+        for node in range(1, <int32_t>self.n_nodes):
+            self.take_slot(node)
         return 0
+
+    cdef void take_slot(self, int32_t node) noexcept nogil:
+        """Put a node that isn't in the table into its first free slot."""
+        cdef uint64_t place = mixed(self.parents[node], self.symbols[node]) & self.mask
+        while self.slots[place] != ABSENT:
+            place = (place + 1) & self.mask
+        self.slots[place] = node
 
     cdef int _reserve(self) except -1 with gil:
         """Room for one more node."""
@@ -79,7 +82,6 @@ cdef class ContextTree:
         return node
 
     cdef int32_t make(self, int32_t parent, int32_t symbol) except -1 nogil:
-        cdef uint64_t place
         cdef int32_t node
         if self.n_nodes == self.parents.shape[0] or 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
             self._reserve()
@@ -87,10 +89,7 @@ cdef class ContextTree:
         self.parents[node] = parent
         self.symbols[node] = symbol
         self.levels[node] = self.levels[parent] + 1
-        place = mixed(parent, symbol) & self.mask
-        while self.slots[place] != ABSENT:
-            place = (place + 1) & self.mask
-        self.slots[place] = node
+        self.take_slot(node)
         self.n_nodes += 1
         return node
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from hdpkit.checks import whole_number
-from hdpkit.data.counts import ID_LIMIT, Counts, read_matrix
+from hdpkit.data.counts import ID_LIMIT, Counts, as_numbers, read_matrix
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.labels import Codes, check_names, encode_all, spread
 from hdpkit.data.ldac import read_ldac, read_vocabulary
@@ -267,17 +267,7 @@ class Corpus(GroupedData):
         DataError
             If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
         """
-        try:
-            array = np.asarray(values)
-        except ValueError:  # ragged
-            array = np.empty(0, object)
-        if array.shape != self.values.shape or array.dtype.kind not in "iuf":
-            raise DataError(
-                "values",
-                f"{array.dtype} array of shape {array.shape}",
-                f"term ids of shape {self.values.shape}",
-                "Give one term id a token.",
-            )
+        array = as_numbers(values, self.values.shape, "term", "token")
         terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
         terms.setflags(write=False)
         return attrs.evolve(self, values=terms)

@@ -11,7 +11,15 @@ import scipy.sparse as sp
 
 from hdpkit.errors import DataError
 
-__all__ = ["ID_LIMIT", "TOKEN_LIMIT", "Counts", "check_total", "first_not_whole", "read_matrix"]
+__all__ = [
+    "ID_LIMIT",
+    "TOKEN_LIMIT",
+    "Counts",
+    "as_numbers",
+    "check_total",
+    "first_not_whole",
+    "read_matrix",
+]
 
 TOKEN_LIMIT = 2**31
 """A corpus has fewer tokens than this: the compiled layer numbers customers in 32 bits."""
@@ -72,6 +80,23 @@ def check_total(n_tokens: int) -> None:
         raise DataError(
             "number of tokens", n_tokens, f"below 2^31 = {TOKEN_LIMIT}", "Drop documents or frequent terms."
         )
+
+
+def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt.NDArray[Any]:
+    """Return ids as an array of numbers of this shape, or raise a DataError; first_not_whole does the rest.
+
+    ``what`` the ids are of, and the ``unit`` that has one each, are for the error.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        array = np.empty(0, object)
+    if array.shape != shape or array.dtype.kind not in "iuf":
+        raise DataError(
+            "values", f"{array.dtype} array of shape {array.shape}",
+            f"{what} ids of shape {shape}", f"Give one {what} id a {unit}.",
+        )  # fmt: skip
+    return array
 
 
 def first_not_whole(numbers: npt.NDArray[Any], limit: int) -> int | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import whole_number
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
-from hdpkit.data.counts import first_not_whole
+from hdpkit.data.counts import as_numbers, first_not_whole
 from hdpkit.data.encode import (
     check_hashable,
     check_markers,
@@ -447,15 +447,7 @@ class NGrams(GroupedData):
         DataError
             If their number isn't n_customers or an id isn't a whole number from 0 to n_terms - 1.
         """
-        try:
-            array = np.asarray(values)
-        except ValueError:  # ragged
-            array = np.empty(0, object)
-        if array.shape != self.values.shape or array.dtype.kind not in "iuf":
-            raise DataError(
-                "values", f"{array.dtype} array of shape {array.shape}",
-                f"word ids of shape {self.values.shape}", "Give one word id a customer.",
-            )  # fmt: skip
+        array = as_numbers(values, self.values.shape, "word", "customer")
         bad = first_not_whole(array, self.n_terms)
         if bad is not None:
             raise DataError(

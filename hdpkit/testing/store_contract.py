@@ -18,15 +18,12 @@ from hdpkit.testing.cases import SHAPES, TinyShape
 from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings
 from hdpkit.testing.exact import histograms_of, labelled_arrays, labelled_key
 from hdpkit.testing.machines import run_store_machine
+from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require
 
 __all__ = ["StoreFailure", "check_store"]
 
 TOLERANCE = 1e-12
 PARENT, HOME = [-1, 0, 0, 1], [3, 3, 3, 3, 1, 1, 2, 2, 2, 0]  # the tree on which stores are compared
-
-
-class StoreFailure(AssertionError):
-    """A seating store breaks its contract."""
 
 
 def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> list[str]:
@@ -56,7 +53,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     whole_number("examples", examples, 1, remedy="60 is usual.")
     whole_number("steps", steps, 1, remedy="30 is usual.")
     flag("shrink", shrink)
-    _require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
+    require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
     run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink)
     return [
         "state machine: the store agrees with a plain model",
@@ -66,14 +63,9 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         _check_laws(store_class),
         _check_continuation(store_class),
         _check_seating_out(store_class),
-        _check_growth(store_class),
-        _check_capacity(store_class),
+        check_growth(store_class),
+        check_capacity(store_class),
     ]
-
-
-def _require(condition: Any, what: str) -> None:
-    if not condition:
-        raise StoreFailure(what)
 
 
 def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
@@ -89,7 +81,7 @@ def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
 
 def _compare(what: str, law: dict[Any, float], expected: dict[Any, float]) -> None:
     error = max(abs(law.get(key, 0.0) - expected.get(key, 0.0)) for key in [*law, *expected])
-    _require(error <= TOLERANCE, f"{what}: the law is {law}, should be {expected}")
+    require(error <= TOLERANCE, f"{what}: the law is {law}, should be {expected}")
 
 
 # ---------------------------------------------------------------------------------------------- direct checks
@@ -99,15 +91,15 @@ def _check_empty(store_class: type) -> str:
     """A store of nobody, and one where a single customer came and left."""
     store = store_class(3, 2)
     for again in range(2):
-        _require(store.dishes().tolist() == [-1, -1, -1], f"an empty store seats {store.dishes()}")
-        _require(store.node_dishes(1).tolist() == [] and store.table_sizes(1, 0).tolist() == [], "not empty")
+        require(store.dishes().tolist() == [-1, -1, -1], f"an empty store seats {store.dishes()}")
+        require(store.node_dishes(1).tolist() == [] and store.table_sizes(1, 0).tolist() == [], "not empty")
         counts = [store.customers(1, 5), store.tables(1, 5), store.node_customers(0), store.node_tables(0)]
-        _require(counts == [0, 0, 0, 0], f"an empty store counts {counts}")
+        require(counts == [0, 0, 0, 0], f"an empty store counts {counts}")
         if again == 0:
             store.open(0, 2, store.open(1, 2, 1))
-            _require(store.dishes().tolist() == [-1, 2, -1], "open doesn't seat the customer")
+            require(store.dishes().tolist() == [-1, 2, -1], "open doesn't seat the customer")
             closed, table = store.remove(1, 2, 1, RandomStream((0, 0)))
-            _require(closed is True, f"remove says closed = {closed!r} for the last customer of a table")
+            require(closed is True, f"remove says closed = {closed!r} for the last customer of a table")
             store.remove(0, 2, table, RandomStream((0, 0)))
     return "an empty store knows nobody, before and after a customer"
 
@@ -157,7 +149,7 @@ def _check_join(store_class: type) -> str:
             return tuple(store.table_at(i) == store.table_at(6) for i in range(6))
 
         law = _law(neighbours)
-        _require(len(law) == 3, f"join reaches {len(law)} of three equal tables")
+        require(len(law) == 3, f"join reaches {len(law)} of three equal tables")
         _compare("join among equal tables", law, dict.fromkeys(law, 1.0 / 3.0))
     return "join: a table of size s with weight s - d"
 
@@ -202,20 +194,6 @@ def _random_seating(seed: int) -> dict[str, Any]:
     return store.freeze()
 
 
-def _canonical(store: Any) -> Hashable:
-    """A state without names of tables: the data customers below each, or the histograms."""
-    frozen = store.freeze()
-    if "seat" not in frozen:
-        return tuple(tuple(frozen[name].tolist()) for name in sorted(frozen))
-    below: dict[int, set[int]] = defaultdict(set)
-    for i, table in enumerate(frozen["seat"].tolist()):
-        while table >= 0:
-            below[table].add(i)
-            table = int(frozen["table_seat"][table])
-    rows = zip(frozen["table_node"].tolist(), frozen["table_dish"].tolist(), strict=True)
-    return frozenset((node, dish, frozenset(below[t])) for t, (node, dish) in enumerate(rows))
-
-
 def _seat_up(store: Any, customer: int, dish: int, source: Any) -> None:
     """Share if there is a table, by a coin of the source; otherwise open and go on in the parent."""
     node, code = HOME[customer], customer
@@ -246,7 +224,7 @@ def _one_step(
             _take_out(store, customer, source)
         else:
             _seat_up(store, customer, 1, source)
-        return _canonical(store)
+        return canonical(store)
 
     return step
 
@@ -303,13 +281,11 @@ def _check_continuation(store_class: type) -> str:
         twin = store_class(len(home), len(parent))
         twin.thaw(frozen)
         logs = [churn(one, RandomStream((seed, 22)), 400) for one in (store, twin)]
-        _require(logs[0] == logs[1], "a thawed copy goes on otherwise than the original")
+        require(logs[0] == logs[1], "a thawed copy goes on otherwise than the original")
         a, b = store.freeze(), twin.freeze()
-        _require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
+        require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
         for name, array in frozen.items():
-            _require(
-                array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous"
-            )
+            require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
     # What is optional agrees with what it stands for.
     if hasattr(store, "log_seating"):
         theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
@@ -321,14 +297,14 @@ def _check_continuation(store_class: type) -> str:
                     np.concatenate(sizes), float(theta[node]), float(d[node])
                 )
         score = store.log_seating(theta, d)
-        _require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
+        require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
     if hasattr(store, "size_counts"):
         nodes = np.array([1, 2], dtype=np.int64)
         expected_sizes = Counter(
             s for n in (1, 2) for k in store.node_dishes(n) for s in store.table_sizes(n, k).tolist()
         )
         counted = dict(zip(*(column.tolist() for column in store.size_counts(nodes)), strict=True))
-        _require(counted == expected_sizes, f"size_counts: {counted}, not {dict(expected_sizes)}")
+        require(counted == expected_sizes, f"size_counts: {counted}, not {dict(expected_sizes)}")
     kind = "labelled seating" if labelled else "dishes and histograms"
     return f"freeze and thaw: a copy made of the {kind} goes on exactly"
 
@@ -359,7 +335,7 @@ def _seating_out_of(
     def out(source: ScriptedSource) -> Hashable:
         seating = twin(frozen, *tree, source)
         again = seating_out.lump(seating)
-        _require(all(np.array_equal(again[name], frozen[name]) for name in again), "lump undoes seat_out")
+        require(all(np.array_equal(again[name], frozen[name]) for name in again), "lump undoes seat_out")
         return labelled_key(seating, shape)
 
     return out
@@ -378,95 +354,15 @@ def _check_seating_out(store_class: type) -> str:
             labelled = labelled_arrays(keys[0], shape)
             if store_class.TABLE_IDS:  # type: ignore[attr-defined]
                 store.thaw(labelled)
-                _require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
+                require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
                 frozen = seating_out.lump(store.freeze())
             else:
                 store.thaw(seating_out.lump(labelled))
                 frozen = store.freeze()
-            _require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
+            require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
             for twin in (seating_out.seat_out, compiled_seating_out.seat_out):
                 uniform = dict.fromkeys(keys, 1.0 / len(keys))
                 law = _law(_seating_out_of(twin, frozen, (home, parent, level), shape))
                 _compare(f"seating out by {twin.__module__} on {name!r}", law, uniform)
             states += 1
     return f"seating out: uniform from each of {states} lumped states, by both twins"
-
-
-def _check_growth(store_class: type) -> str:
-    """A store that grew is one that was built as large, and goes on like it; it never shrinks."""
-    grown, built, source = store_class(2, 2), store_class(5, 4), RandomStream((7, 7))
-    for store in (grown, built):
-        store.open(1, 0, 0)
-        store.join(1, 0, 1, 0.5, source)
-    grown.grow(5, 4)
-    _require([grown.node_customers(3), grown.dish_of(4)] == [0, -1], "room that came is not empty")
-    for store in (grown, built):
-        store.remove(1, 0, 0, source)
-        store.open(3, 1, 0)
-        store.open(2, 1, 3)
-        store.join(2, 1, 4, 0.5, source)
-    _require(_canonical(grown) == _canonical(built), "a store that grew differs from one built as large")
-    for smaller in ((4, 4), (5, 3)):
-        try:
-            grown.grow(*smaller)
-        except ValueError:
-            continue
-        raise AssertionError(
-            f"grow{smaller} of a store for 5 customers in 4 restaurants must be a ValueError"
-        )
-    return "growth: more customers and restaurants, never fewer"
-
-
-# ---------------------------------------------------------------------------------------------- capacity
-
-
-def _check_capacity(store_class: type) -> str:
-    """Hundreds of dishes at one restaurant, thousands of tables, many customers; twice, without a leak."""
-    n_dishes, n_tables, n_customers = 500, 2000, 6000
-    store, source = store_class(n_customers, 3), RandomStream((3, 3))
-    held = []
-    for _ in range(3):
-        empty = store.memory_bytes()
-        sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-        expected = np.full(n_customers, -1)
-        order = source.permutation(n_dishes)
-        for i, dish in enumerate(order.tolist()):  # in no order, so that entries are inserted in between
-            store.open(1, dish, i)
-            sizes[1, dish][1] += 1
-            expected[i] = dish
-        for i in range(n_dishes, n_dishes + n_tables):
-            store.open(2, 7, i)
-            expected[i] = 7
-        sizes[2, 7][1] = n_tables
-        joined = n_dishes + n_tables + 300
-        for i in range(n_dishes + n_tables, joined):
-            store.join(2, 7, i, 0.5, source)
-            expected[i] = 7
-        for i in range(joined, n_customers):
-            dish = int(order[i % n_dishes])
-            store.join(1, dish, i, 0.0, source)
-            sizes[1, dish] = Counter({max(sizes[1, dish]) + 1: 1})
-            expected[i] = dish
-        _require(np.array_equal(store.dishes(), expected), "dishes after growth")
-        _require(store.node_dishes(1).tolist() == list(range(n_dishes)), "node_dishes ascend after growth")
-        for dish in range(n_dishes):
-            _require(Counter(store.table_sizes(1, dish).tolist()) == sizes[1, dish], f"sizes of dish {dish}")
-        big = store.table_sizes(2, 7)
-        _require(len(big) == n_tables and int(big.sum()) == n_tables + 300, "tables of one dish after growth")
-        _require(store.node_tables(2) == store.tables(2, 7) == n_tables, "tables after growth")
-        _require(store.node_customers(1) == n_customers - n_tables - 300, "customers after growth")
-        full = store.memory_bytes()
-        _require(isinstance(full, int), f"memory_bytes() = {full!r} is no int")
-        _require(full >= empty >= 0, f"memory_bytes falls from {empty} to {full} while customers come")
-        _require(full == 0 or full >= 2 * n_customers, f"memory_bytes() = {full} for {n_customers} customers")
-        held.append(full)
-        for i in source.permutation(n_customers).tolist():
-            store.remove(1 if i < n_dishes or i >= joined else 2, int(expected[i]), i, source)
-        _require(store.dishes().tolist() == [-1] * n_customers, "customers stay after their removal")
-        left = [store.node_customers(node) + store.node_tables(node) for node in range(3)]
-        _require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
-        _require(store.memory_bytes() >= 0, "memory_bytes is negative")
-    _require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")
-    return (
-        f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
-    )

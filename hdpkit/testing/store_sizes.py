@@ -1,0 +1,112 @@
+"""How a seating store grows and what it holds; and what its checks have in common."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from hdpkit.random import RandomStream
+
+__all__ = ["StoreFailure", "canonical", "check_capacity", "check_growth", "require"]
+
+
+class StoreFailure(AssertionError):
+    """A seating store breaks its contract."""
+
+
+def require(condition: Any, what: str) -> None:
+    """Raise a StoreFailure unless the condition holds."""
+    if not condition:
+        raise StoreFailure(what)
+
+
+def canonical(store: Any) -> Hashable:
+    """A state without names of tables: the data customers below each, or the histograms."""
+    frozen = store.freeze()
+    if "seat" not in frozen:
+        return tuple(tuple(frozen[name].tolist()) for name in sorted(frozen))
+    below: dict[int, set[int]] = defaultdict(set)
+    for i, table in enumerate(frozen["seat"].tolist()):
+        while table >= 0:
+            below[table].add(i)
+            table = int(frozen["table_seat"][table])
+    rows = zip(frozen["table_node"].tolist(), frozen["table_dish"].tolist(), strict=True)
+    return frozenset((node, dish, frozenset(below[t])) for t, (node, dish) in enumerate(rows))
+
+
+def check_growth(store_class: type) -> str:
+    """A store that grew is one that was built as large, and goes on like it; it never shrinks."""
+    grown, built, source = store_class(2, 2), store_class(5, 4), RandomStream((7, 7))
+    for store in (grown, built):
+        store.open(1, 0, 0)
+        store.join(1, 0, 1, 0.5, source)
+    grown.grow(5, 4)
+    require([grown.node_customers(3), grown.dish_of(4)] == [0, -1], "room that came is not empty")
+    for store in (grown, built):
+        store.remove(1, 0, 0, source)
+        store.open(3, 1, 0)
+        store.open(2, 1, 3)
+        store.join(2, 1, 4, 0.5, source)
+    require(canonical(grown) == canonical(built), "a store that grew differs from one built as large")
+    for smaller in ((4, 4), (5, 3)):
+        try:
+            grown.grow(*smaller)
+        except ValueError:
+            continue
+        raise StoreFailure(f"grow{smaller} of a store for 5 customers in 4 restaurants must be a ValueError")
+    return "growth: more customers and restaurants, never fewer"
+
+
+def check_capacity(store_class: type) -> str:
+    """Hundreds of dishes at one restaurant, thousands of tables, many customers; twice, without a leak."""
+    n_dishes, n_tables, n_customers = 500, 2000, 6000
+    store, source = store_class(n_customers, 3), RandomStream((3, 3))
+    held = []
+    for _ in range(3):
+        empty = store.memory_bytes()
+        sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        expected = np.full(n_customers, -1)
+        order = source.permutation(n_dishes)
+        for i, dish in enumerate(order.tolist()):  # in no order, so that entries are inserted in between
+            store.open(1, dish, i)
+            sizes[1, dish][1] += 1
+            expected[i] = dish
+        for i in range(n_dishes, n_dishes + n_tables):
+            store.open(2, 7, i)
+            expected[i] = 7
+        sizes[2, 7][1] = n_tables
+        joined = n_dishes + n_tables + 300
+        for i in range(n_dishes + n_tables, joined):
+            store.join(2, 7, i, 0.5, source)
+            expected[i] = 7
+        for i in range(joined, n_customers):
+            dish = int(order[i % n_dishes])
+            store.join(1, dish, i, 0.0, source)
+            sizes[1, dish] = Counter({max(sizes[1, dish]) + 1: 1})
+            expected[i] = dish
+        require(np.array_equal(store.dishes(), expected), "dishes after growth")
+        require(store.node_dishes(1).tolist() == list(range(n_dishes)), "node_dishes ascend after growth")
+        for dish in range(n_dishes):
+            require(Counter(store.table_sizes(1, dish).tolist()) == sizes[1, dish], f"sizes of dish {dish}")
+        big = store.table_sizes(2, 7)
+        require(len(big) == n_tables and int(big.sum()) == n_tables + 300, "tables of one dish after growth")
+        require(store.node_tables(2) == store.tables(2, 7) == n_tables, "tables after growth")
+        require(store.node_customers(1) == n_customers - n_tables - 300, "customers after growth")
+        full = store.memory_bytes()
+        require(isinstance(full, int), f"memory_bytes() = {full!r} is no int")
+        require(full >= empty >= 0, f"memory_bytes falls from {empty} to {full} while customers come")
+        require(full == 0 or full >= 2 * n_customers, f"memory_bytes() = {full} for {n_customers} customers")
+        held.append(full)
+        for i in source.permutation(n_customers).tolist():
+            store.remove(1 if i < n_dishes or i >= joined else 2, int(expected[i]), i, source)
+        require(store.dishes().tolist() == [-1] * n_customers, "customers stay after their removal")
+        left = [store.node_customers(node) + store.node_tables(node) for node in range(3)]
+        require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
+        require(store.memory_bytes() >= 0, "memory_bytes is negative")
+    require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")
+    return (
+        f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
+    )
