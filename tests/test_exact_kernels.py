@@ -81,7 +81,7 @@ def fitted(measure):
 def check(move, shape, corner, measure, stores=None, kernels=None):
     """Exactness of every step over stores and kernels, and one law for all kernels of the same states."""
     law = {}
-    for store, kernel in stores_and_kernels(measure):
+    for store, kernel in stores_and_kernels(measure, shape=shape):
         if (stores and store not in stores) or (kernels and kernel not in kernels):
             continue
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)

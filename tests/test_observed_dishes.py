@@ -57,7 +57,7 @@ MANY = {  # many customers who eat one dish: many seatings
 def check(move, shape, values, corner, measure=ATOMS, stores=None):
     """Exact steps in detailed balance over stores and kernels, and one law for all of the same states."""
     law = {}
-    for store, kernel in stores_and_kernels(measure):
+    for store, kernel in stores_and_kernels(measure, shape=shape):
         if stores and (store, kernel) not in stores:
             continue
         franchise = observed(shape, values, corner, store, kernel, measure)
@@ -141,7 +141,7 @@ def test_two_stores_have_one_lumped_law(move, shape):
 def test_customers_enter_and_leave_by_one_law(shape):
     """Every kernel has one law of the sequential start, and of customers who leave and come back, lumped."""
     laws = {}
-    for store, kernel in stores_and_kernels(ATOMS):
+    for store, kernel in stores_and_kernels(ATOMS, shape=shape):
         model = model_of(shape, MANY[shape], store=store, kernel=kernel)
         for what, apply in VERBS.items():
             law, source = np.zeros(len(model.states)), ScriptedSource()

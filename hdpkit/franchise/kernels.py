@@ -22,7 +22,7 @@ from hdpkit.errors import KernelError
 from hdpkit.franchise import groups, reference
 from hdpkit.stores import seating_out
 
-__all__ = ["KERNELS", "VERBS", "choose_kernel", "is_compiled"]
+__all__ = ["KERNELS", "VERBS", "available_kernels", "choose_kernel", "is_compiled"]
 
 VERBS = {
     # verb: whether it needs to know who sits where
@@ -73,19 +73,30 @@ TABLE = [
 ]
 
 
+def available_kernels(store: type, bank: Any, depth: int) -> list[str]:
+    """Names of the kernels that can be forced for a store, a bank and a depth, the fastest first."""
+    return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth)))
+
+
 def choose_kernel(
     verb: str, forced: str, store: type, bank: Any, depth: int
 ) -> tuple[str, Callable[..., Any]]:
     """Name and function that serve a verb.
 
+    A forced "fused" takes the next best code for the verbs that no fused sweep has.
+
     Raises
     ------
     KernelError
-        If a forced kernel doesn't have the verb for this store, measure and depth.
+        If there is no such kernel for this store, measure and depth.
     """
-    for row in TABLE:
-        if forced in ("auto", row.name) and hasattr(row.verbs, verb) and row.serves(store, bank, depth):
-            return row.name, getattr(row.verbs, verb)
+    serving = [row for row in TABLE if row.serves(store, bank, depth)]
+    if forced not in ("auto", "fused"):
+        serving = [row for row in serving if row.name == forced]
+    if forced != "fused" or any(row.name == forced for row in serving):
+        for row in serving:
+            if hasattr(row.verbs, verb):
+                return row.name, getattr(row.verbs, verb)
     raise KernelError(
         "kernel", forced, f"one that serves {verb!r} over {store.__name__} and {type(bank).__name__}",
         "Use kernel='auto', or a compiled store and measure.",

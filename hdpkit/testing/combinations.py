@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hdpkit._compiled.measure import CompiledBank
 from hdpkit.base_measures import BaseMeasure, base_measures
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.kernels import is_compiled
+from hdpkit.franchise.kernels import available_kernels
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.registry import moves
 from hdpkit.stores import stores
-from hdpkit.testing.cases import repeated, tiny_franchise
+from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
 
 __all__ = ["example_measures", "example_moves", "fewer_units", "kernels_of", "serves", "stores_and_kernels"]
 
@@ -37,20 +36,22 @@ def fewer_units(shape: str, move: Move) -> str:
     return smaller.get(shape, shape) if getattr(move, "scans", None) is not None else shape
 
 
-def kernels_of(store: type, measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
-    """Kernels that can be forced for a store and a measure."""
-    if not is_compiled(store):
-        return ["reference"]
-    tiny = tiny_franchise("2+2", measure, values=None if values is None else repeated(values, 4))
-    return ["generic", "reference"] if isinstance(tiny.bank, CompiledBank) else ["reference"]
+def kernels_of(
+    store: type, measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
+) -> list[str]:
+    """Kernels that can be forced for a store and a measure in a franchise of this shape."""
+    tiny_shape = SHAPES[shape] if isinstance(shape, str) else shape
+    these = None if values is None else repeated(values, tiny_shape.n_customers)
+    tiny = tiny_franchise(tiny_shape, measure, values=these)
+    return available_kernels(store, tiny.bank, tiny.topology.n_levels)
 
 
 def stores_and_kernels(
-    measure: BaseMeasure, values: Sequence[Any] | None = None
+    measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
     """Every registered store with every kernel that it has with this measure (over values like these)."""
     for name, entry in stores.items():
-        for kernel in kernels_of(entry.thing, measure, values):
+        for kernel in kernels_of(entry.thing, measure, values, shape):
             yield name, kernel
 
 

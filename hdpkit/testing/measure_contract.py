@@ -63,7 +63,7 @@ def check_base_measure(measure: BaseMeasure, values: Sequence[Any] | None = None
     for shape, move in itertools.product(SHAPES, example_moves(continuous=False)):
         shape = fewer_units(shape, move)
         these = None if values is None else repeated(values, TINY[shape].n_customers)
-        for store, kernel in stores_and_kernels(measure, values):
+        for store, kernel in stores_and_kernels(measure, values, shape):
             tiny = tiny_franchise(shape, measure, store=store, kernel=kernel, values=these)
             if serves(tiny, move):
                 check_exact(exact_model(tiny), move, tolerance=INVARIANCE)

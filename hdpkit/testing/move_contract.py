@@ -91,7 +91,7 @@ def check_move(
 def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reversible: bool) -> list[str]:
     report = []
     law: dict[bool, list[np.ndarray]] = {}
-    for store, kernel in stores_and_kernels(measure):
+    for store, kernel in stores_and_kernels(measure, shape=shape):
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
             continue
