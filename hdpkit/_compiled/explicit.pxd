@@ -4,12 +4,13 @@ from libcpp.vector cimport vector
 from hdpkit._compiled.seating cimport Seating
 
 
-ctypedef struct Table:
-    int32_t size
-    int32_t dish
-    int32_t node
-    int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
-    int32_t next       # of the same restaurant and dish; among free tables the next free one
+cdef extern from "layout.h":
+    ctypedef struct Table "hdpkit_table":
+        int32_t size
+        int32_t dish
+        int32_t node
+        int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
+        int32_t next       # of the same restaurant and dish; among free tables the next free one
 
 
 cdef class ExplicitStore(Seating):
