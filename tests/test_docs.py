@@ -64,6 +64,7 @@ def test_benchmarks_run(tmp_path):
     on_counts = [corpus, "--dishes", 4, "--sweeps", 2], "tokens/s"
     few = ["--orders", 2, "--sweeps", 2]
     others = {
+        "heldout": ([corpus, "--observed", corpus, "--held", corpus, "--sweeps", 2], "held-out perplexity"),
         "kneser_ney": ([text, text, "--order", 3], "perplexity"),
         "ngram": ([text, text, *few, "--burn-in", 1, "--samples", 1, "--timed-sweeps", 1], "average"),
         "seating_memory": ([text, *few], "| histogram |"),
