@@ -63,11 +63,18 @@ def test_benchmarks_run(tmp_path):
     text.write_text("the cat sat\nthe dog sat down\n" * 10, encoding="utf-8")
     on_counts = [corpus, "--dishes", 4, "--sweeps", 2], "tokens/s"
     few = ["--orders", 2, "--sweeps", 2]
+    halves, few_topics = ["--observed", corpus, "--held", corpus], ["--dishes", 3, "--blocks", 1]
     others = {
-        "heldout": ([corpus, "--observed", corpus, "--held", corpus, "--sweeps", 2], "held-out perplexity"),
+        "heldout": ([corpus, *halves, "--sweeps", 2], "held-out perplexity"),
         "kneser_ney": ([text, text, "--order", 3], "perplexity"),
+        "machine": ([], "| processor |"),
         "ngram": ([text, text, *few, "--burn-in", 1, "--samples", 1, "--timed-sweeps", 1], "average"),
+        "reference_second": ([corpus, "--blocks", 1], "reference second"),
         "seating_memory": ([text, *few], "| histogram |"),
+        "topic_model": (
+            [corpus, *halves, *few_topics, "--seconds", 0.05, "--out", tmp_path / "curves.png"],
+            "reference s",
+        ),
     }
     for script in sorted((ROOT / "benchmarks").glob("*.py")):
         arguments, shown = others.get(script.stem, on_counts)

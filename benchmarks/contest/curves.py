@@ -37,20 +37,26 @@ def measure(corpus, observed, held, reference, options):
         contestants.append(Gensim(corpus, options.seed))
     clock = ReferenceClock(reference)
     curves = {one.name: [] for one in contestants}
-    until, times = options.first, []
-    while until < options.seconds * math.sqrt(GROWTH):
+    times = scoring_times(options.first, options.seconds)
+    for until in times:
         clock.tick()
         for one in contestants:
             last = one.seconds
-            while one.seconds < min(until, options.seconds):
+            while one.seconds < until:
                 one.sweep()
             if one.seconds > last:
                 score = perplexity(*one.topics(), observed, held)
                 curves[one.name].append((one.seconds, score, one.n_topics))
-        times.append(min(until, options.seconds))
-        until *= GROWTH
     clock.tick()
     return {"curves": curves, "times": times, "reference": clock.seconds, "said": str(clock)}
+
+
+def scoring_times(first, last):
+    """Sampler times from the first to the last, each GROWTH times the one before, or a little more."""
+    if first >= last:
+        return [last]
+    steps = int(math.log(last / first) / math.log(GROWTH))
+    return [first * (last / first) ** (i / steps) for i in range(steps)] + [last] if steps else [first, last]
 
 
 def published(path, name, n_tokens):
