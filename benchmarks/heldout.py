@@ -150,9 +150,12 @@ def main():
     parser.add_argument("--sweeps", type=int, default=10)
     options = parser.parse_args()
 
+    from machine import block  # here, since tests take this module without its neighbours
+
     corpus, observed, held = read(options.train, options.observed, options.held)
     if observed is None:
         parser.error("no halves of test documents: name them by --observed and --held")
+    print(block())
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.1), concentration=1.0)
     document = hk.Restaurant(base=root, concentration=1.0, each="document")
     franchise = hk.Franchise(document, corpus)
