@@ -52,7 +52,7 @@ class Ours:
         prior = 1.0 if fixed else hk.Gamma(1.0, 1.0)
         root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=prior)
         document = hk.Restaurant(root, concentration=prior, each="document")
-        self.name = f"hdpkit, {store}"
+        self.name, self.store = f"hdpkit, {store}", store
         self.franchise = hk.Franchise(document, corpus, store=store, kernel=kernel)
         resampled = [] if fixed else [moves.Concentration(), moves.BaseMeasureParameters()]
         self.scheduler = hk.Scheduler([*SCHEDULES[schedule or "gibbs"](), *resampled])
@@ -102,6 +102,11 @@ class Tomotopy:
         began = time.perf_counter()
         self.model.train(n, workers=1)
         self.seconds += time.perf_counter() - began
+
+    @property
+    def in_moves(self):
+        """The same as `seconds`: nothing is recorded."""
+        return self.seconds
 
     @property
     def n_topics(self):
