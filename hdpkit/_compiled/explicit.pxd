@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.seating cimport Seating
+from hdpkit._compiled.seating cimport Entry, Seating
 
 
 cdef extern from "layout.h":
@@ -21,6 +21,8 @@ cdef class ExplicitStore(Seating):
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
-    cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil
+    cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
+    cdef int free(self, int32_t table) noexcept nogil
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil
