@@ -1,7 +1,8 @@
 """Extension modules only; everything else about the build is in pyproject.toml.
 
 ``HDPKIT_DEBUG=1 pip install .`` compiles with bounds checks: Cython's on memory views, the standard
-library's on vectors, and the compiler's own warnings about what it can prove.
+library's on vectors, and the compiler's own warnings about what it can prove. ``HDPKIT_SANITIZE=1`` compiles
+for AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang; `.ci/sanitize` runs the tests so).
 """
 
 import os
@@ -14,6 +15,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 debug = os.environ.get("HDPKIT_DEBUG", "0") not in ("", "0")
+sanitize = os.environ.get("HDPKIT_SANITIZE", "0") not in ("", "0")
 
 macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 if sys.platform == "win32":
@@ -25,6 +27,12 @@ else:
 if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
+link_args = []
+if sanitize:
+    # The vector macro marks what lies between a vector's size and its capacity as not to be touched.
+    macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
+    link_args = ["-fsanitize=address,undefined"]
+    compile_args += [*link_args, "-fno-omit-frame-pointer", "-O1", "-g"]
 
 folders = ["hdpkit/include", "hdpkit/_compiled"]
 headers = [str(header) for folder in folders for header in sorted(Path(folder).rglob("*.h"))]
@@ -36,6 +44,7 @@ extensions = [
         include_dirs=[np.get_include(), *folders],
         define_macros=macros,
         extra_compile_args=compile_args,
+        extra_link_args=link_args,
         language="c++",
         depends=headers,
     )

@@ -6,7 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.seating cimport Entry, Node, Seating
+from hdpkit._compiled.seating cimport Entry, Node, Seating, unused_share
 from hdpkit.random._source cimport choice_source
 
 
@@ -83,12 +83,13 @@ cdef class ExplicitStore(Seating):
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
         """A table with one customer, first in the list of its restaurant and dish. Counts are the caller's."""
         cdef int32_t table = self.free_table
-        cdef Table fresh
         if table >= 0:
             self.free_table = self.pool[table].next
         else:
             table = <int32_t>self.pool.size()
-            self.pool.push_back(fresh)
+            if self.pool.capacity() == self.pool.size():
+                self.pool.reserve(self.pool.size() + self.pool.size() // 4 + 4)
+            self.pool.resize(table + 1)
         self.pool[table].size = 1
         self.pool[table].dish = entry.dish
         self.pool[table].node = node
@@ -205,6 +206,44 @@ cdef class ExplicitStore(Seating):
     cdef int grow_customers(self, int64_t n_customers) except -1:
         self.seats.resize(n_customers, -1)
         return 0
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        """Number the tables anew, in the order of `freeze`, if so many numbers are free."""
+        cdef vector[Table] fresh
+        cdef vector[int32_t] to
+        cdef Entry *entry
+        cdef int64_t i, n_tables = 0
+        cdef int32_t node, place, table, number = 0
+        cdef bint moved = unused_share(self.seats.capacity(), self.seats.size(), share)
+        if moved:
+            self.seats.shrink_to_fit()
+        for node in range(<int32_t>self.nodes.size()):
+            n_tables += self.nodes[node].tables
+        if not unused_share(self.pool.capacity(), n_tables, share):
+            return moved
+        to.assign(self.pool.size(), -1)
+        fresh.reserve(n_tables + n_tables // 8)
+        fresh.resize(n_tables)     # from here on nothing can fail
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                table = entry.extra
+                entry.extra = number
+                while table >= 0:
+                    to[table] = number
+                    fresh[number] = self.pool[table]
+                    table = self.pool[table].next
+                    number += 1
+                    fresh[number - 1].next = number if table >= 0 else -1
+        for i in range(n_tables):
+            if fresh[i].seat >= 0:
+                fresh[i].seat = to[fresh[i].seat]
+        for i in range(<int64_t>self.seats.size()):
+            if self.seats[i] >= 0:
+                self.seats[i] = to[self.seats[i]]
+        self.pool.swap(fresh)
+        self.free_table = -1
+        return True
 
     # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
 

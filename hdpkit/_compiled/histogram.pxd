@@ -28,5 +28,6 @@ cdef class HistogramStore(Seating):
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil
     cdef int drop(self, Entry *entry) except -1 nogil
+    cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil
     cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
                            choice_source *source) except -1 nogil

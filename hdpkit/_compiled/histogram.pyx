@@ -12,7 +12,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.seating cimport ANONYMOUS, Arena, Entry, Seating, arena_give, arena_take
+from hdpkit._compiled.seating cimport (
+    ANONYMOUS, Arena, Entry, Node, Seating, arena_give, arena_take, unused_share)
 from hdpkit.random._source cimport choice_source
 
 
@@ -206,6 +207,48 @@ cdef class HistogramStore(Seating):
         else:
             self.dish_of_customer.resize(n_customers, -1)
         return 0
+
+    cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil:
+        """Bins that the block of a histogram needs room for, its head included: a power of two."""
+        cdef int32_t room = 4
+        while room < self.block(extra).size + 1:
+            room *= 2
+        return room
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        """Move histograms together, each block as small as it can be, if so much is unused."""
+        cdef Arena fresh
+        cdef Entry *entry
+        cdef int64_t used = 0
+        cdef int32_t node, place, room, extra = 0
+        cdef bint moved = unused_share(
+            self.dish_of_customer.capacity(), self.dish_of_customer.size(), share)
+        if moved:
+            self.dish_of_customer.shrink_to_fit()
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                if entry.extra >= 0:
+                    used += self.room_for_bins(entry.extra)
+        used *= BIN_WORDS
+        if not unused_share(self.bins.words.capacity(), used, share):
+            return moved
+        fresh.words.reserve(used + used // 8)
+        fresh.words.resize(used)     # from here on nothing can fail
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                if entry.extra < 0:
+                    continue
+                room = self.room_for_bins(entry.extra)
+                memcpy(fresh.words.data() + <int64_t>extra * BIN_WORDS, self.block(entry.extra),
+                       (self.block(entry.extra).size + 1) * sizeof(Bin))
+                entry.extra = extra
+                (<Bin *>(fresh.words.data() + <int64_t>extra * BIN_WORDS)).count = room
+                extra += room
+        self.bins.words.swap(fresh.words)
+        self.bins.spare.swap(fresh.spare)
+        return True
 
     # ------------------------------------------------------------------ Python face
 

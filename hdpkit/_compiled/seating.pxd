@@ -29,6 +29,7 @@ cdef cppclass Arena:
 
 cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil
 cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil
+cdef bint unused_share(int64_t held, int64_t used, double share) noexcept nogil
 
 
 cdef class Seating:
@@ -54,3 +55,5 @@ cdef class Seating:
                       vector[int32_t] *counts) except -1 nogil
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1
     cdef int grow_customers(self, int64_t n_customers) except -1
+    cdef bint squeeze_entries(self, double share) except -1 nogil
+    cdef bint squeeze_extra(self, double share) except -1 nogil

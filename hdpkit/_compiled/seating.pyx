@@ -15,6 +15,22 @@ from libcpp.vector cimport vector
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #endif
+    /* The C library keeps what is freed between blocks that are in use, unless it is asked. */
+    static void hdpkit_to_the_system(void) {
+    #ifdef __GLIBC__
+        malloc_trim(0);
+    #endif
+    }
+    """
+    void to_the_system "hdpkit_to_the_system"() nogil
+
+cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
 cdef int SMALL = 4096    # sizes of tables that are counted in an array
 cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)
 
@@ -37,13 +53,34 @@ cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
         arena.spare[c].pop_back()
         return offset
     offset = <int64_t>arena.words.size()
+    if <int64_t>arena.words.capacity() < offset + n_words:
+        # By a quarter, not to the double: what is reserved is memory that somebody else can't have.
+        arena.words.reserve(offset + n_words + offset // 4)
     arena.words.resize(offset + n_words)
     return offset
 
 
 cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil:
-    arena.spare[size_class(n_words)].push_back(offset)
+    cdef int c = size_class(n_words)
+    if <int>arena.spare.size() <= c:
+        arena.spare.resize(c + 1)
+    arena.spare[c].push_back(offset)
     return 0
+
+
+cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
+    """Entries that a block of so many has room for: a power of two."""
+    cdef int32_t room = 1
+    if n_entries == 0:
+        return 0
+    while room < n_entries:
+        room *= 2
+    return room
+
+
+cdef bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
+    """Whether more than this share of what is held is unused."""
+    return held - used > share * held
 
 
 cdef class Seating:
@@ -147,6 +184,36 @@ cdef class Seating:
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
         return -1
+
+    cdef bint squeeze_entries(self, double share) except -1 nogil:
+        """Move blocks of entries together, each as small as it can be, if so much is unused."""
+        cdef Arena fresh
+        cdef Node *record
+        cdef int64_t used = 0, offset = 0
+        cdef size_t node
+        cdef int32_t capacity
+        for node in range(self.nodes.size()):
+            used += room_for(self.nodes[node].n_entries)
+        used *= ENTRY_WORDS
+        if not unused_share(self.arena.words.capacity(), used, share):
+            return False
+        fresh.words.reserve(used + used // 8)
+        fresh.words.resize(used)     # from here on nothing can fail
+        for node in range(self.nodes.size()):
+            record = &self.nodes[node]
+            capacity = room_for(record.n_entries)
+            if capacity > 0:
+                memcpy(fresh.words.data() + offset, self.arena.words.data() + record.offset,
+                       record.n_entries * sizeof(Entry))
+            record.offset = offset if capacity > 0 else 0
+            record.capacity = capacity
+            offset += capacity * ENTRY_WORDS
+        self.arena.words.swap(fresh.words)
+        self.arena.spare.swap(fresh.spare)
+        return True
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        return False
 
     # ------------------------------------------------------------------ the Python face of every store
 
@@ -349,6 +416,23 @@ cdef class Seating:
                 record.capacity += 1
                 record.customers += customers[i]
                 record.tables += tables[i]
+
+    def compact(self, double share=0.5):
+        """Give memory back where more than this share of it is unused. True if anything was given back.
+
+        Blocks of entries move and tables get other numbers, in the order of `freeze`; nothing depends on either.
+        """
+        cdef bint moved
+        held = self.memory_bytes()
+        with nogil:
+            moved = self.squeeze_entries(share)
+            if unused_share(self.nodes.capacity(), self.nodes.size(), share):
+                self.nodes.shrink_to_fit()
+                moved = True
+            moved |= self.squeeze_extra(share)
+        if held - self.memory_bytes() > MUCH:
+            to_the_system()
+        return bool(moved)
 
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""

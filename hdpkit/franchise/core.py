@@ -301,7 +301,7 @@ class FranchiseCore:
         self._stale = False
 
     def settle(self) -> None:
-        """Squeeze free slots out and count rounded statistics again. Between sweeps only.
+        """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
 
         The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
         """
@@ -311,6 +311,8 @@ class FranchiseCore:
                 self.seating.relabel_dishes(mapping)
                 self.bank.relabelled(mapping)
                 self.slots.relabel(mapping)
+            if hasattr(self.store, "compact"):
+                self.store.compact()
             if not self.measure.exact_statistics:
                 self.recount()
 

@@ -169,6 +169,17 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.relabel_dishes(mapping)
         self.labels = fresh
 
+    @precondition(lambda self: hasattr(self.store, "compact"))
+    @rule(share=st.sampled_from([0.0, 0.0, 0.5]))
+    def compact(self, share: float) -> None:
+        """Memory that is given back (an optional verb) changes nothing but `memory_bytes`."""
+        frozen, held = self.store.freeze(), self.store.memory_bytes()
+        moved = self.store.compact(share)
+        assert same(self.store.freeze(), frozen), "compact changes the state"
+        assert moved or self.store.memory_bytes() == held
+        self.store.compact(0.2)  # what it leaves for growth is less than a fifth
+        assert not self.store.compact(0.2), "compact does not reach what it is asked for"
+
     @rule()
     def freeze_and_thaw(self) -> None:
         """A thawed copy is the same, and takes over."""

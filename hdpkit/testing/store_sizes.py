@@ -67,6 +67,8 @@ def check_capacity(store_class: type) -> str:
     held = []
     for _ in range(3):
         empty = store.memory_bytes()
+        if not held:
+            fresh = empty
         sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
         expected = np.full(n_customers, -1)
         order = source.permutation(n_dishes)
@@ -105,7 +107,13 @@ def check_capacity(store_class: type) -> str:
         require(store.dishes().tolist() == [-1] * n_customers, "customers stay after their removal")
         left = [store.node_customers(node) + store.node_tables(node) for node in range(3)]
         require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
-        require(store.memory_bytes() >= 0, "memory_bytes is negative")
+        left_over = store.memory_bytes()
+        require(left_over >= 0, "memory_bytes is negative")
+        if hasattr(store, "compact"):
+            require(store.compact() == (left_over > fresh), "compact gives back what a peak has left")
+            # Scratch for the weights of one draw may stay.
+            allowed = fresh + 8 * 2 * n_tables
+            require(store.memory_bytes() <= allowed, f"compact leaves {store.memory_bytes()} of {left_over}")
     require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")
     return (
         f"capacity: {n_dishes} dishes at a restaurant, {n_tables} tables of a dish, {n_customers} customers"
