@@ -8,49 +8,46 @@ probabilities are products with a rescue from overflow; a logarithm is taken onc
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
+    LINE = 16            # counts on a cache line
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
-cdef cppclass DirichletCounts:
-    const int32_t *terms            # of each data customer; owned by the Python object
-    int64_t n_terms
-    int64_t stride                  # slots that a row has room for
-    double eta_sum
-    bint plain                      # whether short blocks may be plain products
-    vector[double] eta              # of each term
-    vector[int32_t] counts          # n_terms rows of stride
-    vector[int64_t] totals          # of each slot
-    vector[double] inverse          # 1 / (totals + eta_sum)
-    vector[int32_t] block           # scratch: count of each term in a block, zero between calls
-    vector[int32_t] touched         # scratch: the terms of the block in order of appearance
-    vector[double] product
-    vector[double] table            # log-gamma ratios of a symmetric eta, by count
+
+cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
+    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
+    cdef int64_t start
+    b.stride = stride
+    b.cells.assign(b.n_terms * stride + LINE, 0)
+    start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
+    b.counts = b.cells.data() + start
+    b.version += 1
+    return 0
 
 
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
-    cdef int64_t stride = b.stride, v, s
-    cdef vector[int32_t] wider
-    while stride < slots:
-        stride *= 2
-    if stride == b.stride:
+    cdef int64_t before = b.stride, stride = before, v
+    cdef vector[int32_t] cells
+    cdef int32_t *counts = b.counts
+    if stride >= slots:
         return 0
-    wider.assign(b.n_terms * stride, 0)
+    while stride < slots:    # a quarter more each time, in whole lines
+        stride = (stride + stride // 4 + LINE) // LINE * LINE
+    cells.swap(b.cells)
+    dm_clear(b, stride)
     for v in range(b.n_terms):
-        for s in range(b.stride):
-            wider[v * stride + s] = b.counts[v * b.stride + s]
-    b.counts.swap(wider)
+        memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
     b.totals.resize(stride, 0)
     b.inverse.resize(stride, 1.0 / b.eta_sum)
-    b.stride = stride
     return 0
 
 
@@ -73,6 +70,7 @@ cdef int dm_died(void *self, int32_t slot) noexcept nogil:
             b.counts[v * b.stride + slot] = 0
         b.totals[slot] = 0
         b.inverse[slot] = 1.0 / b.eta_sum
+        b.version += 1
     return 0
 
 
@@ -82,6 +80,7 @@ cdef int dm_add(void *self, int32_t slot, const int32_t *customers, int64_t n) n
     for i in range(n):
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] += 1
     b.totals[slot] += n
+    b.version += 1
     b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
     return 0
 
@@ -92,6 +91,7 @@ cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n
     for i in range(n):
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] -= 1
     b.totals[slot] -= n
+    b.version += 1
     b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
     return 0
 
@@ -100,7 +100,7 @@ cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64
                        double *out) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
     cdef int32_t term = b.terms[customer]
-    cdef const int32_t *row = b.counts.data() + <int64_t>term * b.stride
+    cdef const int32_t *row = b.counts + <int64_t>term * b.stride
     cdef const double *inverse = b.inverse.data()
     cdef double eta = b.eta[term]
     cdef int64_t i
@@ -133,7 +133,7 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
         term = b.touched[place]
         count = b.block[term]
         b.block[term] = 0
-        row = b.counts.data() + <int64_t>term * b.stride
+        row = b.counts + <int64_t>term * b.stride
         if count <= 16:
             for i in range(n + 1):
                 base = b.eta[term] + (row[slots[i]] if i < n else 0)
@@ -169,7 +169,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
         repeats = 0     # of this term earlier in the block
         for i in range(j):
             repeats += b.terms[customers[i]] == term
-        row = b.counts.data() + <int64_t>term * b.stride
+        row = b.counts + <int64_t>term * b.stride
         total = b.eta[term] + repeats
         for i in range(n):
             out[i] *= row[slots[i]] + total
@@ -193,16 +193,12 @@ cdef class DirichletMultinomialBank(CompiledBank):
     eta : float64 array, shape (n_terms,)
     """
 
-    cdef DirichletCounts b
-    cdef readonly object terms
-
     def __init__(self, terms, eta):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)
         self.b.terms = &view[0]
         self.b.n_terms = len(eta)
         self.b.block.assign(self.b.n_terms, 0)
-        self.b.stride = 16
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -213,7 +209,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.log_block = dm_log_block
         self.complete()
         self._set_eta(eta)
-        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        dm_clear(&self.b, LINE)
         self.b.totals.assign(self.b.stride, 0)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
 
@@ -245,7 +241,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         cdef int32_t slot
         cdef int64_t k
         cdef int32_t top = max([int(s) for s in slots], default=-1)
-        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        dm_clear(&self.b, self.b.stride)
         self.b.totals.assign(self.b.stride, 0)
         dm_grow(&self.b, top + 1)
         with nogil:
@@ -261,6 +257,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         """Move every slot's counts to its new number (never a larger one, so in place)."""
         cdef int64_t v, s
         cdef int32_t to
+        self.b.version += 1
         with nogil:
             for v in range(self.b.n_terms):
                 for s in range(mapping.shape[0]):
@@ -308,6 +305,6 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
-        return (self.b.counts.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
+        return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
                 + self.b.block.capacity() * sizeof(int32_t))

@@ -71,19 +71,7 @@ cdef class ExplicitStore(Seating):
                         int32_t *as_customer) except -1 nogil:
         cdef int32_t place = self.find_or_insert(node, dish)
         cdef Entry *entry = self.entries(node) + place
-        cdef int32_t table = self.free_table
-        cdef Table fresh
-        if table >= 0:
-            self.free_table = self.pool[table].next
-        else:
-            table = <int32_t>self.pool.size()
-            self.pool.push_back(fresh)
-        self.pool[table].size = 1
-        self.pool[table].dish = dish
-        self.pool[table].node = node
-        self.pool[table].seat = -1
-        self.pool[table].next = entry.extra
-        entry.extra = table
+        cdef int32_t table = self.new_table(node, entry)
         entry.customers += 1
         entry.tables += 1
         self.nodes[node].customers += 1
@@ -92,9 +80,25 @@ cdef class ExplicitStore(Seating):
         as_customer[0] = ~table
         return 0
 
-    cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil:
+    cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
+        """A table with one customer, first in the list of its restaurant and dish. Counts are the caller's."""
+        cdef int32_t table = self.free_table
+        cdef Table fresh
+        if table >= 0:
+            self.free_table = self.pool[table].next
+        else:
+            table = <int32_t>self.pool.size()
+            self.pool.push_back(fresh)
+        self.pool[table].size = 1
+        self.pool[table].dish = entry.dish
+        self.pool[table].node = node
+        self.pool[table].seat = -1
+        self.pool[table].next = entry.extra
+        entry.extra = table
+        return table
+
+    cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil:
         """Take a table out of the list of its restaurant and dish."""
-        cdef Entry *entry = self.entries(node) + place
         cdef int32_t before
         if entry.extra == table:
             entry.extra = self.pool[table].next
@@ -103,6 +107,12 @@ cdef class ExplicitStore(Seating):
             while self.pool[before].next != table:
                 before = self.pool[before].next
             self.pool[before].next = self.pool[table].next
+        return 0
+
+    cdef int free(self, int32_t table) noexcept nogil:
+        """The number is free for reuse, but `seat` stays until the parent has taken the table out."""
+        self.pool[table].next = self.free_table
+        self.free_table = table
         return 0
 
     cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
@@ -117,14 +127,12 @@ cdef class ExplicitStore(Seating):
         as_customer[0] = ~table
         if self.pool[table].size > 0:
             return 0
-        self.unlink(node, place, table)
+        self.unlink(entry, table)
         entry.tables -= 1
         self.nodes[node].tables -= 1
         if entry.tables == 0:
             self.erase(node, place)
-        # The number is free for reuse, but `seat` stays until the parent has taken the table out.
-        self.pool[table].next = self.free_table
-        self.free_table = table
+        self.free(table)
         return 1
 
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
@@ -161,7 +169,7 @@ cdef class ExplicitStore(Seating):
         cdef int32_t size = self.pool[table].size
         cdef int32_t place = self.find(node, self.pool[table].dish)
         cdef Entry *entry = self.entries(node) + place
-        self.unlink(node, place, table)
+        self.unlink(entry, table)
         entry.customers -= size
         entry.tables -= 1
         if entry.tables == 0:

@@ -7,19 +7,19 @@ cdef enum:
     ANONYMOUS = -1   # a table as a customer of the parent, where nobody remembers which
 
 
-ctypedef struct Entry:       # one dish at one restaurant
-    int32_t dish
-    int32_t customers
-    int32_t tables
-    int32_t extra            # the store's own
+cdef extern from "layout.h":
+    ctypedef struct Entry "hdpkit_entry":    # one dish at one restaurant
+        int32_t dish
+        int32_t customers
+        int32_t tables
+        int32_t extra            # the store's own
 
-
-ctypedef struct Node:        # one restaurant
-    int64_t customers
-    int64_t tables
-    int64_t offset           # of its block of entries, in words of the arena
-    int32_t n_entries
-    int32_t capacity         # entries that the block has room for
+    ctypedef struct Node "hdpkit_node":      # one restaurant
+        int64_t customers
+        int64_t tables
+        int64_t offset           # of its block of entries, in words of the arena
+        int32_t n_entries
+        int32_t capacity         # entries that the block has room for
 
 
 cdef cppclass Arena:
