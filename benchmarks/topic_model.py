@@ -42,9 +42,9 @@ from heldout import read
 from machine import block, version
 
 import hdpkit as hk
+from hdpkit._compiled.instruction_set import available
 
 HERE = Path(__file__).resolve().parent
-INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}
 PEERS = ("tomotopy", "gensim", "matplotlib")
 
@@ -71,20 +71,6 @@ def in_a_process_of_its_own(job, instruction_set=None):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def available():
-    """Instruction sets that can be forced here; [None] where the package has no choice."""
-    if not hasattr(hk, "instruction_set"):
-        return [None]
-    found = []
-    command = [sys.executable, "-c", "import hdpkit; print(hdpkit.instruction_set())"]
-    for name in INSTRUCTION_SETS:
-        environment = {**os.environ, "HDPKIT_ISA": name}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.strip() == name:
-            found.append(name)
-    return found or [None]
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", nargs="?", help="training documents, LDA-C, plain or gzipped")
@@ -93,6 +79,9 @@ def parse():
     parser.add_argument("--reference", help="LDA-C file that reference seconds are measured on")
     parser.add_argument("--parts", nargs="+", choices=("speed", "memory", "heldout"))
     parser.add_argument("--kernel", default="auto", help="of ours: auto, fused, generic, reference")
+    parser.add_argument(
+        "--instruction-sets", nargs="+", choices=available(), default=available(), help="speed"
+    )
     parser.add_argument("--dishes", type=int, default=100, help="topics at the start; speed and memory")
     parser.add_argument("--settle", type=int, default=30, help="sweeps before figures; speed and memory")
     parser.add_argument("--blocks", type=int, default=7, help="of five sweeps; speed")
@@ -129,7 +118,7 @@ def main():
 
     results = {}
     if "speed" in parts:
-        found = [in_a_process_of_its_own({**job, "part": "speed"}, isa) for isa in available()]
+        found = [in_a_process_of_its_own({**job, "part": "speed"}, isa) for isa in options.instruction_sets]
         results["speed"] = found
         speed.print_rows(found)
     if "memory" in parts:

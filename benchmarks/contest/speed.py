@@ -4,7 +4,9 @@ import statistics
 
 import numpy as np
 from contest.contestants import STORES, Ours, Tomotopy
-from machine import instruction_set, version
+from machine import version
+
+import hdpkit as hk
 
 SWEEPS = 5
 NEAR = 0.15  # how far our K may be from tomotopy's before nanoseconds are read off a line
@@ -35,7 +37,7 @@ def measure(corpus, dishes, settle, blocks, kernel):
                 second.sweep(settle)
                 rows = row["again"] = turns([peer, one, second], blocks)
             row["ratio"], row["ratio_of_all"] = (ratio(rows, key) for key in ("nanoseconds", "of_all"))
-    return {"instruction_set": instruction_set(), "rows": found}
+    return {"instruction_set": hk.instruction_set(), "rows": found}
 
 
 def turns(contestants, blocks):
