@@ -210,6 +210,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             start(s, 0)
             s.root_customers -= 1
             s.tables[s.dish] -= 1
+    bank.b.version += 1
     workspace.version = bank.b.version
     return 0
 
