@@ -291,7 +291,7 @@ template <class Real> struct Sweep {
     }
 
     /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
-    static void look_ahead(const hdpkit_topics *s, int64_t i) {
+    HDPKIT_INLINE static void look_ahead(const hdpkit_topics *s, int64_t i) {
         const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
         if (s->seats != 0 && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
         if (node != s->loaded) HDPKIT_PREFETCH(s->words + s->nodes[node].offset);
