@@ -22,6 +22,7 @@ cdef class ExplicitStore(Seating):
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
     cdef int free(self, int32_t table) noexcept nogil
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil

@@ -13,7 +13,8 @@ from hdpkit.random._source cimport choice_source
 cdef class ExplicitStore(Seating):
     """Who sits where. A table t is customer ~t of the parent restaurant.
 
-    Tables of one restaurant and dish form a list, newest first; table numbers themselves influence nothing.
+    Tables of one restaurant and dish form a list. Its order, by which draws go through it, and table numbers mean
+    nothing; but the order is part of a frozen state.
     """
 
     TABLE_IDS = True
@@ -81,8 +82,8 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
-        """A table with one customer, first in the list of its restaurant and dish. Counts are the caller's."""
-        cdef int32_t table = self.free_table
+        """A table with one customer, second in the list of its restaurant and dish. Counts are the caller's."""
+        cdef int32_t table = self.free_table, head = entry.extra
         if table >= 0:
             self.free_table = self.pool[table].next
         else:
@@ -94,9 +95,30 @@ cdef class ExplicitStore(Seating):
         self.pool[table].dish = entry.dish
         self.pool[table].node = node
         self.pool[table].seat = -1
-        self.pool[table].next = entry.extra
-        entry.extra = table
+        if head < 0:
+            self.pool[table].next = -1
+            entry.extra = table
+        else:                   # behind the first, which is likely to be the largest: draws go through the list
+            self.pool[table].next = self.pool[head].next
+            self.pool[head].next = table
         return table
+
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil:
+        """Move a table that has grown past the one before it in their list up by one place."""
+        cdef int32_t before = -1, at = entry.extra
+        if at == table:
+            return 0
+        while self.pool[at].next != table:
+            before = at
+            at = self.pool[at].next
+        if self.pool[table].size > self.pool[at].size:
+            self.pool[at].next = self.pool[table].next
+            self.pool[table].next = at
+            if before < 0:
+                entry.extra = table
+            else:
+                self.pool[before].next = table
+        return 0
 
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil:
         """Take a table out of the list of its restaurant and dish."""
