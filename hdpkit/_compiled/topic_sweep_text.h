@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "lanes.h"
+#include "topic_faults.h"
 #include "topic_sweep.h"
 
 namespace {
@@ -29,26 +30,16 @@ constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
 constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
 
-enum fault {                                                   /* planted for the tests; scripted sweeps only */
-    NO_FAULT,
-    NEW_TABLE_WITHOUT_DISHES,      /* a new table can only bring a new dish */
-    CUSTOMER_NOT_REMOVED,          /* the term is still counted while it is drawn */
-    DISCOUNT_IGNORED,              /* shares n_jk for n_jk - d t_jk */
-    CONCENTRATION_IGNORED,         /* c without d T_j */
-    ROOT_DISCOUNT_IGNORED,         /* m_k for m_k - d0 */
-    TERM_PART_DROPPED,
-    SMOOTH_PART_DROPPED,
-    FRESH_PART_DROPPED,
-    FRESH_BY_COUNT,                /* 1 / V for eta_v / sum eta */
-    STALE_INVERSE,                 /* totals of the dish that was left are not brought up to date */
-    STALE_OPEN,                    /* c as it was before the table closed */
-    SHIFTED_CHOICE,                /* the next place in place of the chosen one */
-};
-
-template <class Real> struct Sweep {
+template <class Real, bool Scripted> struct Sweep {
     typedef typename lanes<Real>::type vec;
 
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return Scripted && s->fault == fault; }
+
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+
     static double share_of(const hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
         return ((double)entry->customers - d * (double)entry->tables) * s->inverse[entry->dish];
     }
 
@@ -76,8 +67,10 @@ template <class Real> struct Sweep {
         const double before = root[k];
         double now = 0.0;
         s->inverse[k] = inverse;
-        if (s->tables[k] > 0)
-            now = ((double)s->tables[k] - (s->fault == ROOT_DISCOUNT_IGNORED ? 0.0 : s->discount[0])) * inverse;
+        if (s->tables[k] > 0) {
+            const double customers = has(s, TOKENS_FOR_TABLES) ? (double)s->totals[k] : (double)s->tables[k];
+            now = (customers - (has(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0])) * inverse;
+        }
         root[k] = (Real)now;
         now = root[k];
         s->root_sum += (int64_t)(now / ROOT_UNIT) - (int64_t)(before / ROOT_UNIT);
@@ -86,17 +79,21 @@ template <class Real> struct Sweep {
 
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
-        const double theta0 = s->concentration[0], d0 = s->discount[0];
+        const double theta0 = s->concentration[0];
+        const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* whatever comes first is new */
             s->open = s->fresh = 1.0;
             return;
         }
         s->open = 1.0 / (theta0 + (double)root->customers);
-        if (here->customers > 0) {             /* an empty restaurant passes its parent's row through */
-            const double d = s->fault == CONCENTRATION_IGNORED ? 0.0 : s->discount[node];
-            s->open *= s->concentration[node] + d * (double)here->tables;
+        if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
+            /* An empty restaurant passes its parent's row through. */
+            const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
+            const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
+            s->open *= s->concentration[node] + d * (double)tables;
         }
-        s->fresh = s->open * (theta0 + d0 * (double)root->tables);
+        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables);
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
@@ -105,17 +102,19 @@ template <class Real> struct Sweep {
             memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
-        const double d = s->fault == DISCOUNT_IGNORED ? 0.0 : s->discount[node];
+        const double d = s->discount[node], open = s->open;
         int32_t block = -1, n_blocks = 0;
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
-            s->place[k] = i;
+            s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
             share[k] = (Real)share_of(s, entry + i, d);
             if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
         }
         s->n_blocks = n_blocks;
+        const bool entered = s->loaded >= 0 && s->loaded != node;
         s->loaded = node;
         refresh_open(s, node);
+        if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
     }
 
     /* Sums by lane over the restaurant's dishes, and over all dishes. */
@@ -199,28 +198,43 @@ template <class Real> struct Sweep {
         return (int64_t)s->blocks[chosen / LANES] * LANES + chosen % LANES;
     }
 
+    /* What a place of the weights below stands for, as `draw` says it. */
+    static int64_t outcome(const hdpkit_topics *s, int64_t place) {
+        const int64_t shared = (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
+        if (place < shared) return (int64_t)s->blocks[place / LANES] * LANES + place % LANES;
+        return -2 - (place < shared + all ? place - shared : s->stride);
+    }
+
     /* The same choice by a script: every place of every part, as the passes have summed them. */
     static int64_t choose(hdpkit_topics *s, int32_t v, const int32_t *row) {
         const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
-        const double eta = s->eta[v];
+        const double eta = eta_of(s, v);
         const int64_t shared = (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
         double *w = s->weights;
-        term_pass(s, row, (Real)(s->fault == SMOOTH_PART_DROPPED ? 0.0 : eta));
+        term_pass(s, row, (Real)(has(s, SMOOTH_PART_DROPPED) ? 0.0 : eta));
         for (int64_t i = 0; i < shared; i++) w[i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
         for (int64_t i = 0; i < all; i++) w[shared + i] = s->open * (root[i] - (i < LANES ? Real(0) : root[i - LANES]));
         w[shared + all] = s->fresh * eta / s->eta_sum;
-        if (s->fault == FRESH_BY_COUNT) w[shared + all] = s->fresh / (double)s->n_terms;
-        if (s->fault == FRESH_PART_DROPPED) w[shared + all] *= 1e-3;
-        if (s->fault == TERM_PART_DROPPED)
-            for (int64_t k = 0; k < all; k++) w[shared + k] = s->open * eta * ((const Real *)s->root)[k];
-        if (s->fault == NEW_TABLE_WITHOUT_DISHES)
-            for (int64_t k = 0; k < all; k++) w[shared + k] = 0.0;
-        int64_t chosen = s->choose(s->script, w, shared + all + 1);
+        if (has(s, ETA_SUM_LEFT_OUT)) w[shared + all] = s->fresh * eta;
+        if (has(s, FRESH_BY_COUNT)) w[shared + all] = s->fresh / (double)s->n_terms;
+        if (has(s, FRESH_PART_DROPPED)) w[shared + all] *= 1e-3;
+        for (int64_t k = 0; k < all; k++) {
+            if (has(s, TERM_PART_DROPPED)) w[shared + k] = s->open * eta * ((const Real *)s->root)[k];
+            if (has(s, NEW_TABLE_WITHOUT_DISHES)) w[shared + k] = 0.0;
+            if (has(s, LAST_BLOCK_LEFT_OUT) && k >= LANES && k >= all - LANES) w[shared + k] = 0.0;
+        }
+        for (int64_t k = all - 1; k >= 0 && has(s, LAST_DISH_LEFT_OUT); k--) {
+            if (w[shared + k] <= 0.0) continue;
+            w[shared + k] = 0.0;
+            break;
+        }
+        s->asking = shared + all + 1;
+        int64_t chosen = s->choose(s->script, w, s->asking);
+        s->asking = 0;
         if (chosen < 0) return -1;
-        if (s->fault == SHIFTED_CHOICE)
+        if (has(s, SHIFTED_CHOICE))
             while (chosen + 1 < shared + all && w[++chosen] <= 0.0) {}
-        if (chosen < shared) return (int64_t)s->blocks[chosen / LANES] * LANES + chosen % LANES;
-        return -2 - (chosen < shared + all ? chosen - shared : s->stride);
+        return outcome(s, chosen);
     }
 
     static void look_ahead(const hdpkit_topics *s, int64_t i) {
@@ -231,13 +245,12 @@ template <class Real> struct Sweep {
         prefetch(s->reach + v);
     }
 
-    template <bool Scripted> static int run(hdpkit_topics *s) {
+    static int run(hdpkit_topics *s) {
         Real *share = (Real *)s->document;
         int64_t i = s->customer, k;
         int32_t v, z, node;
         int32_t *row;
         hdpkit_entry *entry;
-        if (!Scripted) s->fault = NO_FAULT;
         const int32_t answered = s->resume;
         s->resume = HDPKIT_DONE;
         if (answered != HDPKIT_DONE) {
@@ -268,9 +281,9 @@ template <class Real> struct Sweep {
                 if (z < 0) return s->resume = HDPKIT_UNSEATED;
             }
             entry = entries(s, node) + s->place[z];
-            if (!(Scripted && s->fault == CUSTOMER_NOT_REMOVED)) {
+            if (!has(s, CUSTOMER_NOT_REMOVED)) {
                 row[z] -= 1;
-                s->totals[z] -= 1;
+                if (!has(s, TOTAL_NOT_REMOVED)) s->totals[z] -= 1;
                 if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[z];
             }
             if (entry->tables > 1 || entry->customers == 1) {
@@ -280,26 +293,26 @@ template <class Real> struct Sweep {
             entry->customers -= 1;
             s->nodes[node].customers -= 1;
             if (s->seats != 0) s->pool[entry->extra].size -= 1;
-            if (!(Scripted && s->fault == STALE_INVERSE)) refresh_dish(s, z);
-            share[z] = (Real)share_of(s, entry, Scripted && s->fault == DISCOUNT_IGNORED ? 0.0 : s->discount[node]);
+            if (!has(s, STALE_TOTAL)) refresh_dish(s, z);
+            share[z] = (Real)share_of(s, entry, s->discount[node]);
             goto choice;
         left:
             if (s->nodes[0].customers != s->root_customers) {
                 s->tables[z] -= 1;
                 s->root_customers -= 1;
-                refresh_dish(s, z);
+                if (!has(s, CLOSED_TABLE_STILL_COUNTED)) refresh_dish(s, z);
                 const double open = s->open;
                 load(s, node);
-                if (Scripted && s->fault == STALE_OPEN) s->open = open;
+                if (has(s, STALE_OPEN)) s->open = open;
             } else {
                 refresh_dish(s, z);
                 share[z] = (Real)share_of(s, entries(s, node) + s->place[z], s->discount[node]);
             }
         choice:
-            share_pass(s, row, (Real)s->eta[v]);
+            share_pass(s, row, (Real)eta_of(s, v));
             k = Scripted ? choose(s, v, row) : draw(s, v, row);
             if (k == -1) return s->resume = HDPKIT_FAILED;
-            if (Scripted && s->fault == CUSTOMER_NOT_REMOVED) {
+            if (has(s, CUSTOMER_NOT_REMOVED)) {
                 row[z] -= 1;
                 s->totals[z] -= 1;
                 refresh_dish(s, z);
@@ -323,16 +336,17 @@ template <class Real> struct Sweep {
             }
         seated:
             row[k] += 1;
-            s->totals[k] += 1;
+            s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? z : k] += 1;
             if (s->reach[v] != UNKNOWN) s->reach[v] += s->ceiling[k];
             if (s->nodes[0].customers != s->root_customers) {
-                s->tables[k] += 1;
+                if (!has(s, OPENED_TABLE_NOT_COUNTED)) s->tables[k] += 1;
                 s->root_customers += 1;
-                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
+                if (k / LANES >= s->n_all && !has(s, NEW_BLOCK_UNSEEN)) s->n_all = (int32_t)(k / LANES) + 1;
                 refresh_dish(s, (int32_t)k);
                 load(s, node);
             } else {
-                refresh_dish(s, (int32_t)k);
+                if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) refresh_dish(s, (int32_t)k);
+                if (has(s, STALE_SHARE)) continue;
                 share[k] = (Real)share_of(s, entries(s, node) + s->place[k], s->discount[node]);
             }
         }
@@ -370,10 +384,11 @@ template <class Real> struct Sweep {
     }
 };
 
-int start_floats(hdpkit_topics *s, int anew) { return Sweep<float>::start(s, anew); }
-int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double>::start(s, anew); }
-int production(hdpkit_topics *s) { return Sweep<float>::run<false>(s); }
-int scripted(hdpkit_topics *s) { return Sweep<double>::run<true>(s); }
-int probe(hdpkit_topics *s) { return Sweep<float>::run<true>(s); }
+int start_floats(hdpkit_topics *s, int anew) { return Sweep<float, true>::start(s, anew); }
+int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double, true>::start(s, anew); }
+int production(hdpkit_topics *s) { return Sweep<float, false>::run(s); }
+int scripted(hdpkit_topics *s) { return Sweep<double, true>::run(s); }
+int probe(hdpkit_topics *s) { return Sweep<float, true>::run(s); }
+int64_t outcome(const hdpkit_topics *s, int64_t place) { return Sweep<double, true>::outcome(s, place); }
 
 }  // namespace
