@@ -5,6 +5,8 @@ The text does what is the same in both stores and happens to nearly every custom
 are one of several come back here as events, and the stores themselves do them.
 """
 
+import numpy as np
+
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -59,6 +61,7 @@ cdef extern from "topic_sweep.h":
         int32_t dish
         int32_t resume
         int32_t fault
+        int64_t asking
         void *document
         void *document_less
         void *root
@@ -80,7 +83,18 @@ cdef extern from "topic_sweep.h":
         int (*production)(hdpkit_topics *s) noexcept nogil
         int (*scripted)(hdpkit_topics *s) noexcept nogil
         int (*probe)(hdpkit_topics *s) noexcept nogil
+        int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
     const char *HDPKIT_TOPIC_CAPSULE
+
+cdef extern from "topic_faults.h":
+    enum:
+        HDPKIT_FAULTS_END
+        JOINED_WITHOUT_DISCOUNT
+        EMPTY_DISH_KEPT
+        TWO_NEW_DISHES
+    const char *hdpkit_topic_fault_names[]
+
+FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
@@ -182,14 +196,17 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             break
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
-            if walk.unseat_customer(customer, node, s.dish, source):
+            if walk.unseat_customer(customer, node, s.dish, source) and s.fault != EMPTY_DISH_KEPT:
                 drop_dish(walk, measure, s.dish)
         elif event == HDPKIT_JOIN:
-            walk.store.join_table(node, s.dish, customer, walk.discount[node], source)
+            walk.store.join_table(node, s.dish, customer,
+                                  0.0 if s.fault == JOINED_WITHOUT_DISCOUNT else walk.discount[node], source)
         elif event == HDPKIT_OPEN:
             walk.store.open_table(node, s.dish, customer, &as_customer)
             walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
         elif event == HDPKIT_BIRTH:
+            if s.fault == TWO_NEW_DISHES:
+                new_dish(walk, measure, &s.dish)
             if new_dish(walk, measure, &s.dish):
                 put_back(walk, measure, customer, s.dish, source)
             walk.store.open_table(node, s.dish, customer, &as_customer)
@@ -225,7 +242,7 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
            bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
-    With a script, ``floats`` takes production's numbers, and ``fault`` plants a bug (see `topic_sweep_text.h`).
+    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef HistogramStore histogram = walk.store if isinstance(walk.store, HistogramStore) else None
@@ -246,6 +263,58 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
     s.script = source.c.state
     s.customer = first
     s.last = last
-    s.fault = fault
+    s.fault = fault if scripted else 0
+    s.asking = 0
     with nogil:
         run(workspace, walk, bank, histogram, explicit, &source.c, scripted, floats)
+
+
+# ------------------------------------------------------------------------------------------- for tests
+
+def asked_for(DirichletMultinomialBank bank):
+    """What a script is being asked for while its function runs: the customer, and what each place stands for.
+
+    Returns
+    -------
+    customer : int
+    outcomes : int64 array
+        One a weight: k to share a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
+        Empty if it isn't the sweep that asks (but a store, for a table).
+    """
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t i
+    outcomes = np.empty(workspace.s.asking, dtype=np.int64)
+    for i in range(workspace.s.asking):
+        outcomes[i] = functions.outcome(&workspace.s, i)
+    return workspace.s.customer, outcomes
+
+
+def bounds(DirichletMultinomialBank bank):
+    """The upper bounds of the last sweep in floats, and what they bound; shapes (slots,), (slots,), (V,).
+
+    Returns
+    -------
+    root : float64 array
+        (m_k - d0) / (n_k + sum eta) as the sweep has it.
+    ceiling : uint64 array
+        A bound of it in units of 2**-31.
+    reach : uint64 array
+        For each term the sum of ceiling x count, 2**64 - 1 where no sweep has asked for it.
+    """
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t stride = workspace.stride
+    root = np.empty(stride)
+    ceiling = np.empty(stride, dtype=np.uint64)
+    reach = np.empty(bank.b.n_terms, dtype=np.uint64)
+    cdef int64_t i
+    for i in range(stride):
+        root[i] = (<const float *>workspace.s.root)[i]
+        ceiling[i] = workspace.s.ceiling[i]
+    for i in range(bank.b.n_terms):
+        reach[i] = workspace.s.reach[i]
+    return root, ceiling, reach
+
+
+def forget(DirichletMultinomialBank bank):
+    """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
+    bank.workspace = None

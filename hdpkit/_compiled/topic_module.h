@@ -8,7 +8,7 @@
 #include "topic_sweep_text.h"
 
 static const hdpkit_topic_functions functions = {
-    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe,
+    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe, outcome,
 };
 
 static struct PyModuleDef module = {

@@ -54,7 +54,8 @@ typedef struct hdpkit_topics {
     int64_t customer, last;
     int32_t node, dish;
     int32_t resume;              /* the event that was answered */
-    int32_t fault;               /* for tests: which bug a scripted sweep has, 0 for none */
+    int32_t fault;               /* for tests: which bug a scripted sweep has (topic_faults.h), 0 for none */
+    int64_t asking;              /* scripted: weights of the choice that is being asked for, 0 at other times */
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
     void *document_less;         /* the same with one customer fewer; -1 where its leaving is the store's affair */
@@ -86,6 +87,7 @@ typedef struct hdpkit_topic_functions {
     int (*production)(hdpkit_topics *);                /* floats, the generator inlined */
     int (*scripted)(hdpkit_topics *);                  /* doubles, a script chooses */
     int (*probe)(hdpkit_topics *);                     /* floats, a script chooses: production's numbers */
+    int64_t (*outcome)(const hdpkit_topics *, int64_t place);   /* of a choice that is asked for: as `draw` says it */
 } hdpkit_topic_functions;
 
 #ifdef __cplusplus

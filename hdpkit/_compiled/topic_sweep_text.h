@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "lanes.h"
+#include "topic_faults.h"
 #include "topic_sweep.h"
 
 namespace {
@@ -31,22 +32,6 @@ constexpr double ROOT_UNIT = 1.0 / 1099511627776.0;            /* 2**-40 */
 constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
 constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
-
-enum fault {                                                   /* planted for the tests; scripted sweeps only */
-    NO_FAULT,
-    NEW_TABLE_WITHOUT_DISHES,      /* a new table can only bring a new dish */
-    CUSTOMER_NOT_REMOVED,          /* the term is still counted while it is drawn */
-    DISCOUNT_IGNORED,              /* shares n_jk for n_jk - d t_jk */
-    CONCENTRATION_IGNORED,         /* c without d T_j */
-    ROOT_DISCOUNT_IGNORED,         /* m_k for m_k - d0 */
-    TERM_PART_DROPPED,
-    SMOOTH_PART_DROPPED,
-    FRESH_PART_DROPPED,
-    FRESH_BY_COUNT,                /* 1 / V for eta_v / sum eta */
-    STALE_INVERSE,                 /* totals of the dish that was left are not brought up to date */
-    STALE_OPEN,                    /* c as it was before the table closed */
-    SHIFTED_CHOICE,                /* the next place in place of the chosen one */
-};
 
 /* Row r keeps every lane but r; the last one keeps all. */
 template <class Real> struct Keep {
@@ -58,13 +43,18 @@ template <class Real> struct Keep {
 };
 template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
 
-template <class Real> struct Sweep {
+template <class Real, bool Scripted> struct Sweep {
     typedef typename lanes<Real>::type vec;
+
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return Scripted && s->fault == fault; }
+
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
 
     /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
     static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         const int32_t k = entry->dish;
-        if (s->fault == DISCOUNT_IGNORED) d = 0.0;
+        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
         const double customers = (double)entry->customers - d * (double)entry->tables;
         ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
         ((Real *)s->document_less)[k] = entry->tables > 1 || entry->customers == 1
@@ -90,8 +80,9 @@ template <class Real> struct Sweep {
 
     static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
         if (s->tables[k] == 0) return 0.0;
-        const double d0 = s->fault == ROOT_DISCOUNT_IGNORED ? 0.0 : s->discount[0];
-        return (Real)(((double)s->tables[k] - d0) * inverse);
+        const double d0 = has(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const double customers = has(s, TOKENS_FOR_TABLES) ? (double)s->totals[k] : (double)s->tables[k];
+        return (Real)((customers - d0) * inverse);
     }
 
     static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
@@ -112,17 +103,21 @@ template <class Real> struct Sweep {
 
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
-        const double theta0 = s->concentration[0], d0 = s->discount[0];
+        const double theta0 = s->concentration[0];
+        const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* whatever comes first is new */
             s->open = s->fresh = 1.0;
             return;
         }
         s->open = 1.0 / (theta0 + (double)root->customers);
-        if (here->customers > 0) {             /* an empty restaurant passes its parent's row through */
-            const double d = s->fault == CONCENTRATION_IGNORED ? 0.0 : s->discount[node];
-            s->open *= s->concentration[node] + d * (double)here->tables;
+        if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
+            /* An empty restaurant passes its parent's row through. */
+            const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
+            const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
+            s->open *= s->concentration[node] + d * (double)tables;
         }
-        s->fresh = s->open * (theta0 + d0 * (double)root->tables);
+        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables);
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
@@ -131,17 +126,19 @@ template <class Real> struct Sweep {
             memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
-        const double d = s->discount[node];
+        const double d = s->discount[node], open = s->open;
+        const bool entered = s->loaded >= 0 && s->loaded != node;
         int32_t block = -1, n_blocks = 0;
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
-            s->place[k] = i;
+            s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
             refresh_share(s, entry + i, d);
             if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
         }
         s->n_blocks = n_blocks;
         s->loaded = node;
         refresh_open(s, node);
+        if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
     }
 
     /* Sums by lane over the restaurant's dishes but `own`. */
@@ -210,7 +207,7 @@ template <class Real> struct Sweep {
 
     static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
         row[k] -= 1;
-        s->totals[k] -= 1;
+        if (!has(s, TOTAL_NOT_REMOVED)) s->totals[k] -= 1;
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
     }
 
@@ -263,31 +260,47 @@ template <class Real> struct Sweep {
         return place < 0 ? t->own : dish_at(s, place);
     }
 
+    /* What a place of the weights below stands for, as `draw` says it. */
+    static int64_t outcome(const hdpkit_topics *s, int64_t place) {
+        const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
+        if (place == 0) return s->dish;
+        if (place < shared) return dish_at(s, place - 1);
+        return -2 - (place < shared + all ? place - shared : s->stride);
+    }
+
     /* The same choice by a script: the own dish, every other place of every part as the passes have summed them. */
     static int64_t choose(hdpkit_topics *s, Traveller *t) {
         const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
-        const double eta = s->eta[t->v];
+        const double eta = eta_of(s, t->v);
         const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
         double *w = s->weights, *open = w + shared;
         w[0] = t->share;
         for (int64_t i = 0; i < shared - 1; i++) w[1 + i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
         if (!t->gone) leave(s, t);
-        term_pass(s, t->row, (Real)(s->fault == SMOOTH_PART_DROPPED ? 0.0 : eta));
+        term_pass(s, t->row, (Real)(has(s, SMOOTH_PART_DROPPED) ? 0.0 : eta));
         for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
         open[all] = s->fresh * eta / s->eta_sum;
-        if (s->fault == FRESH_BY_COUNT) open[all] = s->fresh / (double)s->n_terms;
-        if (s->fault == FRESH_PART_DROPPED) open[all] *= 1e-3;
-        if (s->fault == TERM_PART_DROPPED)
-            for (int64_t k = 0; k < all; k++) open[k] = s->open * eta * ((const Real *)s->root)[k];
-        if (s->fault == NEW_TABLE_WITHOUT_DISHES)
-            for (int64_t k = 0; k < all; k++) open[k] = 0.0;
-        int64_t chosen = s->choose(s->script, w, shared + all + 1);
+        if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta;
+        if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh / (double)s->n_terms;
+        if (has(s, FRESH_PART_DROPPED)) open[all] *= 1e-3;
+        for (int64_t k = 0; k < all; k++) {
+            if (has(s, TERM_PART_DROPPED)) open[k] = s->open * eta * ((const Real *)s->root)[k];
+            if (has(s, NEW_TABLE_WITHOUT_DISHES)) open[k] = 0.0;
+            if (has(s, LAST_BLOCK_LEFT_OUT) && k >= LANES && k >= all - LANES) open[k] = 0.0;
+        }
+        for (int64_t k = all - 1; k >= 0 && has(s, LAST_DISH_LEFT_OUT); k--) {
+            if (open[k] <= 0.0) continue;
+            open[k] = 0.0;
+            break;
+        }
+        s->dish = t->own;
+        s->asking = shared + all + 1;
+        int64_t chosen = s->choose(s->script, w, s->asking);
+        s->asking = 0;
         if (chosen < 0) return -1;
-        if (s->fault == SHIFTED_CHOICE)
+        if (has(s, SHIFTED_CHOICE))
             while (chosen + 1 < shared + all && w[++chosen] <= 0.0) {}
-        if (chosen == 0) return t->own;
-        if (chosen < shared) return dish_at(s, chosen - 1);
-        return -2 - (chosen < shared + all ? chosen - shared : s->stride);
+        return outcome(s, chosen);
     }
 
     /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
@@ -301,12 +314,11 @@ template <class Real> struct Sweep {
         HDPKIT_PREFETCH(s->reach + v);
     }
 
-    template <bool Scripted> static int run(hdpkit_topics *s) {
+    static int run(hdpkit_topics *s) {
         const Real *share = (const Real *)s->document, *less = (const Real *)s->document_less;
         Traveller t;
         int64_t k;
         hdpkit_entry *entry;
-        if (!Scripted) s->fault = NO_FAULT;
         const int32_t answered = s->resume;
         s->resume = HDPKIT_DONE;
         t.i = s->customer;
@@ -344,32 +356,32 @@ template <class Real> struct Sweep {
                 return s->resume = HDPKIT_LEAVE;
             }
             t.gone = false;
-            t.share *= (Real)(t.row[t.own] - 1) + (Real)s->eta[t.v];
+            t.share *= (Real)(t.row[t.own] - 1) + (Real)eta_of(s, t.v);
             t.root_sum = s->root_sum + s->root_less[t.own];
             t.reach = s->reach[t.v] - s->ceiling[t.own];
-            if (Scripted && s->fault == CUSTOMER_NOT_REMOVED)
+            if (has(s, CUSTOMER_NOT_REMOVED))
                 t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
-            if (Scripted && s->fault == STALE_INVERSE)
+            if (has(s, STALE_TOTAL))
                 t.share *= (Real)(s->inverse[t.own] / s->inverse_less[t.own]);
             goto choice;
         left:
             if (s->nodes[0].customers != s->root_customers) {
                 s->tables[t.own] -= 1;
                 s->root_customers -= 1;
-                refresh_dish(s, t.own);
+                if (!has(s, CLOSED_TABLE_STILL_COUNTED)) refresh_dish(s, t.own);
                 const double open = s->open;
                 load(s, t.node);
-                if (Scripted && s->fault == STALE_OPEN) s->open = open;
+                if (has(s, STALE_OPEN)) s->open = open;
             } else {
                 refresh_dish(s, t.own);
                 refresh_share(s, entries(s, t.node) + s->place[t.own], s->discount[t.node]);
             }
             t.gone = true;
-            t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
+            t.share = share[t.own] * ((Real)t.row[t.own] + (Real)eta_of(s, t.v));
             t.root_sum = s->root_sum;
             t.reach = s->reach[t.v];
         choice:
-            share_pass(s, t.row, (Real)s->eta[t.v], t.own);
+            share_pass(s, t.row, (Real)eta_of(s, t.v), t.own);
             k = Scripted ? choose(s, &t) : draw(s, &t);
             if (k == t.own && !t.gone) continue;
             if (!t.gone) leave(s, &t);
@@ -393,17 +405,17 @@ template <class Real> struct Sweep {
             }
         seated:
             t.row[k] += 1;
-            s->totals[k] += 1;
+            s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t.own : k] += 1;
             if (s->reach[t.v] != UNKNOWN) s->reach[t.v] += s->ceiling[k];
             if (s->nodes[0].customers != s->root_customers) {
-                s->tables[k] += 1;
+                if (!has(s, OPENED_TABLE_NOT_COUNTED)) s->tables[k] += 1;
                 s->root_customers += 1;
-                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
+                if (k / LANES >= s->n_all && !has(s, NEW_BLOCK_UNSEEN)) s->n_all = (int32_t)(k / LANES) + 1;
                 refresh_dish(s, (int32_t)k);
                 load(s, t.node);
             } else {
-                refresh_dish(s, (int32_t)k);
-                refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
+                if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) refresh_dish(s, (int32_t)k);
+                if (!has(s, STALE_SHARE)) refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
             }
         }
         return HDPKIT_DONE;
@@ -440,10 +452,11 @@ template <class Real> struct Sweep {
     }
 };
 
-int start_floats(hdpkit_topics *s, int anew) { return Sweep<float>::start(s, anew); }
-int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double>::start(s, anew); }
-int production(hdpkit_topics *s) { return Sweep<float>::run<false>(s); }
-int scripted(hdpkit_topics *s) { return Sweep<double>::run<true>(s); }
-int probe(hdpkit_topics *s) { return Sweep<float>::run<true>(s); }
+int start_floats(hdpkit_topics *s, int anew) { return Sweep<float, true>::start(s, anew); }
+int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double, true>::start(s, anew); }
+int production(hdpkit_topics *s) { return Sweep<float, false>::run(s); }
+int scripted(hdpkit_topics *s) { return Sweep<double, true>::run(s); }
+int probe(hdpkit_topics *s) { return Sweep<float, true>::run(s); }
+int64_t outcome(const hdpkit_topics *s, int64_t place) { return Sweep<double, true>::outcome(s, place); }
 
 }  // namespace
