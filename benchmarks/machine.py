@@ -18,12 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("numpy", "scipy", "tomotopy", "gensim")
 
 
-def instruction_set():
-    """Name of the instruction set that the compiled sweeps use; "the only one" where there is no choice."""
-    named = getattr(hk, "instruction_set", None)
-    return "the only one" if named is None else named()
-
-
 def resident():
     """Bytes of this process in memory; nan where the system doesn't tell."""
     return _status("VmRSS")
@@ -91,7 +85,7 @@ def block():
             "| | |",
             "| --- | --- |",
             f"| processor | {processor()}, {os.cpu_count()} cores; {caches()} |",
-            f"| instruction set | {instruction_set()} |",
+            f"| instruction set | {hk.instruction_set()} |",
             f"| system | {platform.system()} {platform.release()} {platform.machine()}{load} |",
             f"| versions | Python {platform.python_version()}, {', '.join(versions)} |",
             f"| hdpkit | {hk.__version__}, commit {commit()} |",

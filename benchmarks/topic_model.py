@@ -11,8 +11,9 @@ what isn't installed is left out, and the output says so). One thread each, in o
   how many times as fast as tomotopy at equal K; where our K is more than 15 % off, nanoseconds at tomotopy's
   K are read off a line through our blocks from two starts. Once for each instruction set that this
   processor has (a process each). `with the trace` counts the scores recorded after every sweep, too.
-- **memory**: bytes a token. What the franchise says (`memory_bytes`), the same without the topic-term counts,
-  by how much the process grew and the most it grew in between (Linux only; else nan), and the corpus itself.
+- **memory**: bytes a token after as many sweeps. What the franchise says (`memory_bytes`), the same without
+  the topic-term counts, by how much the process grew and the most it grew in between (Linux only; else
+  nan), and the corpus itself.
 - **heldout**: perplexity by document completion (benchmarks/heldout.py). The test documents' halves lie
   beside the training documents (NAME.train.ldac, NAME.test_obs.ldac, NAME.test_held.ldac, gzipped or not)
   or are named. Ours begins as `--start` says (by default as a Scheduler does), with concentrations
@@ -41,9 +42,9 @@ from heldout import read
 from machine import block, version
 
 import hdpkit as hk
+from hdpkit._compiled.instruction_set import available
 
 HERE = Path(__file__).resolve().parent
-INSTRUCTION_SETS = ("baseline", "avx2", "avx512")
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}
 PEERS = ("tomotopy", "gensim", "matplotlib")
 
@@ -53,9 +54,9 @@ def work(job):
     options = SimpleNamespace(**job)
     corpus, observed, held = read(options.corpus, options.observed, options.held)
     if options.part == "speed":
-        return speed.measure(corpus, options.dishes, options.blocks, options.kernel)
+        return speed.measure(corpus, options.dishes, options.settle, options.blocks, options.kernel)
     if options.part == "memory":
-        return memory.measure(corpus, options.system, options.dishes, options.kernel)
+        return memory.measure(corpus, options.system, options.dishes, options.settle, options.kernel)
     reference = hk.Corpus.from_ldac(options.reference) if options.reference else corpus
     return curves.measure(corpus, observed, held, reference, options)
 
@@ -70,20 +71,6 @@ def in_a_process_of_its_own(job, instruction_set=None):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def available():
-    """Instruction sets that can be forced here; [None] where the package has no choice."""
-    if not hasattr(hk, "instruction_set"):
-        return [None]
-    found = []
-    command = [sys.executable, "-c", "import hdpkit; print(hdpkit.instruction_set())"]
-    for name in INSTRUCTION_SETS:
-        environment = {**os.environ, "HDPKIT_ISA": name}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.strip() == name:
-            found.append(name)
-    return found or [None]
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", nargs="?", help="training documents, LDA-C, plain or gzipped")
@@ -92,7 +79,11 @@ def parse():
     parser.add_argument("--reference", help="LDA-C file that reference seconds are measured on")
     parser.add_argument("--parts", nargs="+", choices=("speed", "memory", "heldout"))
     parser.add_argument("--kernel", default="auto", help="of ours: auto, fused, generic, reference")
+    parser.add_argument(
+        "--instruction-sets", nargs="+", choices=available(), default=available(), help="speed"
+    )
     parser.add_argument("--dishes", type=int, default=100, help="topics at the start; speed and memory")
+    parser.add_argument("--settle", type=int, default=30, help="sweeps before figures; speed and memory")
     parser.add_argument("--blocks", type=int, default=7, help="of five sweeps; speed")
     parser.add_argument("--seconds", type=float, default=60.0, help="sampler time of each; heldout")
     parser.add_argument("--first", type=float, default=0.25, help="sampler time of the first score")
@@ -127,7 +118,7 @@ def main():
 
     results = {}
     if "speed" in parts:
-        found = [in_a_process_of_its_own({**job, "part": "speed"}, isa) for isa in available()]
+        found = [in_a_process_of_its_own({**job, "part": "speed"}, isa) for isa in options.instruction_sets]
         results["speed"] = found
         speed.print_rows(found)
     if "memory" in parts:

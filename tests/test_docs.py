@@ -76,7 +76,7 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "topic_model": (
-        f"{{corpus}} {HALVES} --dishes 3 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
+        f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
         "reference s",
     ),
 }

@@ -13,8 +13,8 @@ SYSTEMS = {
 }
 
 
-def measure(corpus, system, dishes, kernel):
-    """Bytes a token of one system after three sweeps, in a process that has done nothing else.
+def measure(corpus, system, dishes, sweeps, kernel):
+    """Bytes a token of one system after some sweeps, in a process that has done nothing else.
 
     The corpus is there already: a peer's own copy of it is in what the process grows by, ours is not (its
     size is told beside).
@@ -22,7 +22,7 @@ def measure(corpus, system, dishes, kernel):
     gc.collect()
     before = resident()
     one = SYSTEMS[system](corpus, dishes, kernel)
-    one.sweep(3)
+    one.sweep(sweeps)
     gc.collect()
     n = len(corpus)
     row = {"name": one.name, "process": (resident() - before) / n, "peak": (peak() - before) / n}

@@ -4,13 +4,15 @@ import statistics
 
 import numpy as np
 from contest.contestants import STORES, Ours, Tomotopy
-from machine import instruction_set, version
+from machine import version
 
-SETTLE, SWEEPS = 30, 5
+import hdpkit as hk
+
+SWEEPS = 5
 NEAR = 0.15  # how far our K may be from tomotopy's before nanoseconds are read off a line
 
 
-def measure(corpus, dishes, blocks, kernel):
+def measure(corpus, dishes, settle, blocks, kernel):
     """Blocks of each contestant, under the instruction set that this process was begun with.
 
     Everything is fixed (alpha = gamma = 1, eta = 0.1), and starts from the same number of random topics.
@@ -21,7 +23,7 @@ def measure(corpus, dishes, blocks, kernel):
     ours = [Ours(corpus, store, kernel, f"Random({dishes})") for store in STORES]
     peers = [Tomotopy(corpus, dishes)] if version("tomotopy") is not None else []
     for one in (*peers, *ours):
-        one.sweep(SETTLE)
+        one.sweep(settle)
     found = turns([*peers, *ours], blocks)
     for one, row in zip(ours, found[len(peers) :], strict=True):
         row["kernel"] = one.franchise.kernel("reseat")
@@ -32,10 +34,10 @@ def measure(corpus, dishes, blocks, kernel):
                 second = Ours(
                     corpus, one.store, kernel, f"Random({max(2, round(dishes * (there / here) ** 2))})"
                 )
-                second.sweep(SETTLE)
+                second.sweep(settle)
                 rows = row["again"] = turns([peer, one, second], blocks)
             row["ratio"], row["ratio_of_all"] = (ratio(rows, key) for key in ("nanoseconds", "of_all"))
-    return {"instruction_set": instruction_set(), "rows": found}
+    return {"instruction_set": hk.instruction_set(), "rows": found}
 
 
 def turns(contestants, blocks):

@@ -60,7 +60,10 @@ cdef extern from "topic_sweep.h":
         int32_t resume
         int32_t fault
         void *document
+        void *document_less
         void *root
+        double *inverse_less
+        int64_t *root_less
         int32_t *place
         int32_t *tables
         uint32_t *ceiling
@@ -102,34 +105,30 @@ cdef class Workspace:
 
     cdef int lay_out(self, int64_t stride) except -1 nogil:
         """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings."""
-        cdef int64_t sizes[9]
-        cdef int64_t total = LINE_BYTES
+        cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
         cdef vector[int8_t] before
         cdef uint32_t *ceiling = self.s.ceiling
         cdef int64_t kept = self.stride
         cdef int8_t *at
-        cdef int i
         if stride == self.stride:
             return 0
         before.swap(self.arrays)
-        sizes[0] = sizes[1] = sizes[2] = sizes[3] = stride * sizeof(double)
-        sizes[4] = sizes[5] = sizes[6] = sizes[7] = stride * sizeof(int32_t)
-        sizes[8] = (2 * stride + LINE_BYTES) * sizeof(double)
-        for i in range(9):
-            total += sizes[i]
-        self.arrays.assign(total, 0)
+        self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         at = self.arrays.data()
-        at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
+        at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
         self.s.document = <void *>at
-        self.s.root = <void *>(at + sizes[0])
-        self.s.running = <void *>(at + 2 * sizes[0])
-        self.s.running_root = <void *>(at + 3 * sizes[0])
-        at += 4 * sizes[0]
+        self.s.document_less = <void *>(at + wide)
+        self.s.root = <void *>(at + 2 * wide)
+        self.s.running = <void *>(at + 3 * wide)
+        self.s.running_root = <void *>(at + 4 * wide)
+        self.s.inverse_less = <double *>(at + 5 * wide)
+        self.s.root_less = <int64_t *>(at + 6 * wide)
+        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 of them
+        at += 9 * wide + LINE_BYTES * sizeof(double)
         self.s.place = <int32_t *>at
-        self.s.tables = <int32_t *>(at + sizes[4])
-        self.s.ceiling = <uint32_t *>(at + 2 * sizes[4])
-        self.s.blocks = <int32_t *>(at + 3 * sizes[4])
-        self.s.weights = <double *>(at + 4 * sizes[4])
+        self.s.tables = <int32_t *>(at + narrow)
+        self.s.ceiling = <uint32_t *>(at + 2 * narrow)
+        self.s.blocks = <int32_t *>(at + 3 * narrow)
         if kept > 0:
             memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
         self.stride = stride
@@ -211,6 +210,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             start(s, 0)
             s.root_customers -= 1
             s.tables[s.dish] -= 1
+    bank.b.version += 1
     workspace.version = bank.b.version
     return 0
 

@@ -31,7 +31,7 @@ cdef extern from *:
     void to_the_system "hdpkit_to_the_system"() nogil
 
 cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
-cdef int SMALL = 4096    # sizes of tables that are counted in an array
+cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
 cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)
 
 
@@ -295,10 +295,11 @@ cdef class Seating:
 
     def log_seating(self, const double[::1] concentration, const double[::1] discount):
         """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
-        cdef double total = 0.0, theta, d
+        cdef double total = 0.0, theta, d, tabulated = -1.0
         cdef int32_t node, place
         cdef size_t i
         cdef vector[int32_t] sizes, counts
+        cdef vector[double] shared      # by size, for the discount that is tabulated; 0 where not known yet
         cdef Node *record
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
@@ -309,13 +310,20 @@ cdef class Seating:
                 d = discount[node]
                 total += log_rising_by(theta + d, d, record.tables - 1)
                 total -= log_rising(theta + 1.0, record.customers - 1)
+                if d != tabulated:       # restaurants of a level come together and mostly share theirs
+                    shared.assign(SMALL, 0.0)
+                    tabulated = d
                 for place in range(record.n_entries):
                     sizes.clear()
                     counts.clear()
                     self.sizes_of(node, place, &sizes, &counts)
                     for i in range(sizes.size()):
-                        if sizes[i] > 1:
+                        if sizes[i] >= SMALL:
                             total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
+                        elif sizes[i] > 1:
+                            if shared[sizes[i]] == 0.0:
+                                shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
+                            total += counts[i] * shared[sizes[i]]
         return total
 
     def size_counts(self, const int64_t[::1] nodes):

@@ -58,13 +58,16 @@ typedef struct hdpkit_topics {
     int32_t fault;               /* for tests: which bug a scripted sweep has, 0 for none */
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
+    void *document_less;         /* the same with one customer fewer; -1 where its leaving is the store's affair */
     void *root;                  /* share of new tables, (m_k - d0) / (n_k + eta_sum) */
+    double *inverse_less;        /* 1 / (n_k - 1 + eta_sum) */
+    int64_t *root_less;          /* what `root_sum` gains when a customer of the dish stands outside */
     int32_t *place;              /* of the dish among the entries of the restaurant */
     int32_t *tables;             /* m_k, customers of the root */
     uint32_t *ceiling;           /* of `root`, in units of 2**-31 */
     void *running, *running_root;/* sums of the lanes, block after block */
     int32_t *blocks;             /* blocks in which the restaurant has dishes, ascending */
-    double *weights;             /* scripted: 2 stride + 1 */
+    double *weights;             /* scripted: 2 stride + 2 */
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 where it isn't known */
     int32_t loaded;              /* restaurant whose entries are in the workspace, -1 for none */
     int32_t n_blocks, n_all;     /* blocks of the restaurant, blocks in use */

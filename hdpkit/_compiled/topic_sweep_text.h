@@ -13,6 +13,9 @@
    upper bound of it shows that the draw falls into `share` anyway: u (share + bound) < share. The outcome is
    the one that the whole sum would have given, whatever the bound, so nothing depends on how tight it is.
 
+   The customer's own dish stands apart from the others, with its share as it is without the customer. Most
+   customers stay, and then nothing is written at all. Counts and seating change when it is known that one goes.
+
    One text for production (floats, generator inlined) and for the exact tests (a script chooses; doubles, or
    floats to see production's numbers). Included once by each instruction set. */
 
@@ -45,11 +48,27 @@ enum fault {                                                   /* planted for th
     SHIFTED_CHOICE,                /* the next place in place of the chosen one */
 };
 
+/* Row r keeps every lane but r; the last one keeps all. */
+template <class Real> struct Keep {
+    alignas(LANES * sizeof(Real)) Real but[LANES + 1][LANES];
+    constexpr Keep() : but() {
+        for (int r = 0; r <= LANES; r++)
+            for (int lane = 0; lane < LANES; lane++) but[r][lane] = lane == r ? Real(0) : Real(1);
+    }
+};
+template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
+
 template <class Real> struct Sweep {
     typedef typename lanes<Real>::type vec;
 
-    static double share_of(const hdpkit_topics *s, const hdpkit_entry *entry, double d) {
-        return ((double)entry->customers - d * (double)entry->tables) * s->inverse[entry->dish];
+    /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
+    static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        const int32_t k = entry->dish;
+        if (s->fault == DISCOUNT_IGNORED) d = 0.0;
+        const double customers = (double)entry->customers - d * (double)entry->tables;
+        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        ((Real *)s->document_less)[k] = entry->tables > 1 || entry->customers == 1
+            ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 
     static hdpkit_entry *entries(const hdpkit_topics *s, int32_t node) {
@@ -69,19 +88,26 @@ template <class Real> struct Sweep {
         s->ceiling[k] = ceiling;
     }
 
+    static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
+        if (s->tables[k] == 0) return 0.0;
+        const double d0 = s->fault == ROOT_DISCOUNT_IGNORED ? 0.0 : s->discount[0];
+        return (Real)(((double)s->tables[k] - d0) * inverse);
+    }
+
+    static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
+
     /* Bring what hangs on a dish's totals up to date. */
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
         Real *root = (Real *)s->root;
-        const double inverse = 1.0 / ((double)s->totals[k] + s->eta_sum);
-        const double before = root[k];
-        double now = 0.0;
+        const double total = (double)s->totals[k] + s->eta_sum;
+        const double inverse = 1.0 / total, less = s->totals[k] > 0 ? 1.0 / (total - 1.0) : inverse;
+        const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
-        if (s->tables[k] > 0)
-            now = ((double)s->tables[k] - (s->fault == ROOT_DISCOUNT_IGNORED ? 0.0 : s->discount[0])) * inverse;
+        s->inverse_less[k] = less;
         root[k] = (Real)now;
-        now = root[k];
-        s->root_sum += (int64_t)(now / ROOT_UNIT) - (int64_t)(before / ROOT_UNIT);
-        if (now > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, now);
+        s->root_sum += in_units(now) - in_units(before);
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
     }
 
     static void refresh_open(hdpkit_topics *s, int32_t node) {
@@ -105,12 +131,12 @@ template <class Real> struct Sweep {
             memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
-        const double d = s->fault == DISCOUNT_IGNORED ? 0.0 : s->discount[node];
+        const double d = s->discount[node];
         int32_t block = -1, n_blocks = 0;
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
             s->place[k] = i;
-            share[k] = (Real)share_of(s, entry + i, d);
+            refresh_share(s, entry + i, d);
             if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
         }
         s->n_blocks = n_blocks;
@@ -118,14 +144,16 @@ template <class Real> struct Sweep {
         refresh_open(s, node);
     }
 
-    /* Sums by lane over the restaurant's dishes, and over all dishes. */
-    static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
+    /* Sums by lane over the restaurant's dishes but `own`. */
+    static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
         const vec *share = (const vec *)s->document;
+        const int32_t block = own / LANES, lane = own % LANES;
         vec *running = (vec *)s->running;
         vec sum = {};
         for (int32_t i = 0; i < s->n_blocks; i++) {
             const int32_t b = s->blocks[i];
-            sum += share[b] * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            sum += share[b] * *(const vec *)KEEP<Real>.but[b == block ? lane : LANES]
+                * (as_reals<vec>(((const ints *)row)[b]) + eta);
             running[i] = sum;
         }
     }
@@ -156,36 +184,70 @@ template <class Real> struct Sweep {
         return sum;
     }
 
+    /* One customer on its way: where it came from, and what stands while it is outside. */
+    struct Traveller {
+        int64_t i;
+        int32_t v, node, own;    /* term, restaurant, dish that it comes from */
+        int32_t *row;
+        bool gone;               /* whether counts and seating are without it; else they still have it, */
+        Real share;              /* and this is the share of its own dish without it, */
+        int64_t root_sum;        /* the sum over the root, */
+        uint64_t reach;          /* and the bound */
+    };
+
+    /* Take a customer out of the only table of its dish, where others stay. */
+    static void leave(hdpkit_topics *s, Traveller *t) {
+        const int32_t z = t->own;
+        hdpkit_entry *entry = entries(s, t->node) + s->place[z];
+        t->gone = true;
+        uncount(s, t->v, t->row, z);
+        entry->customers -= 1;
+        s->nodes[t->node].customers -= 1;
+        if (s->seats != 0) s->pool[entry->extra].size -= 1;
+        refresh_dish(s, z);
+        refresh_share(s, entry, s->discount[t->node]);
+    }
+
+    static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
+        row[k] -= 1;
+        s->totals[k] -= 1;
+        if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
+    }
+
     static int64_t pick_root(hdpkit_topics *s) {
         const Real *running = (const Real *)s->running_root;
         const Real total = lane_sum(running + (int64_t)(s->n_all - 1) * LANES);
         return pick(running, s->n_all, (Real)(hdpkit_philox_double(s->stream) * (double)total));
     }
 
+    static double others(const hdpkit_topics *s) {
+        return s->n_blocks > 0 ? lane_sum((const Real *)s->running + (int64_t)(s->n_blocks - 1) * LANES) : Real(0);
+    }
+
+    static int64_t dish_at(const hdpkit_topics *s, int64_t place) {
+        return (int64_t)s->blocks[place / LANES] * LANES + place % LANES;
+    }
+
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
-    static int64_t draw(hdpkit_topics *s, int32_t v, const int32_t *row) {
-        const Real *running = (const Real *)s->running;
-        const double eta = s->eta[v];
-        double share = 0.0;
-        if (s->n_blocks > 0) share = lane_sum(running + (int64_t)(s->n_blocks - 1) * LANES);
-        const double smooth = s->open * eta * ((double)s->root_sum * ROOT_UNIT);
+    static int64_t draw(hdpkit_topics *s, Traveller *t) {
+        const double eta = s->eta[t->v], own = t->share, share = own + others(s);
+        const double smooth = s->open * eta * ((double)t->root_sum * ROOT_UNIT);
         const double rest = share + (smooth + s->fresh * eta / s->eta_sum);
         const uint64_t word = hdpkit_philox_uint64(s->stream);
         const double u = (double)(word >> 24) * ROOT_UNIT;
-        bool shared = s->reach[v] != UNKNOWN
-            && u * (rest + s->open * ((double)s->reach[v] * (CEILING_UNIT * SLACK))) < share;
-        if (!shared) {
-            double term = 0.0, threshold;
+        const bool known = s->reach[t->v] != UNKNOWN;
+        if (!(known && u * (rest + s->open * ((double)t->reach * (CEILING_UNIT * SLACK))) < share)) {
+            double term = 0.0;
             s->exact_passes += 1;
+            if (!t->gone) leave(s, t);
             if (s->n_all > 0) {
-                term_pass(s, row, Real(0));
+                term_pass(s, t->row, Real(0));
                 term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
             }
-            if (s->reach[v] == UNKNOWN) s->reach[v] = measure_reach(s, row);
+            if (!known) s->reach[t->v] = measure_reach(s, t->row);
             if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
-            threshold = u * (rest + term);
-            shared = threshold < share;
-            if (!shared) {
+            const double threshold = u * (rest + term);
+            if (!(threshold < share)) {
                 if (threshold < share + term) return -2 - pick_root(s);
                 if (threshold < share + term + smooth) {
                     smooth_pass(s);
@@ -194,37 +256,45 @@ template <class Real> struct Sweep {
                 return -2 - s->stride;
             }
         }
-        const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0);
-        const int64_t chosen = pick(running, s->n_blocks, (Real)(within * share));
-        return (int64_t)s->blocks[chosen / LANES] * LANES + chosen % LANES;
+        const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0) * share;
+        if (within < own) return t->own;
+        const int64_t place = s->n_blocks > 0
+            ? pick((const Real *)s->running, s->n_blocks, (Real)(within - own)) : -1;
+        return place < 0 ? t->own : dish_at(s, place);
     }
 
-    /* The same choice by a script: every place of every part, as the passes have summed them. */
-    static int64_t choose(hdpkit_topics *s, int32_t v, const int32_t *row) {
+    /* The same choice by a script: the own dish, every other place of every part as the passes have summed them. */
+    static int64_t choose(hdpkit_topics *s, Traveller *t) {
         const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
-        const double eta = s->eta[v];
-        const int64_t shared = (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
-        double *w = s->weights;
-        term_pass(s, row, (Real)(s->fault == SMOOTH_PART_DROPPED ? 0.0 : eta));
-        for (int64_t i = 0; i < shared; i++) w[i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
-        for (int64_t i = 0; i < all; i++) w[shared + i] = s->open * (root[i] - (i < LANES ? Real(0) : root[i - LANES]));
-        w[shared + all] = s->fresh * eta / s->eta_sum;
-        if (s->fault == FRESH_BY_COUNT) w[shared + all] = s->fresh / (double)s->n_terms;
-        if (s->fault == FRESH_PART_DROPPED) w[shared + all] *= 1e-3;
+        const double eta = s->eta[t->v];
+        const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
+        double *w = s->weights, *open = w + shared;
+        w[0] = t->share;
+        for (int64_t i = 0; i < shared - 1; i++) w[1 + i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
+        if (!t->gone) leave(s, t);
+        term_pass(s, t->row, (Real)(s->fault == SMOOTH_PART_DROPPED ? 0.0 : eta));
+        for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
+        open[all] = s->fresh * eta / s->eta_sum;
+        if (s->fault == FRESH_BY_COUNT) open[all] = s->fresh / (double)s->n_terms;
+        if (s->fault == FRESH_PART_DROPPED) open[all] *= 1e-3;
         if (s->fault == TERM_PART_DROPPED)
-            for (int64_t k = 0; k < all; k++) w[shared + k] = s->open * eta * ((const Real *)s->root)[k];
+            for (int64_t k = 0; k < all; k++) open[k] = s->open * eta * ((const Real *)s->root)[k];
         if (s->fault == NEW_TABLE_WITHOUT_DISHES)
-            for (int64_t k = 0; k < all; k++) w[shared + k] = 0.0;
+            for (int64_t k = 0; k < all; k++) open[k] = 0.0;
         int64_t chosen = s->choose(s->script, w, shared + all + 1);
         if (chosen < 0) return -1;
         if (s->fault == SHIFTED_CHOICE)
             while (chosen + 1 < shared + all && w[++chosen] <= 0.0) {}
-        if (chosen < shared) return (int64_t)s->blocks[chosen / LANES] * LANES + chosen % LANES;
+        if (chosen == 0) return t->own;
+        if (chosen < shared) return dish_at(s, chosen - 1);
         return -2 - (chosen < shared + all ? chosen - shared : s->stride);
     }
 
+    /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
     static void look_ahead(const hdpkit_topics *s, int64_t i) {
-        const int32_t v = s->terms[i + AHEAD];
+        const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
+        if (s->seats != 0 && s->seats[i + AHEAD] >= 0) prefetch(s->pool + s->seats[i + AHEAD]);
+        if (node != s->loaded) prefetch(s->words + s->nodes[node].offset);
         if (v == s->terms[i + AHEAD - 1]) return;
         const int32_t *row = s->counts + (int64_t)v * s->stride;
         for (int32_t b = 0; b < s->n_blocks; b++) prefetch(row + (int64_t)s->blocks[b] * LANES);
@@ -232,108 +302,108 @@ template <class Real> struct Sweep {
     }
 
     template <bool Scripted> static int run(hdpkit_topics *s) {
-        Real *share = (Real *)s->document;
-        int64_t i = s->customer, k;
-        int32_t v, z, node;
-        int32_t *row;
+        const Real *share = (const Real *)s->document, *less = (const Real *)s->document_less;
+        Traveller t;
+        int64_t k;
         hdpkit_entry *entry;
         if (!Scripted) s->fault = NO_FAULT;
         const int32_t answered = s->resume;
         s->resume = HDPKIT_DONE;
+        t.i = s->customer;
         if (answered != HDPKIT_DONE) {
-            node = s->home[i];
-            v = s->terms[i];
-            row = s->counts + (int64_t)v * s->stride;
-            z = s->dish;
+            t.node = s->home[t.i];
+            t.v = s->terms[t.i];
+            t.row = s->counts + (int64_t)t.v * s->stride;
+            t.own = s->dish;
             if (answered == HDPKIT_LEAVE) goto left;
             if (answered != HDPKIT_ABROAD) {
-                k = z;
+                k = s->dish;
                 goto seated;
             }
             s->loaded = -1;       /* the generic code has been everywhere */
-            s->customer = ++i;
+            s->customer = ++t.i;
         }
-        for (; i < s->last; s->customer = ++i) {
-            node = s->home[i];
-            if (node == 0) return s->resume = HDPKIT_ABROAD;
-            if (node != s->loaded) load(s, node);
-            v = s->terms[i];
-            row = s->counts + (int64_t)v * s->stride;
-            if (i + AHEAD < s->last) look_ahead(s, i);
+        for (; t.i < s->last; s->customer = ++t.i) {
+            t.node = s->home[t.i];
+            if (t.node == 0) return s->resume = HDPKIT_ABROAD;
+            if (t.node != s->loaded) load(s, t.node);
+            t.v = s->terms[t.i];
+            t.row = s->counts + (int64_t)t.v * s->stride;
+            if (t.i + AHEAD < s->last) look_ahead(s, t.i);
             if (s->seats != 0) {
-                if (s->seats[i] < 0) return s->resume = HDPKIT_UNSEATED;
-                z = s->pool[s->seats[i]].dish;
+                if (s->seats[t.i] < 0) return s->resume = HDPKIT_UNSEATED;
+                t.own = s->pool[s->seats[t.i]].dish;
             } else {
-                z = s->labels[i];
-                if (z < 0) return s->resume = HDPKIT_UNSEATED;
+                t.own = s->labels[t.i];
+                if (t.own < 0) return s->resume = HDPKIT_UNSEATED;
             }
-            entry = entries(s, node) + s->place[z];
-            if (!(Scripted && s->fault == CUSTOMER_NOT_REMOVED)) {
-                row[z] -= 1;
-                s->totals[z] -= 1;
-                if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[z];
-            }
-            if (entry->tables > 1 || entry->customers == 1) {
-                s->dish = z;
+            t.share = less[t.own];
+            if (t.share < Real(0)) {
+                s->dish = t.own;
+                uncount(s, t.v, t.row, t.own);
                 return s->resume = HDPKIT_LEAVE;
             }
-            entry->customers -= 1;
-            s->nodes[node].customers -= 1;
-            if (s->seats != 0) s->pool[entry->extra].size -= 1;
-            if (!(Scripted && s->fault == STALE_INVERSE)) refresh_dish(s, z);
-            share[z] = (Real)share_of(s, entry, Scripted && s->fault == DISCOUNT_IGNORED ? 0.0 : s->discount[node]);
+            t.gone = false;
+            t.share *= (Real)(t.row[t.own] - 1) + (Real)s->eta[t.v];
+            t.root_sum = s->root_sum + s->root_less[t.own];
+            t.reach = s->reach[t.v] - s->ceiling[t.own];
+            if (Scripted && s->fault == CUSTOMER_NOT_REMOVED)
+                t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
+            if (Scripted && s->fault == STALE_INVERSE)
+                t.share *= (Real)(s->inverse[t.own] / s->inverse_less[t.own]);
             goto choice;
         left:
             if (s->nodes[0].customers != s->root_customers) {
-                s->tables[z] -= 1;
+                s->tables[t.own] -= 1;
                 s->root_customers -= 1;
-                refresh_dish(s, z);
+                refresh_dish(s, t.own);
                 const double open = s->open;
-                load(s, node);
+                load(s, t.node);
                 if (Scripted && s->fault == STALE_OPEN) s->open = open;
             } else {
-                refresh_dish(s, z);
-                share[z] = (Real)share_of(s, entries(s, node) + s->place[z], s->discount[node]);
+                refresh_dish(s, t.own);
+                refresh_share(s, entries(s, t.node) + s->place[t.own], s->discount[t.node]);
             }
+            t.gone = true;
+            t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
+            t.root_sum = s->root_sum;
+            t.reach = s->reach[t.v];
         choice:
-            share_pass(s, row, (Real)s->eta[v]);
-            k = Scripted ? choose(s, v, row) : draw(s, v, row);
+            share_pass(s, t.row, (Real)s->eta[t.v], t.own);
+            k = Scripted ? choose(s, &t) : draw(s, &t);
+            if (k == t.own && !t.gone) continue;
+            if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
-            if (Scripted && s->fault == CUSTOMER_NOT_REMOVED) {
-                row[z] -= 1;
-                s->totals[z] -= 1;
-                refresh_dish(s, z);
-            }
             if (k < 0) {
                 s->dish = (int32_t)(-2 - k);
                 return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
             }
-            entry = entries(s, node) + s->place[k];
+            entry = entries(s, t.node) + s->place[k];
             if (entry->tables > 1) {
                 s->dish = (int32_t)k;
                 return s->resume = HDPKIT_JOIN;
             }
             entry->customers += 1;
-            s->nodes[node].customers += 1;
+            s->nodes[t.node].customers += 1;
             if (s->seats != 0) {
-                s->seats[i] = entry->extra;
+                s->seats[t.i] = entry->extra;
                 s->pool[entry->extra].size += 1;
             } else {
-                s->labels[i] = (int32_t)k;
+                s->labels[t.i] = (int32_t)k;
             }
         seated:
-            row[k] += 1;
+            t.row[k] += 1;
             s->totals[k] += 1;
-            if (s->reach[v] != UNKNOWN) s->reach[v] += s->ceiling[k];
+            if (s->reach[t.v] != UNKNOWN) s->reach[t.v] += s->ceiling[k];
             if (s->nodes[0].customers != s->root_customers) {
                 s->tables[k] += 1;
                 s->root_customers += 1;
                 if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
                 refresh_dish(s, (int32_t)k);
-                load(s, node);
+                load(s, t.node);
             } else {
                 refresh_dish(s, (int32_t)k);
-                share[k] = (Real)share_of(s, entries(s, node) + s->place[k], s->discount[node]);
+                refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
             }
         }
         return HDPKIT_DONE;

@@ -198,7 +198,11 @@ class Franchise(FranchiseGrowth):
             served = self.seating.node_dishes(0)
             tables = [self.seating.tables(0, dish) for dish in served.tolist()]
             return float(np.dot(tables, bank.log_base[served]))
-        return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
+        whole = getattr(self.bank, "log_marginal_total", None)
+        total = None if whole is None else whole(slots)
+        if total is None:
+            total = np.sum(self.bank.log_marginals(slots, self.seating.dishes()))
+        return float(total)
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
