@@ -29,6 +29,7 @@ cdef class ExplicitStore(Seating):
         self.seats.assign(self.n_customers, -1)
         self.pool.clear()
         self.free_table = -1
+        self.changes += 1
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil:
         return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
@@ -36,6 +37,7 @@ cdef class ExplicitStore(Seating):
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil:
         if customer >= 0:
             self.seats[customer] = table
+            self.changes += 1
         else:
             self.pool[~customer].seat = table
         return 0
@@ -227,6 +229,7 @@ cdef class ExplicitStore(Seating):
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
         self.seats.resize(n_customers, -1)
+        self.changes += 1
         return 0
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
@@ -265,9 +268,15 @@ cdef class ExplicitStore(Seating):
                 self.seats[i] = to[self.seats[i]]
         self.pool.swap(fresh)
         self.free_table = -1
+        self.changes += 1
         return True
 
     # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
+
+    def compact(self, double share=0.5):
+        """See `Seating.compact`."""
+        self.indexed = None
+        return Seating.compact(self, share)
 
     def table_at(self, int32_t customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""

@@ -251,6 +251,8 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
     cdef bint scripted = not isinstance(source, RandomStream)
     if first >= last:
         return
+    if explicit is not None:
+        explicit.changes += 1
     s.terms = bank.b.terms
     s.home = &walk.home[0]
     s.eta = bank.b.eta.data()
