@@ -195,6 +195,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     cdef DirichletCounts b
     cdef readonly object terms
+    needs_dishes = False
 
     def __init__(self, terms, eta):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
