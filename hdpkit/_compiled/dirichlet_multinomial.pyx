@@ -194,6 +194,8 @@ cdef class DirichletMultinomialBank(CompiledBank):
     eta : float64 array, shape (n_terms,)
     """
 
+    needs_dishes = False
+
     def __init__(self, terms, eta):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)

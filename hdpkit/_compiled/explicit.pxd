@@ -19,8 +19,8 @@ cdef class ExplicitStore(Seating):
     cdef int32_t free_table
     cdef vector[double] weights
     cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
-    cdef object indexed                # units as the fused verbs found them, until `indexed_at` is out of date
-    cdef int64_t indexed_at
+    cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
+    cdef int64_t units_at
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil

@@ -275,7 +275,7 @@ cdef class ExplicitStore(Seating):
 
     def compact(self, double share=0.5):
         """See `Seating.compact`."""
-        self.indexed = None
+        self.units_found = None
         return Seating.compact(self, share)
 
     def table_at(self, int32_t customer):

@@ -253,9 +253,9 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
     cdef int64_t i, n = store.n_customers
     cdef int32_t table, unit
     cdef bint at_root = False        # whether anybody sits at the root
-    if store.indexed is not None and store.indexed_at == store.changes and with_customers in store.indexed:
-        return store.indexed[with_customers]
-    store.indexed = None
+    if store.units_found is not None and store.units_at == store.changes and with_customers in store.units_found:
+        return store.units_found[with_customers]
+    store.units_found = None
     units = Units()
     with nogil:
         unit_of_table.assign(store.pool.size(), -1)
@@ -294,8 +294,8 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
         for i in range(<int64_t>units.code.size()):
             if units.code[i] >= 0:
                 units.customer[units.offset[i]] = units.code[i]
-    store.indexed = {with_customers: units} if at_root else {False: units, True: units}
-    store.indexed_at = store.changes
+    store.units_found = {with_customers: units} if at_root else {False: units, True: units}
+    store.units_at = store.changes
     return units
 
 

@@ -223,6 +223,7 @@ cdef class Seating:
             record.capacity = capacity
             offset += capacity * ENTRY_WORDS
         self.arena.words.swap(fresh.words)
+        self.indexed = False
         self.arena.spare.swap(fresh.spare)
         return True
 
