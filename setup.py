@@ -36,7 +36,7 @@ if sanitize:
 
 folders = ["hdpkit/include", "hdpkit/_compiled"]
 shared = ["hdpkit/_compiled/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
-headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled").glob("*.h")))]    # of the fused sweeps
+headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled").glob("*.h")))]  # of the fused sweeps
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 extensions = [
     Extension(

@@ -1,5 +1,5 @@
-"""Starts: what to pass as ``init`` to a scheduler besides "sequential", "one", an array or a state."""
+"""Starts: what a scheduler takes as ``init`` besides "auto", "sequential", "one", an array or a state."""
 
-from hdpkit.franchise.starts import Random
+from hdpkit.franchise.starts import Random, TermClusters
 
-__all__ = ["Random"]
+__all__ = ["Random", "TermClusters"]

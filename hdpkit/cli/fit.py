@@ -85,8 +85,8 @@ def _prior(name: str) -> Parsed:
 )  # fmt: skip
 @click.option("--sweeps", type=positive, default=500, show_default=True, help="Sweeps to run.")
 @click.option(
-    "--init", type=Parsed("sequential|one|random:K", parse_init), default="sequential", show_default=True,
-    help="The start of a chain.",
+    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K", parse_init), default="auto",
+    show_default=True, help="The start of a chain.",
 )  # fmt: skip
 @seed_option
 @click.option("--chains", type=positive, default=1, show_default=True, help="Chains, a process each.")

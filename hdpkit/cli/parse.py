@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.init import Random
+from hdpkit.init import Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
@@ -116,19 +116,21 @@ def _level(name: str, text: str) -> Any:
     )  # fmt: skip
 
 
-def parse_init(text: str) -> str | Random:
-    """Read a start: ``sequential``, ``one``, or ``random:K``.
+def parse_init(text: str) -> str | Random | TermClusters:
+    """Read a start: ``auto``, ``sequential``, ``one``, ``random:K`` or ``clusters:K``.
 
     Raises
     ------
     ParameterError
     """
     name, _, count = text.strip().partition(":")
-    if name in ("sequential", "one") and not count:
+    if name in ("auto", "sequential", "one") and not count:
         return name
-    if name == "random" and re.fullmatch(r"[0-9]{1,18}", count):
-        return Random(int(count))
-    raise ParameterError("init", text, "sequential, one or random:K", "For instance random:100.")
+    if name in ("random", "clusters") and re.fullmatch(r"[0-9]{1,18}", count):
+        return Random(int(count)) if name == "random" else TermClusters(int(count))
+    raise ParameterError(
+        "init", text, "auto, sequential, one, random:K or clusters:K", "For instance clusters:100."
+    )
 
 
 def parse_moves(text: str) -> list[Move]:

@@ -10,12 +10,18 @@ import numpy as np
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.term_clusters import (
+    TermClusters,
+    check_term_clusters,
+    prefers_term_clusters,
+    term_clusters,
+)
 from hdpkit.random import STARTS, RandomStream, Streams
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
 
-__all__ = ["Random", "check_start", "start"]
+__all__ = ["Random", "TermClusters", "check_start", "start"]
 
 _CHUNK = 1 << 18  # customers whose dishes are numbered at once
 
@@ -37,7 +43,11 @@ class Random:
 
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
+    init = _resolved(init, franchise)
     if isinstance(init, Random) and not franchise.measure.atomic:
+        return
+    if isinstance(init, TermClusters):
+        check_term_clusters(init, franchise)
         return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
@@ -49,7 +59,8 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 
     Parameters
     ----------
-    init : "sequential", "one", Random, array of dishes, frozen state or Franchise
+    init : "auto", "sequential", "one", Random, TermClusters, array of dishes, frozen state or Franchise
+        "auto": `TermClusters` for topic models, "sequential" for everything else and for little data.
         "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
         2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
         numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
@@ -81,14 +92,22 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         raise
 
 
+def _resolved(init: Any, franchise: Franchise) -> Any:
+    """What "auto" stands for here; anything else as it is."""
+    if not isinstance(init, str) or init != "auto":
+        return init
+    return TermClusters() if prefers_term_clusters(franchise) else "sequential"
+
+
 def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     """None for the sequential start, an array of dishes, or a frozen state; checked before anything moves."""
     n = franchise.topology.n_customers
+    init = _resolved(init, franchise)
     if isinstance(init, str) and init == "sequential":
         return None
     if franchise.measure.atomic and not isinstance(init, (Mapping, type(franchise))) and init is not None:
         raise ParameterError(
-            "init", init, '"sequential", a state, or None: dishes are observed',
+            "init", init, '"auto", "sequential", a state, or None: dishes are observed',
             "Use the default, which seats each customer with its own value.",
         )  # fmt: skip
     if isinstance(init, str):
@@ -96,6 +115,9 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
             return np.zeros(n, dtype=np.int32)
     elif isinstance(init, Random):
         return source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
+    elif isinstance(init, TermClusters):
+        check_term_clusters(init, franchise)
+        return term_clusters(init, franchise, source)
     elif isinstance(init, Mapping):
         return init
     elif isinstance(init, type(franchise)):
@@ -103,14 +125,16 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     elif init is not None:
         return _dishes(init, n)
     raise ParameterError(
-        "init", init, '"sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
+        "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
         "None goes on from where a started franchise stands.",
     )  # fmt: skip
 
 
 def _distinct(dishes: Any) -> Any:
     """The dishes that occur, ascending."""
-    return np.unique(np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)]))
+    return np.unique(
+        np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)])
+    )
 
 
 def _dishes(init: Any, n: int) -> Any:

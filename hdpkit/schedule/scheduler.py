@@ -52,7 +52,7 @@ class Scheduler:
         franchise: Franchise,
         sweeps: int,
         rng: Seed = None,
-        init: Any = "sequential",
+        init: Any = "auto",
         *,
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         thin: int = 1,
@@ -76,8 +76,9 @@ class Scheduler:
             None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh
             seed, which ``trace.seed`` tells.
         init : start
-            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from
-            where the franchise stands, sweep counter included.
+            "auto" (``hk.init.TermClusters()`` for topic models, else "sequential"), "sequential", "one",
+            ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from where the franchise
+            stands, sweep counter included.
         record : dict of functions, optional
             More to record: key -> function of the franchise.
         thin : int
@@ -153,7 +154,7 @@ class Scheduler:
         franchise: Franchise,
         sweeps: int,
         rng: Seed = None,
-        init: Any = "sequential",
+        init: Any = "auto",
         *,
         progress: Progress | None = None,
         audit_every: int | None = None,
