@@ -101,7 +101,9 @@ def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> C
         dish = of_customer[first : first + _CHUNK]
         pairs = np.stack([home[first : first + _CHUNK], dish], axis=1)[dish >= 0]
         keys, counts = np.unique(np.ascontiguousarray(pairs).view(np.int64), return_counts=True)
-        for (node, k), count in zip(keys.view(np.int32).reshape(-1, 2).tolist(), counts.tolist(), strict=True):
+        for (node, k), count in zip(
+            keys.view(np.int32).reshape(-1, 2).tolist(), counts.tolist(), strict=True
+        ):
             found[node, k] += count
     return found
 

@@ -110,7 +110,9 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
 
 def _distinct(dishes: Any) -> Any:
     """The dishes that occur, ascending."""
-    return np.unique(np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)]))
+    return np.unique(
+        np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)])
+    )
 
 
 def _dishes(init: Any, n: int) -> Any:
