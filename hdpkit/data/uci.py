@@ -6,6 +6,7 @@ ids from 1, sorted by document.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -30,10 +31,14 @@ _REMEDY = "Each line reads `document term count`, ids from 1, after three lines 
 
 
 def is_uci(path: str | os.PathLike[str]) -> bool:
-    """Whether a file, plain or gzip, begins with three numbers alone on their lines, the first not 0."""
-    for _, content in line_blocks(path):
-        head = _HEAD.match(content)
-        return head is not None and int(head[1]) > 0
+    """Whether a file, plain or gzip, begins with three numbers alone on their lines, the first not 0.
+
+    (A line of LDA-C with a single number is an empty document: that number is 0.)
+    """
+    with contextlib.suppress(DataError):  # whoever reads it will say what is wrong with it
+        for _, content in line_blocks(path):
+            head = _HEAD.match(content)
+            return head is not None and int(head[1]) > 0
     return False
 
 

@@ -39,6 +39,8 @@ class Topology:
         Number of each declaration's first restaurant; its restaurants are contiguous.
     keys : tuple of sequences
         For each declaration the label's values, one a restaurant.
+    shared : bool
+        Whether `home` is an array of the data.
     """
 
     parent: Ints
@@ -47,6 +49,7 @@ class Topology:
     home: Ints
     first: tuple[int, ...]
     keys: tuple[Sequence[Any], ...]
+    shared: bool = False
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
 
     @property
@@ -69,8 +72,9 @@ class Topology:
         return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
 
     def memory_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + self.home.nbytes
+        """Bytes of the arrays; `home` is not counted where the data have it."""
+        home = 0 if self.shared else self.home.nbytes
+        return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
 
     def node(self, declaration: int, key: Any, name: str) -> int:
         """Number of the restaurant with this key."""
@@ -129,9 +133,10 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
         keys.append(own)
         first.append(start)
     declaration_of = np.repeat(np.arange(len(chain), dtype=np.int32), [len(own) for own in keys])
+    shared = not home.flags.writeable
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys))
+    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared)
 
 
 def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
