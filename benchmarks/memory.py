@@ -2,12 +2,12 @@
 
     python benchmarks/memory.py CORPUS [--dishes 100] [--sweeps 12] [--stores histogram explicit] [--kernel auto]
 
-CORPUS is what `hdpkit fit` reads; for each store it is read into memory and, written to a folder of arrays in the
-temporary directory, mapped. Each row is a process of its own: TableGibbs from the given number of random dishes,
-alpha = gamma = 1 and eta = 0.1 fixed. `reported` is Franchise.memory_bytes(), `but counts` the same without
-the V x K topic-term counts at four bytes each. Of the process (Linux only) `own` is what its private memory has
-grown by since the corpus was there, and `start` and `sweeps` the most that it ever had more than then, during the
-start and the first sweep, and during all later ones.
+CORPUS is what `hdpkit fit` reads; for each store it is read into memory and, written to a folder of arrays in
+the temporary directory, mapped. Each row is a process of its own: TableGibbs from the given number of random
+dishes, alpha = gamma = 1 and eta = 0.1 fixed. `reported` is Franchise.memory_bytes(), `but counts` the same
+without the V x K topic-term counts at four bytes each. Of the process (Linux only) `own` is what its private
+memory has grown by since the corpus was there, `start` and `sweeps` the most that it had more than then (mapped
+files that are in memory included) until the first sweep was done, and in all later ones.
 """
 
 import argparse
@@ -42,29 +42,22 @@ def forget_the_peak():
     Path("/proc/self/clear_refs").write_text("5")
 
 
-class Peaks:
-    """The most that was held during each sweep, above what there was."""
-
-    def __init__(self):
-        forget_the_peak()
-        self.base = status("VmRSS")
-        self.found = []
-
-    def __call__(self, draw):
-        self.found.append(status("VmHWM") - self.base)
-        forget_the_peak()
-
-
 def measure(path, store, kernel, dishes, sweeps):
     """One row, in this process."""
     corpus = read_corpus(path)
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.1), concentration=1.0)
     document = hk.Restaurant(base=root, concentration=1.0, each="document")
-    own, peaks = status("RssAnon"), Peaks()
+    forget_the_peak()
+    own, there, peaks = status("RssAnon"), status("VmRSS"), []
+
+    def after(draw):
+        peaks.append(status("VmHWM") - there)
+        forget_the_peak()
+
     franchise = hk.Franchise(document, corpus, store=store, kernel=kernel)
     began = time.perf_counter()
     hk.Scheduler([moves.TableGibbs()]).run(
-        franchise, sweeps=sweeps, rng=0, init=hk.init.Random(dishes), callbacks=[peaks]
+        franchise, sweeps=sweeps, rng=0, init=hk.init.Random(dishes), callbacks=[after]
     )
     n = len(corpus)
     counts = 4 * corpus.n_terms * franchise.n_dishes
@@ -75,8 +68,8 @@ def measure(path, store, kernel, dishes, sweeps):
         "reported": franchise.memory_bytes() / n,
         "but counts": (franchise.memory_bytes() - counts) / n,
         "own": (status("RssAnon") - own) / n,
-        "start": peaks.found[0] / n,
-        "sweeps": max(peaks.found[1:], default=math.nan) / n,
+        "start": peaks[0] / n,
+        "sweeps": max(peaks[1:], default=math.nan) / n,
         "seconds": time.perf_counter() - began,
     }
 
