@@ -7,6 +7,7 @@ for AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang; `.ci/sanitize
 
 import os
 import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -33,24 +34,48 @@ if sanitize:
     link_args = ["-fsanitize=address,undefined"]
     compile_args += [*link_args, "-fno-omit-frame-pointer", "-O1", "-g"]
 
+folders = ["hdpkit/include", "hdpkit/_compiled"]
+shared = ["hdpkit/_compiled/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
+headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled").glob("*.h")))]    # of the fused sweeps
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=[np.get_include(), "hdpkit/include"],
+        include_dirs=[np.get_include(), *folders],
         define_macros=macros,
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         language="c++",
-        depends=[str(header) for header in Path("hdpkit/include").rglob("*.h")],
+        depends=headers if "fused" in source.stem else shared,
     )
     for source in sources
 ]
 
+# The fused sweeps once for each instruction set, as modules of their own; one is chosen at import.
+instruction_sets = {"baseline": []}
+if sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64"):
+    if sys.platform == "win32":
+        instruction_sets |= {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}
+    else:
+        wide = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
+        instruction_sets |= {"avx2": ["-mavx2"], "avx512": ["-mavx2", *wide]}
+fused = [
+    Extension(
+        f"hdpkit._compiled.isa_{name}",
+        [f"hdpkit/_compiled/isa_{name}.cpp"],
+        include_dirs=folders,
+        extra_compile_args=[*compile_args, *flags],
+        language="c++",
+        depends=headers,
+    )
+    for name, flags in instruction_sets.items()
+]
+
 setup(
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
-    ext_modules=cythonize(
+    ext_modules=fused
+    + cythonize(
         extensions,
         # Elsewhere the workers would import this file and start workers of their own.
         nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,

@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from machine import block
+
 import hdpkit as hk
 from hdpkit import moves
 
@@ -43,6 +45,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=10)
     options = parser.parse_args()
     corpus = hk.Corpus.from_ldac(options.corpus)
+    print(block())
     with tempfile.TemporaryDirectory() as folder:
         build(folder)
         from polya_urn import PolyaUrn

@@ -291,6 +291,9 @@ def main():
     if options.order < 1:
         parser.error("--order must be 1 or more")
     train, test = read_sentences(options.train), read_sentences(options.test)
+    from machine import block  # here, since tests take this module without its neighbours
+
+    print(block())
     for name, sentences in (("train", train), ("test", test)):
         if not sentences:
             parser.error(f"{name}: the file has no line")

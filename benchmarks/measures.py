@@ -9,11 +9,11 @@ stands beside them, on its first words.
 """
 
 import argparse
-import platform
 import statistics
 import time
 
 import numpy as np
+from machine import block
 
 import hdpkit as hk
 from hdpkit import moves
@@ -78,7 +78,7 @@ def main():
             kind(0.1, n_terms=n_terms) for kind in (hk.DirichletMultinomial, hk.DirichletMultinomialReference)
         )
         found.append(("DirichletMultinomial", *both, words))
-    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}")
+    print(block())
     print(f"{'measure':<30}{'K':>5}{'tokens/s':>12}{'reference':>12}{'ratio':>8}")
     began = time.perf_counter()
     for name, measure, reference, values in found:

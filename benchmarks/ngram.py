@@ -1,7 +1,7 @@
 """Pitman-Yor n-gram models against modified Kneser-Ney, in one run on the same text.
 
     python benchmarks/ngram.py TRAIN TEST [--orders 2 3 5] [--sweeps 30] [--burn-in 10] [--samples 10]
-                                          [--timed-sweeps 3] [--seed 0] [--json FILE]
+                                          [--timed-sweeps 3] [--calibrate CORPUS] [--seed 0] [--json FILE]
 
 TRAIN and TEST are files of sentences, one a line, plain or packed. The sentence end is predicted, `<unk>` is
 a word like any other. Both models know the vocabulary of both texts, so that both predict the same tokens.
@@ -12,18 +12,20 @@ Perplexities are of the test text:
   the burn-in. Discounts (Beta(1, 1)) and concentrations (Gamma(1, 1)) are resampled, one each a level.
 
 `tokens/s` is that of TableGibbs alone, which takes every token out and seats it again: the median of the
-timed sweeps, for each store in turn. `bytes/token` is the franchise's memory over the training tokens.
+timed sweeps, for each store in turn. With a corpus of topic models to calibrate by (LDA-C, and tomotopy
+installed), `tokens/reference s` is the same in the unit of benchmarks/reference_second.py, measured between.
+`bytes/token` is the franchise's memory over the training tokens.
 """
 
 import argparse
 import json
-import platform
 import statistics
 import time
 from pathlib import Path
 
 import kneser_ney
-import numpy as np
+from machine import block
+from reference_second import ReferenceClock
 
 import hdpkit as hk
 from hdpkit import moves
@@ -41,7 +43,7 @@ def speed(model, store, sweeps, seed):
     return statistics.median(rates.tolist()), franchise.memory_bytes() / len(model.data)
 
 
-def compare(train, test, vocabulary, order, options):
+def compare(train, test, vocabulary, order, options, clock):
     """One row of the table."""
     began = time.perf_counter()
     bar = kneser_ney.ModifiedKneserNey(order, vocabulary=vocabulary).fit(train)
@@ -59,7 +61,13 @@ def compare(train, test, vocabulary, order, options):
     row["seconds"] = time.perf_counter() - began
     row["restaurants"] = model.franchise.topology.n_nodes
     for store in STORES:
+        if clock:
+            clock.tick()
         row[f"rate_{store}"], row[f"bytes_{store}"] = speed(model, store, options.timed_sweeps, options.seed)
+    if clock:
+        clock.tick()
+        for store in STORES:
+            row[f"reference_rate_{store}"] = row[f"rate_{store}"] / clock.seconds
     return row
 
 
@@ -72,6 +80,7 @@ def main():
     parser.add_argument("--burn-in", type=int, default=10)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--timed-sweeps", type=int, default=3)
+    parser.add_argument("--calibrate", help="LDA-C file that reference seconds are measured on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
@@ -79,22 +88,29 @@ def main():
     train, test = (list(read_sentences(path)) for path in (options.train, options.test))
     vocabulary = sorted({word for sentence in [*train, *test] for word in sentence})
     n_train, n_test = (sum(len(sentence) + 1 for sentence in text) for text in (train, test))
-    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}")
+    print(block())
+    clock = ReferenceClock(hk.Corpus.from_ldac(options.calibrate)) if options.calibrate else None
     print(f"{n_train:,} training tokens, {n_test:,} test tokens, {len(vocabulary):,} words")
     print(f"sweeps {options.sweeps}, burn-in {options.burn_in}, samples {options.samples}\n")
     names = ("order", "KN", "first", "average", "restaurants")
-    names += tuple(f"{what}, {store}" for what in ("tokens/s", "bytes/token") for store in STORES)
+    figures = {"rate": "tokens/s", "reference_rate": "tokens/reference s", "bytes": "bytes/token"}
+    if clock is None:
+        del figures["reference_rate"]
+    names += tuple(f"{figure}, {store}" for figure in figures.values() for store in STORES)
     print("| " + " | ".join((*names, "s KN", "s")) + " |")
     print("|" + " --- |" * (len(names) + 2))
     rows = []
     for order in options.orders:
-        row = compare(train, test, vocabulary, order, options)
+        row = compare(train, test, vocabulary, order, options, clock)
         rows.append(row)
         cells = [f"{row[name]:.2f}" for name in ("kn", "first", "average")] + [f"{row['restaurants']:,}"]
-        cells += [f"{row[f'rate_{store}']:,.0f}" for store in STORES]
-        cells += [f"{row[f'bytes_{store}']:.1f}" for store in STORES]
+        for name in figures:
+            form = ".1f" if name == "bytes" else ",.0f"
+            cells += [f"{row[f'{name}_{store}']:{form}}" for store in STORES]
         cells += [f"{row['kn_seconds']:.1f}", f"{row['seconds']:.1f}"]
         print(f"| {order} | " + " | ".join(cells) + " |", flush=True)
+    if clock:
+        print(f"\n{clock}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -13,15 +13,11 @@ are the data's: every token, and the end of each sentence.
 
 import argparse
 import json
-import math
-import os
-import platform
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
+from machine import block, resident
 
 import hdpkit as hk
 from hdpkit import moves
@@ -31,12 +27,6 @@ STORES = ("explicit", "histogram")
 COUNTS = ("customers", "restaurants", "tables")
 SIZES = ("store_bytes", "all_bytes", "process_bytes")
 DISCOUNTS = (0.5, 0.75, 0.85, 0.9)
-
-
-def resident():
-    """Bytes of this process in memory, where the system tells."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else math.nan
 
 
 def first_sentences(text, n_tokens):
@@ -122,7 +112,7 @@ def main():
     if not options.text:
         parser.error("TEXT is missing")
 
-    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}\n")
+    print(block())
     names = ("order", "customers", "restaurants", "tables", "store", "seating", "all", "process", "s/sweep")
     print("| " + " | ".join(names) + " |")
     print("|" + " --- |" * len(names))

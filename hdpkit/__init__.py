@@ -15,6 +15,7 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 from pathlib import Path
 
 from hdpkit import errors, init, moves
+from hdpkit._compiled.instruction_set import instruction_set
 from hdpkit.base_measures import (
     AtomicMeasure,
     BaseMeasure,
@@ -97,6 +98,7 @@ __all__ = [
     "expected_tables",
     "get_include",
     "init",
+    "instruction_set",
     "moves",
     "open_run",
     "stores",

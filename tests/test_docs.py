@@ -57,23 +57,42 @@ def test_links_in_the_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_benchmarks_run(tmp_path):
+# What a benchmark is given (texts and corpora of a few lines), and what it must show.
+TOPICS = "{corpus} --dishes 4 --sweeps 2"
+HALVES = "--observed {corpus} --held {corpus}"
+FEW = "--orders 2 --sweeps 2"
+ARGUMENTS = {
+    "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
+    "kneser_ney": ("{text} {text} --order 3", "perplexity"),
+    "machine": ("", "| processor |"),
+    "ngram": (
+        f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
+        "tokens/reference s",
+    ),
+    "reference_second": ("{corpus} --blocks 1", "reference second"),
+    "scaling": (
+        f"{TOPICS} --tokens 50 200 --at-tokens 90 --at-dishes 3 --settle 1 --figure {{folder}}/scaling.png",
+        "exponent",
+    ),
+    "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "topic_model": (
+        f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
+        "reference s",
+    ),
+}
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_run(script, tmp_path):
     corpus, text = tmp_path / "corpus.ldac", tmp_path / "text.txt"
     corpus.write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n" * 10, encoding="utf-8")
     text.write_text("the cat sat\nthe dog sat down\n" * 10, encoding="utf-8")
-    on_counts = [corpus, "--dishes", 4, "--sweeps", 2], "tokens/s"
-    few = ["--orders", 2, "--sweeps", 2]
-    others = {
-        "kneser_ney": ([text, text, "--order", 3], "perplexity"),
-        "ngram": ([text, text, *few, "--burn-in", 1, "--samples", 1, "--timed-sweeps", 1], "average"),
-        "seating_memory": ([text, *few], "| histogram |"),
-    }
-    for script in sorted((ROOT / "benchmarks").glob("*.py")):
-        arguments, shown = others.get(script.stem, on_counts)
-        command = [sys.executable, str(script), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert shown in done.stdout
+    arguments, shown = ARGUMENTS.get(script.stem, (TOPICS, "tokens/s"))
+    given = [word.format(corpus=corpus, text=text, folder=tmp_path) for word in arguments.split()]
+    command = [sys.executable, str(script), *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
 
 
 def test_the_readme_names_its_two_commands():

@@ -1,5 +1,7 @@
 """State machines over franchises: every store, kernel and measure that combine, depths one to three."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,8 @@ def test_machine_catches_dishes_that_come_and_go(name):
 
 
 def test_every_store_and_every_depth_has_its_turn():
-    assert {store for store, _, _ in CASES} >= {"explicit", "histogram"}
+    compiled = {(store, kernel) for store, kernel, _ in CASES}
+    assert compiled >= set(itertools.product(("explicit", "histogram"), ("fused", "generic", "reference")))
     assert {shape.depth for shape in FRANCHISE_SHAPES.values()} == {1, 2, 3}
 
 
@@ -108,7 +111,9 @@ def test_component_is_told_inside_the_step():
 
     franchise.register("watcher", watcher)
     franchise.register("log", Log())
-    franchise.reseat(0, 9, RandomStream((1, 1)))
+    source = RandomStream((1, 1))
+    for _ in range(5):
+        franchise.reseat(0, 9, source)
     assert {what for what, _ in told} == {"born", "died"}
     assert watcher.known == set(franchise.slots.occupied_slots().tolist())
     franchise.audit()

@@ -8,49 +8,47 @@ probabilities are products with a rescue from overflow; a logarithm is taken onc
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
+    LINE = 16            # counts on a cache line
+    TALLIED = 65536      # counts whose number of cells is kept in an array
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
-cdef cppclass DirichletCounts:
-    const int32_t *terms            # of each data customer; owned by the Python object
-    int64_t n_terms
-    int64_t stride                  # slots that a row has room for
-    double eta_sum
-    bint plain                      # whether short blocks may be plain products
-    vector[double] eta              # of each term
-    vector[int32_t] counts          # n_terms rows of stride
-    vector[int64_t] totals          # of each slot
-    vector[double] inverse          # 1 / (totals + eta_sum)
-    vector[int32_t] block           # scratch: count of each term in a block, zero between calls
-    vector[int32_t] touched         # scratch: the terms of the block in order of appearance
-    vector[double] product
-    vector[double] table            # log-gamma ratios of a symmetric eta, by count
+
+cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
+    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
+    cdef int64_t start
+    b.stride = stride
+    b.cells.assign(b.n_terms * stride + LINE, 0)
+    start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
+    b.counts = b.cells.data() + start
+    b.version += 1
+    return 0
 
 
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
-    cdef int64_t stride = b.stride, v, s
-    cdef vector[int32_t] wider
-    while stride < slots:
-        stride *= 2
-    if stride == b.stride:
+    cdef int64_t before = b.stride, stride = before, v
+    cdef vector[int32_t] cells
+    cdef int32_t *counts = b.counts
+    if stride >= slots:
         return 0
-    wider.assign(b.n_terms * stride, 0)
+    while stride < slots:    # a quarter more each time, in whole lines
+        stride = (stride + stride // 4 + LINE) // LINE * LINE
+    cells.swap(b.cells)
+    dm_clear(b, stride)
     for v in range(b.n_terms):
-        for s in range(b.stride):
-            wider[v * stride + s] = b.counts[v * b.stride + s]
-    b.counts.swap(wider)
+        memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
     b.totals.resize(stride, 0)
     b.inverse.resize(stride, 1.0 / b.eta_sum)
-    b.stride = stride
     return 0
 
 
@@ -73,6 +71,7 @@ cdef int dm_died(void *self, int32_t slot) noexcept nogil:
             b.counts[v * b.stride + slot] = 0
         b.totals[slot] = 0
         b.inverse[slot] = 1.0 / b.eta_sum
+        b.version += 1
     return 0
 
 
@@ -82,6 +81,7 @@ cdef int dm_add(void *self, int32_t slot, const int32_t *customers, int64_t n) n
     for i in range(n):
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] += 1
     b.totals[slot] += n
+    b.version += 1
     b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
     return 0
 
@@ -92,6 +92,7 @@ cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n
     for i in range(n):
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] -= 1
     b.totals[slot] -= n
+    b.version += 1
     b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
     return 0
 
@@ -100,7 +101,7 @@ cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64
                        double *out) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
     cdef int32_t term = b.terms[customer]
-    cdef const int32_t *row = b.counts.data() + <int64_t>term * b.stride
+    cdef const int32_t *row = b.counts + <int64_t>term * b.stride
     cdef const double *inverse = b.inverse.data()
     cdef double eta = b.eta[term]
     cdef int64_t i
@@ -133,7 +134,7 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
         term = b.touched[place]
         count = b.block[term]
         b.block[term] = 0
-        row = b.counts.data() + <int64_t>term * b.stride
+        row = b.counts + <int64_t>term * b.stride
         if count <= 16:
             for i in range(n + 1):
                 base = b.eta[term] + (row[slots[i]] if i < n else 0)
@@ -169,7 +170,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
         repeats = 0     # of this term earlier in the block
         for i in range(j):
             repeats += b.terms[customers[i]] == term
-        row = b.counts.data() + <int64_t>term * b.stride
+        row = b.counts + <int64_t>term * b.stride
         total = b.eta[term] + repeats
         for i in range(n):
             out[i] *= row[slots[i]] + total
@@ -193,8 +194,6 @@ cdef class DirichletMultinomialBank(CompiledBank):
     eta : float64 array, shape (n_terms,)
     """
 
-    cdef DirichletCounts b
-    cdef readonly object terms
     needs_dishes = False
 
     def __init__(self, terms, eta):
@@ -203,7 +202,6 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.b.terms = &view[0]
         self.b.n_terms = len(eta)
         self.b.block.assign(self.b.n_terms, 0)
-        self.b.stride = 16
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -214,7 +212,8 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.log_block = dm_log_block
         self.complete()
         self._set_eta(eta)
-        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        self.b.tallied = -1
+        dm_clear(&self.b, LINE)
         self.b.totals.assign(self.b.stride, 0)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
 
@@ -246,7 +245,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         cdef int32_t slot
         cdef int64_t k
         cdef int32_t top = max([int(s) for s in slots], default=-1)
-        self.b.counts.assign(self.b.n_terms * self.b.stride, 0)
+        dm_clear(&self.b, self.b.stride)
         self.b.totals.assign(self.b.stride, 0)
         dm_grow(&self.b, top + 1)
         with nogil:
@@ -262,6 +261,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         """Move every slot's counts to its new number (never a larger one, so in place)."""
         cdef int64_t v, s
         cdef int32_t to
+        self.b.version += 1
         with nogil:
             for v in range(self.b.n_terms):
                 for s in range(mapping.shape[0]):
@@ -307,8 +307,65 @@ cdef class DirichletMultinomialBank(CompiledBank):
                 o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
         return out
 
+    cdef int tally_cells(self) except -1 nogil:
+        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
+        cdef int64_t i, j, n = self.b.n_terms * self.b.stride
+        cdef const int32_t *cell = self.b.counts
+        cdef int32_t any_of, top = 0
+        if self.b.tallied == self.b.version:
+            return 0
+        for i in range(self.b.stride):
+            if self.b.totals[i] > top:
+                top = <int32_t>self.b.totals[i] if self.b.totals[i] < TALLIED else TALLIED
+        self.b.tally.assign(top + 1, 0)
+        self.b.rare.clear()
+        for i in range(n // LINE):      # many lines of a large matrix are empty
+            any_of = 0
+            for j in range(LINE):
+                any_of |= cell[j]
+            if any_of != 0:
+                for j in range(LINE):
+                    if cell[j] < <int32_t>self.b.tally.size():
+                        self.b.tally[cell[j]] += 1
+                    else:
+                        self.b.rare.push_back(cell[j])
+            cell += LINE
+        self.b.tallied = self.b.version
+        return 0
+
+    def log_marginal_total(self, slots):
+        """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
+
+        With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
+        cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
+        """
+        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef int64_t i, here = 0, everywhere = 0
+        cdef double total = 0.0
+        if self.b.table.size() == 0:
+            return None
+        for i in range(s.shape[0]):
+            here += self.b.totals[s[i]]
+        for i in range(self.b.stride):
+            everywhere += self.b.totals[i]
+        if here != everywhere:
+            return None
+        with nogil:
+            self.tally_cells()
+            for i in range(1, <int64_t>self.b.tally.size()):
+                if self.b.tally[i] > 0:
+                    total += self.b.tally[i] * (
+                        self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.eta[0], i))
+            for i in range(<int64_t>self.b.rare.size()):
+                total += log_rising(self.b.eta[0], self.b.rare[i])
+            for i in range(s.shape[0]):
+                total -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+        return total
+
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
-        return (self.b.counts.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
+        return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
-                + self.b.block.capacity() * sizeof(int32_t))
+                + (self.b.block.capacity() + self.b.rare.capacity()) * sizeof(int32_t)
+                + self.b.tally.capacity() * sizeof(int64_t)
+                + (self.workspace.memory_bytes() if self.workspace is not None else 0))

@@ -1,15 +1,16 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.seating cimport Seating
+from hdpkit._compiled.seating cimport Entry, Seating
 
 
-ctypedef struct Table:
-    int32_t size
-    int32_t dish
-    int32_t node
-    int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
-    int32_t next       # of the same restaurant and dish; among free tables the next free one
+cdef extern from "layout.h":
+    ctypedef struct Table "hdpkit_table":
+        int32_t size
+        int32_t dish
+        int32_t node
+        int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
+        int32_t next       # of the same restaurant and dish; among free tables the next free one
 
 
 cdef class ExplicitStore(Seating):
@@ -17,9 +18,15 @@ cdef class ExplicitStore(Seating):
     cdef vector[Table] pool
     cdef int32_t free_table
     cdef vector[double] weights
+    cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
+    cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
+    cdef int64_t units_at
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
-    cdef int unlink(self, int32_t node, int32_t place, int32_t table) noexcept nogil
+    cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
+    cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
+    cdef int free(self, int32_t table) noexcept nogil
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil

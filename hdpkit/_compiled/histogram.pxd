@@ -1,13 +1,17 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
-from hdpkit._compiled.seating cimport Arena, Seating
+from hdpkit._compiled.seating cimport Arena, Entry, Seating
 from hdpkit.random._source cimport choice_source
 
 
 ctypedef struct Bin:
     int32_t size       # in the first bin of a block: number of bins that follow
     int32_t count      # in the first bin of a block: bins that the block has room for, itself included
+
+
+cdef enum:
+    BIN_WORDS = 2
 
 
 cdef class HistogramStore(Seating):
@@ -18,10 +22,12 @@ cdef class HistogramStore(Seating):
     cdef Arena bins
     cdef vector[double] weights
 
+    cdef inline Bin *block(self, int32_t extra) noexcept nogil:
+        return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
+
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
-    cdef Bin *block(self, int32_t extra) noexcept nogil
-    cdef int change(self, int32_t node, int32_t place, int32_t size, int32_t by) except -1 nogil
+    cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil
+    cdef int drop(self, Entry *entry) except -1 nogil
     cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil
-    cdef int drop(self, int32_t node, int32_t place) except -1 nogil
     cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
                            choice_source *source) except -1 nogil

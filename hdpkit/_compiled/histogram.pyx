@@ -16,8 +16,6 @@ from hdpkit._compiled.seating cimport (
     ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)
 from hdpkit.random._source cimport choice_source
 
-cdef int BIN_WORDS = sizeof(Bin) // sizeof(int32_t)
-
 
 cdef class HistogramStore(Seating):
     """Histograms of table sizes. Sharing a table of size s turns one count of s into one of s + 1.
@@ -59,12 +57,8 @@ cdef class HistogramStore(Seating):
             self.seated[customer >> 3] |= 1 << (customer & 7)
         return 0
 
-    cdef Bin *block(self, int32_t extra) noexcept nogil:
-        return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
-
-    cdef int change(self, int32_t node, int32_t place, int32_t size, int32_t by) except -1 nogil:
+    cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil:
         """Add ``by`` to the number of tables of this size; bins stay sorted, empty ones go."""
-        cdef Entry *entry = self.entries(node) + place
         cdef Bin *head
         cdef Bin *bin
         cdef int32_t i = 0, n, room
@@ -102,9 +96,8 @@ cdef class HistogramStore(Seating):
         head.size += 1
         return 0
 
-    cdef int drop(self, int32_t node, int32_t place) except -1 nogil:
+    cdef int drop(self, Entry *entry) except -1 nogil:
         """Forget the histogram (the entry has a single table, or none)."""
-        cdef Entry *entry = self.entries(node) + place
         if entry.extra >= 0:
             arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS,
                        self.block(entry.extra).count * BIN_WORDS)
@@ -139,8 +132,8 @@ cdef class HistogramStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t size = self.draw_size(node, place, discount, source)
         if entry.tables > 1:
-            self.change(node, place, size, -1)
-            self.change(node, place, size + 1, 1)
+            self.change(entry, size, -1)
+            self.change(entry, size + 1, 1)
         entry.customers += 1
         self.nodes[node].customers += 1
         self.label(customer, dish)
@@ -151,11 +144,11 @@ cdef class HistogramStore(Seating):
         cdef int32_t place = self.find_or_insert(node, dish)
         cdef Entry *entry = self.entries(node) + place
         if entry.tables == 1:
-            self.change(node, place, entry.customers, 1)
+            self.change(entry, entry.customers, 1)
         entry.customers += 1
         entry.tables += 1
         if entry.tables > 1:
-            self.change(node, place, 1, 1)
+            self.change(entry, 1, 1)
         self.nodes[node].customers += 1
         self.nodes[node].tables += 1
         self.label(customer, dish)
@@ -169,9 +162,9 @@ cdef class HistogramStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t size = self.draw_size(node, place, 0.0, source)
         if entry.tables > 1:
-            self.change(node, place, size, -1)
+            self.change(entry, size, -1)
             if size > 1:
-                self.change(node, place, size - 1, 1)
+                self.change(entry, size - 1, 1)
         entry.customers -= 1
         self.nodes[node].customers -= 1
         self.label(customer, -1)
@@ -181,7 +174,7 @@ cdef class HistogramStore(Seating):
         entry.tables -= 1
         self.nodes[node].tables -= 1
         if entry.tables <= 1:
-            self.drop(node, place)
+            self.drop(entry)
         if entry.tables == 0:
             self.erase(node, place)
         return 1
@@ -323,11 +316,11 @@ cdef class HistogramStore(Seating):
                 place = self.find_or_insert(bin_node[i], bin_dish[i])
                 entry = self.entries(bin_node[i]) + place
                 if entry.tables == 1 and entry.extra < 0:     # a second size: now a histogram is needed
-                    self.change(bin_node[i], place, entry.customers, 1)
+                    self.change(entry, entry.customers, 1)
                 entry.customers += bin_size[i] * bin_count[i]
                 entry.tables += bin_count[i]
                 if entry.tables > 1:
-                    self.change(bin_node[i], place, bin_size[i], bin_count[i])
+                    self.change(entry, bin_size[i], bin_count[i])
                 self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
                 self.nodes[bin_node[i]].tables += bin_count[i]
 

@@ -207,8 +207,12 @@ class Franchise(FranchiseGrowth):
             served = self.seating.node_dishes(0)
             tables = [self.seating.tables(0, dish) for dish in served.tolist()]
             return float(np.dot(tables, bank.log_base[served]))
-        dishes = self.seating.dishes() if getattr(self.bank, "needs_dishes", True) else None
-        return float(np.sum(self.bank.log_marginals(slots, dishes)))
+        whole = getattr(self.bank, "log_marginal_total", None)
+        total = None if whole is None else whole(slots)
+        if total is None:
+            dishes = self.seating.dishes() if getattr(self.bank, "needs_dishes", True) else None
+            total = np.sum(self.bank.log_marginals(slots, dishes))
+        return float(total)
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats."""

@@ -12,10 +12,15 @@ from typing import Any
 
 import attrs
 
+import hdpkit._compiled.fused_blocks as fused_blocks
+import hdpkit._compiled.fused_observed as fused_observed
+import hdpkit._compiled.fused_topics as fused_topics
 import hdpkit._compiled.groups as compiled_groups
 import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 import hdpkit._compiled.units as units
+from hdpkit._compiled.atomic import AtomicBank
+from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.measure import CompiledBank
 from hdpkit._compiled.seating import Seating
 from hdpkit.errors import KernelError
@@ -64,6 +69,24 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 
 
 TABLE = [
+    Row(
+        "fused",
+        SimpleNamespace(
+            reseat=fused_topics.reseat,
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            redish=fused_blocks.redish,
+            scan_units=fused_blocks.scan_units,
+        ),
+        lambda store, bank, depth: (
+            is_compiled(store) and type(bank) is DirichletMultinomialBank and depth == 2
+        ),
+    ),
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_observed.reseat),
+        lambda store, bank, depth: is_compiled(store) and isinstance(bank, AtomicBank),
+    ),
     Row(
         "generic",
         _namespace(sweeps, units, compiled_groups, compiled_seating_out),

@@ -1,6 +1,7 @@
 """The door through which a move draws anything discrete, as a C struct (see `_source.pyx`)."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from numpy.random cimport BitGenerator
 
 cdef extern from *:
     """
@@ -21,8 +22,34 @@ cdef extern from *:
         int64_t (*index)(void *state, int64_t n) noexcept nogil
 
 
+cdef extern from "hdpkit/philox.h":
+    ctypedef struct philox "hdpkit_philox":
+        pass
+    void philox_rekey "hdpkit_philox_rekey"(philox *s, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2,
+                                            uint64_t word3) noexcept nogil
+    uint64_t philox_next_uint64 "hdpkit_philox_uint64"(philox *s) noexcept nogil
+    uint32_t philox_next_uint32 "hdpkit_philox_uint32"(philox *s) noexcept nogil
+    double philox_next_double "hdpkit_philox_double"(philox *s) noexcept nogil
+    uint64_t philox_below "hdpkit_philox_below"(philox *s, uint64_t bound) noexcept nogil
+
+
 cdef class ChoiceSource:
     cdef choice_source c
+
+
+cdef class Philox(BitGenerator):
+    cdef philox s
+
+    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)
+
+
+cdef class RandomStream(ChoiceSource):
+    """Its choice source's state is a `philox`: sweeps with the generator inlined draw from there."""
+
+    cdef readonly Philox bit_generator
+    cdef object _generator
+
+    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)
 
 
 cdef inline int64_t shuffle(choice_source *source, int64_t *items, int64_t n) noexcept nogil:

@@ -16,85 +16,18 @@ from numpy.random cimport BitGenerator
 
 from hdpkit.errors import ParameterError, StateError
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static inline uint64_t hdpkit_mulhilo(uint64_t a, uint64_t b, uint64_t *high) { return _umul128(a, b, high); }
-    #else
-    static inline uint64_t hdpkit_mulhilo(uint64_t a, uint64_t b, uint64_t *high) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        *high = (uint64_t)(product >> 64);
-        return (uint64_t)product;
-    }
-    #endif
-    """
-    uint64_t mulhilo "hdpkit_mulhilo"(uint64_t a, uint64_t b, uint64_t *high) noexcept nogil
-
-
 # ---------------------------------------------------------------------------------------------- Philox
 
-cdef struct philox_state:
-    uint64_t key[2]
-    uint64_t counter[4]
-    uint64_t buffer[4]
-    int used            # words of the buffer that are spent
-    int has_half        # a 32-bit half waits
-    uint32_t half
-
-
-cdef void philox_refill(philox_state *s) noexcept nogil:
-    cdef uint64_t c0, c1, c2, c3, k0, k1, high0, high1, low0, low1
-    cdef int i
-    s.counter[0] += 1
-    if s.counter[0] == 0:
-        s.counter[1] += 1   # 2**64 blocks of one stream: never reached, but then the next unit's begins
-    c0 = s.counter[0]
-    c1 = s.counter[1]
-    c2 = s.counter[2]
-    c3 = s.counter[3]
-    k0 = s.key[0]
-    k1 = s.key[1]
-    for i in range(10):
-        if i > 0:
-            k0 += <uint64_t>0x9E3779B97F4A7C15
-            k1 += <uint64_t>0xBB67AE8584CAA73B
-        low0 = mulhilo(<uint64_t>0xD2E7470EE14C6C93, c0, &high0)
-        low1 = mulhilo(<uint64_t>0xCA5A826395121157, c2, &high1)
-        c0 = high1 ^ c1 ^ k0
-        c1 = low1
-        c2 = high0 ^ c3 ^ k1
-        c3 = low0
-    s.buffer[0] = c0
-    s.buffer[1] = c1
-    s.buffer[2] = c2
-    s.buffer[3] = c3
-    s.used = 0
-
-
 cdef uint64_t philox_uint64(void *state) noexcept nogil:
-    cdef philox_state *s = <philox_state *>state
-    if s.used == 4:
-        philox_refill(s)
-    s.used += 1
-    return s.buffer[s.used - 1]
+    return philox_next_uint64(<philox *>state)
 
 
 cdef uint32_t philox_uint32(void *state) noexcept nogil:
-    cdef philox_state *s = <philox_state *>state
-    cdef uint64_t word
-    if s.has_half:
-        s.has_half = 0
-        return s.half
-    word = philox_uint64(state)
-    s.has_half = 1
-    s.half = <uint32_t>(word >> 32)
-    return <uint32_t>(word & <uint64_t>0xFFFFFFFF)
+    return philox_next_uint32(<philox *>state)
 
 
 cdef double philox_double(void *state) noexcept nogil:
-    return (philox_uint64(state) >> 11) * (1.0 / 9007199254740992.0)
+    return philox_next_double(<philox *>state)
 
 
 cdef int64_t production_choose(void *state, const double *weights, int64_t n) noexcept nogil:
@@ -123,16 +56,9 @@ cdef int64_t production_bernoulli(void *state, double p) noexcept nogil:
 
 
 cdef int64_t production_index(void *state, int64_t n) noexcept nogil:
-    # Lemire (2019): multiply and reject, so that every index has exactly the same probability.
-    cdef uint64_t high, low, bound = <uint64_t>n, floor
     if n <= 0:
         return -1
-    low = mulhilo(philox_uint64(state), bound, &high)
-    if low < bound:
-        floor = (0 - bound) % bound
-        while low < floor:
-            low = mulhilo(philox_uint64(state), bound, &high)
-    return <int64_t>high
+    return <int64_t>philox_below(<philox *>state, <uint64_t>n)
 
 
 cdef class Philox(BitGenerator):
@@ -140,8 +66,6 @@ cdef class Philox(BitGenerator):
 
     Same words as ``numpy.random.Philox(key=key, counter=counter)``.
     """
-
-    cdef philox_state s
 
     def __init__(self):
         BitGenerator.__init__(self, 0)
@@ -154,14 +78,7 @@ cdef class Philox(BitGenerator):
 
     cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
         """Start the stream of this key and these upper three words of the counter."""
-        self.s.key[0] = key0
-        self.s.key[1] = key1
-        self.s.counter[0] = 0
-        self.s.counter[1] = word1
-        self.s.counter[2] = word2
-        self.s.counter[3] = word3
-        self.s.used = 4
-        self.s.has_half = 0
+        philox_rekey(&self.s, key0, key1, word1, word2, word3)
 
 
 # ---------------------------------------------------------------------------------------- Python faces
@@ -246,9 +163,6 @@ cdef class RandomStream(ChoiceSource):
 
     ``rekey`` moves it to the start of another stream; nothing depends on how much of the last one was used.
     """
-
-    cdef readonly Philox bit_generator
-    cdef object _generator
 
     def __cinit__(self):
         self.bit_generator = Philox()

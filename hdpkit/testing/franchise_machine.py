@@ -19,8 +19,9 @@ from hdpkit.errors import AuditError
 from hdpkit.franchise import Component, Franchise, Random, start
 from hdpkit.moves import SplitMerge
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.stores import stores
 from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import example_moves, serves
+from hdpkit.testing.combinations import example_moves, kernels_of, serves
 from hdpkit.testing.machines import deterministic, same, seeds
 
 __all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_machine"]
@@ -113,13 +114,13 @@ class FranchiseMachine(RuleBasedStateMachine):
     watcher: Watcher
 
     @initialize(
-        shape=st.sampled_from(sorted(FRANCHISE_SHAPES)),
+        shape=st.integers(0, len(FRANCHISE_SHAPES) - 1),
         corner=st.sampled_from(sorted(CORNERS)),
         values=st.lists(st.integers(0, 2), min_size=10, max_size=10),
     )
-    def found(self, shape: str, corner: str, values: list[int]) -> None:
+    def found(self, shape: int, corner: str, values: list[int]) -> None:
         """A franchise where everybody eats one dish, or each customer its own value."""
-        tree = self.shapes[shape]
+        tree = self.shapes[sorted(self.shapes)[shape % len(self.shapes)]]
         examples = self.measure.example_values()
         if self.observed and examples is not None:
             examples = sorted(set(examples))
@@ -335,7 +336,17 @@ def run_franchise_machine(
     steps: int = 30,
     shrink: bool = True,
 ) -> None:
-    """Run the state machine over franchises of depth one to three, the same way every time."""
-    own = {"store": store, "kernel": kernel, "measure": measure or FranchiseMachine.measure}
+    """Run the state machine over franchises of depth one to three, the same way every time.
+
+    A forced kernel has the depths that it serves.
+    """
+    measure = measure or FranchiseMachine.measure
+    kind = stores[store].thing if isinstance(store, str) else store
+    shapes = {
+        name: shape
+        for name, shape in FRANCHISE_SHAPES.items()
+        if kernel == "auto" or kernel in kernels_of(kind, measure, shape=shape)
+    }
+    own = {"store": store, "kernel": kernel, "measure": measure, "shapes": shapes}
     machine = type("OwnFranchiseMachine", (FranchiseMachine,), own)
     run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))

@@ -5,6 +5,8 @@ A test suite is worth what it catches. Each `PlantedBug` names the check that mu
 
 Nothing is executed anew: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
+
+Compiled text can't be exchanged. A fused sweep has its bugs built in (`PlantedFault`), where only scripts find them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import gc
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -21,9 +24,11 @@ from typing import Any
 
 import attrs
 
+from hdpkit._compiled import fused_topics
 from hdpkit.errors import ParameterError
+from hdpkit.franchise import kernels
 
-__all__ = ["PlantedBug", "planted"]
+__all__ = ["PlantedBug", "PlantedFault", "planted", "planted_fault"]
 
 
 @attrs.frozen
@@ -93,6 +98,37 @@ def planted(bug: PlantedBug) -> Iterator[None]:
     finally:
         for function, code in reversed(swapped):
             function.__code__ = code
+
+
+@attrs.frozen
+class PlantedFault:
+    """A mistake that the fused sweep of topic models has built in, for scripts alone.
+
+    Attributes
+    ----------
+    name : str
+        One of `hdpkit._compiled.fused_topics.FAULTS`.
+    what : str
+        The mistake.
+    caught_by : str
+        Name of the check that fails while it is planted.
+    """
+
+    name: str
+    what: str
+    caught_by: str
+
+
+@contextmanager
+def planted_fault(fault: PlantedFault) -> Iterator[None]:
+    """Plant a fault for the length of a block, in scripted sweeps of franchises that are made within it."""
+    healthy = fused_topics.reseat
+    (row,) = [row for row in kernels.TABLE if getattr(row.verbs, "reseat", None) is healthy]
+    row.verbs.reseat = partial(healthy, fault=fused_topics.FAULTS.index(fault.name))
+    try:
+        yield
+    finally:
+        row.verbs.reseat = healthy
 
 
 class _Bodiless(ast.NodeTransformer):

@@ -1,9 +1,9 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import hyperparameters, measures, moves, observed, seating, updates
-from hdpkit.testing.planted import PlantedBug
+from hdpkit.testing.bugs import fused, hyperparameters, measures, moves, observed, seating, updates
+from hdpkit.testing.planted import PlantedBug, PlantedFault
 
-__all__ = ["BUGS"]
+__all__ = ["BUGS", "FAULTS"]
 
 BUGS: tuple[PlantedBug, ...] = (
     *seating.BUGS,
@@ -13,3 +13,5 @@ BUGS: tuple[PlantedBug, ...] = (
     *updates.BUGS,
     *observed.BUGS,
 )
+
+FAULTS: tuple[PlantedFault, ...] = fused.FAULTS

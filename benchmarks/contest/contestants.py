@@ -1,0 +1,175 @@
+"""Topic models behind one face: sweeps, the seconds that they take, and what the held-out score needs.
+
+``seconds`` is sampler time: the start and all sweeps, by the clock on the wall. Reading files, laying out a
+peer's documents and scoring don't count.
+"""
+
+import re
+import time
+
+import numpy as np
+from heldout import topics_of
+
+import hdpkit as hk
+from hdpkit import moves
+
+ETA = 0.1
+STORES = ("explicit", "histogram")
+# What runs in a sweep where hyperparameters are resampled.
+SCHEDULES = {
+    "gibbs": lambda: [moves.TableGibbs()],
+    "dishes": lambda: [moves.TableGibbs(), moves.DishGibbs()],
+    "split-merge": lambda: [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()],
+}
+
+
+def start_of(text):
+    """The ``init`` that a text names: "default", "sequential", "one", or "Random(100)" and its like."""
+    if text == "default":
+        return {}
+    called = re.fullmatch(r"([A-Z]\w*)\(([\d, ]*)\)", text)
+    if called is None:
+        return {"init": text}
+    arguments = [int(number) for number in called[2].split(",") if number.strip()]
+    return {"init": getattr(hk.init, called[1])(*arguments)}
+
+
+class Ours:
+    """hdpkit's two-level HDP.
+
+    Parameters
+    ----------
+    start : str
+        As in `start_of`.
+    schedule : str, optional
+        One of SCHEDULES, and then concentrations and eta are resampled, too; without one, TableGibbs alone
+        with alpha = gamma = 1 and eta = 0.1.
+    """
+
+    def __init__(self, corpus, store, kernel="auto", start="default", schedule=None, seed=0):
+        fixed = schedule is None
+        eta = ETA if fixed else hk.Gamma(1.0, 1.0 / ETA)
+        prior = 1.0 if fixed else hk.Gamma(1.0, 1.0)
+        root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=prior)
+        document = hk.Restaurant(root, concentration=prior, each="document")
+        self.name, self.store = f"hdpkit, {store}", store
+        self.franchise = hk.Franchise(document, corpus, store=store, kernel=kernel)
+        resampled = [] if fixed else [moves.Concentration(), moves.BaseMeasureParameters()]
+        self.scheduler = hk.Scheduler([*SCHEDULES[schedule or "gibbs"](), *resampled])
+        self.start, self.seed = start_of(start), seed
+        self.n_tokens = len(corpus)
+        self.seconds = self.in_moves = 0.0  # the second: without the start and the recording of the trace
+
+    def sweep(self, n=1):
+        start = {"init": None} if self.seconds else {"rng": self.seed, **self.start}
+        began = time.perf_counter()
+        trace = self.scheduler.run(self.franchise, sweeps=n, **start)
+        self.seconds += time.perf_counter() - began
+        self.in_moves += float(trace.moves["seconds"].sum())
+
+    @property
+    def n_topics(self):
+        return self.franchise.n_dishes
+
+    def topics(self):
+        return topics_of(self.franchise)
+
+
+class Tomotopy:
+    """tomotopy's HDPModel on one thread.
+
+    It doesn't tell how many tables have a topic; the root's weights are those of the numbers expected given
+    its assignments (a sum of alpha beta_k / (alpha beta_k + i) for each word but the last of each topic and
+    document), iterated until the weights agree with them.
+    """
+
+    def __init__(self, corpus, initial_k, fixed=True, seed=1):
+        import tomotopy
+
+        self.name = f"tomotopy, initial_k={initial_k}"
+        self.model = tomotopy.HDPModel(initial_k=initial_k, alpha=1.0, gamma=1.0, eta=ETA, seed=seed)
+        if fixed:
+            self.model.optim_interval = 0
+        words = [str(term) for term in range(corpus.n_terms)]
+        for d in range(corpus.n_documents):
+            terms = corpus.terms[corpus.document_customers(d)].tolist()
+            if terms:
+                self.model.add_doc([words[term] for term in terms])
+        self.n_terms, self.n_tokens = corpus.n_terms, len(corpus)
+        self.seconds = 0.0
+
+    def sweep(self, n=1):
+        began = time.perf_counter()
+        self.model.train(n, workers=1)
+        self.seconds += time.perf_counter() - began
+
+    @property
+    def in_moves(self):
+        """The same as `seconds`: nothing is recorded."""
+        return self.seconds
+
+    @property
+    def n_topics(self):
+        return self.model.live_k
+
+    def topics(self):
+        from scipy.special import digamma
+
+        model = self.model
+        live = [k for k in range(model.k) if model.is_live_topic(k)]
+        columns = np.array([int(word) for word in model.used_vocabs])
+        phi = np.zeros((len(live) + 1, self.n_terms))
+        phi[:-1, columns] = [model.get_topic_word_dist(k) for k in live]
+        phi[-1] = 1.0 / self.n_terms
+        counts = np.array([np.bincount(document.topics, minlength=model.k)[live] for document in model.docs])
+        weights = np.full(len(live), 1.0 / len(live))
+        for _ in range(50):
+            mass = model.alpha * weights
+            tables = np.where(counts > 0, mass * (digamma(mass + counts) - digamma(mass)), 0.0).sum(axis=0)
+            weights = tables / (tables.sum() + model.gamma)
+        return phi, model.alpha * np.append(weights, 1.0 - weights.sum())
+
+
+class Gensim:
+    """gensim's HdpModel (online variational inference); a sweep is one chunk of 256 documents."""
+
+    CHUNK = 256
+
+    def __init__(self, corpus, seed=1):
+        self.name = "gensim HdpModel"
+        counts = corpus.to_counts()
+        ends = zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
+        both = (counts.indices.tolist(), counts.data.tolist())
+        rows = [list(zip(both[0][a:b], both[1][a:b], strict=True)) for a, b in ends]
+        self.rows = [row for row in rows if row]
+        self.settings = {
+            "id2word": {term: str(term) for term in range(corpus.n_terms)}, "chunksize": self.CHUNK,
+            "alpha": 1.0, "gamma": 1.0, "eta": ETA, "random_state": seed, "max_chunks": 1,
+        }  # fmt: skip
+        self.model, self.next = None, 0
+        self.n_tokens, self.seconds = len(corpus), 0.0
+
+    def sweep(self, n=1):
+        from gensim.models import HdpModel
+
+        for _ in range(n):
+            chunk = self.rows[self.next : self.next + self.CHUNK]
+            began = time.perf_counter()
+            if self.model is None:
+                self.model = HdpModel(self.rows, **self.settings)  # takes the first chunk at once
+            else:
+                self.model.update_chunk(chunk)
+            self.seconds += time.perf_counter() - began
+            self.next += self.CHUNK
+            if self.next >= len(self.rows):
+                self.next = 0
+
+    @property
+    def n_topics(self):
+        """Topics with a thousandth of the root's weight or more, of the 150 that it keeps."""
+        return int((self.model.hdp_to_lda()[0] >= 1e-3).sum())
+
+    def topics(self):
+        self.model.update_expectations()
+        alpha, beta = self.model.hdp_to_lda()
+        return beta, alpha

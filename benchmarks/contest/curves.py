@@ -1,0 +1,126 @@
+"""Held-out perplexity by sampler time, all contestants taking turns in one process."""
+
+import csv
+import itertools
+import math
+from pathlib import Path
+
+from contest.contestants import Gensim, Ours, Tomotopy
+from heldout import perplexity
+from machine import version
+from reference_second import ReferenceClock
+
+GROWTH = 1.25  # from one time of scoring to the next
+LATE = 1.1  # a score stands in the line of a time if it came so much later: sweeps are not cut short
+
+
+def measure(corpus, observed, held, reference, options):
+    """Curves, and what a measured second is in reference seconds.
+
+    Contestants advance to the same sampler time in turn, then to GROWTH times as much, and so on; between the
+    rounds the reference clock ticks.
+
+    Parameters
+    ----------
+    reference : Corpus
+        What the reference clock runs on.
+    options : namespace
+        seconds, first (sampler time of the first score), stores, start, schedule, kernel, seed.
+    """
+    contestants = [
+        Ours(corpus, store, options.kernel, options.start, options.schedule, options.seed)
+        for store in options.stores
+    ]
+    if version("tomotopy") is not None:
+        contestants += [Tomotopy(corpus, k, fixed=False, seed=options.seed + 1) for k in (100, 2)]
+    if version("gensim") is not None:
+        contestants.append(Gensim(corpus, options.seed))
+    clock = ReferenceClock(reference)
+    curves = {one.name: [] for one in contestants}
+    times = scoring_times(options.first, options.seconds)
+    for until in times:
+        clock.tick()
+        for one in contestants:
+            last = one.seconds
+            while one.seconds < until:
+                one.sweep()
+            if one.seconds > last:
+                score = perplexity(*one.topics(), observed, held)
+                curves[one.name].append((one.seconds, score, one.n_topics))
+    clock.tick()
+    return {"curves": curves, "times": times, "reference": clock.seconds, "said": str(clock)}
+
+
+def scoring_times(first, last):
+    """Sampler times from the first to the last, each GROWTH times the one before, or a little more."""
+    if first >= last:
+        return [last]
+    steps = int(math.log(last / first) / math.log(GROWTH))
+    return [first * (last / first) ** (i / steps) for i in range(steps)] + [last] if steps else [first, last]
+
+
+def published(path, name, n_tokens):
+    """Points that others measured on a corpus of this name and size: system -> [(reference s, perplexity)].
+
+    The file has the columns corpus, tokens, system, seconds (reference ones), perplexity.
+    """
+    points = {}
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["corpus"] == name and int(row["tokens"]) == n_tokens:
+                points.setdefault(row["system"], []).append((float(row["seconds"]), float(row["perplexity"])))
+    return points
+
+
+def print_curves(found, points, targets):
+    """Table of the curves (perplexity and, in brackets, K), and when each came to the targets."""
+    print(f"{found['said']}.\n")
+    scale = found["reference"]
+    names = list(found["curves"])
+    print("| s | reference s | " + " | ".join(names) + " |")
+    print("|" + " --- |" * (2 + len(names)))
+    for begin, end in itertools.pairwise([0.0, *found["times"]]):
+        cells = []
+        for name in names:
+            in_time = [point for point in found["curves"][name] if begin * LATE < point[0] <= end * LATE]
+            cells.append(f"{in_time[-1][1]:.1f} ({in_time[-1][2]})" if in_time else "")
+        print(f"| {end:.2f} | {end * scale:.2f} | " + " | ".join(cells) + " |")
+    print()
+    for name, curve in points.items():
+        told = ", ".join(f"{score:g} at {seconds:g} reference s" for seconds, score in curve)
+        print(f"{name}: {told}\n")
+    for target in targets:
+        for name, curve in found["curves"].items():
+            seconds = next((seconds for seconds, score, _ in curve if score <= target), None)
+            best = min((score for _, score, _ in curve), default=math.nan)
+            when = f"not reached (best {best:.1f})"
+            if seconds is not None:
+                when = f"by {seconds:.2f} s, {seconds * scale:.2f} reference s"
+            print(f"perplexity {target:g}, {name}: {when}")
+    if targets:
+        print()
+
+
+def draw(found, points, title, path):
+    """Draw the curves."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    known = math.isfinite(found["reference"])
+    scale = found["reference"] if known else 1.0
+    figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+    for name, curve in found["curves"].items():
+        seconds, scores, _ = zip(*curve, strict=True)
+        style = "-o" if name.startswith("hdpkit") else "--s"
+        axes.plot([t * scale for t in seconds], scores, style, markersize=3, label=name)
+    for name, curve in points.items() if known else ():
+        axes.plot(*zip(*curve, strict=True), "k*:", markersize=8, label=name)
+    axes.set(xscale="log", yscale="log", title=title, ylabel="held-out perplexity")
+    axes.set_xlabel(f"sampler time, {'reference seconds' if known else 'seconds'}")
+    axes.yaxis.set_major_formatter(plt.matplotlib.ticker.ScalarFormatter())
+    axes.yaxis.set_minor_formatter(plt.matplotlib.ticker.ScalarFormatter())
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=120)

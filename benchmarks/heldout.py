@@ -1,0 +1,171 @@
+"""Held-out perplexity by document completion: the one score that all topic models are compared by here.
+
+    python benchmarks/heldout.py TRAIN.ldac [--observed FILE] [--held FILE] [--dishes 10] [--sweeps 10]
+
+Topics phi_k and root weights beta are those of the training state. Each test document is in two halves: its
+proportions theta are fitted on the observed half, and the other half is scored:
+
+- theta_k is proportional to prior_k + E[n_k], with prior_k = alpha beta_k and E[n_k] the expected number of
+  the observed half's words from topic k under theta: a fixed point, found by EM. It is where a concave
+  function has its maximum, so that there is one only, and the start is of no importance;
+- a topic not yet seen is one of them: prior alpha x (what beta leaves over), words as H has them (uniform);
+- the score is exp(-mean of log sum_k theta_k phi_k(w)) over all words of the held-out halves.
+
+EM of a document ends when no theta_k moves by more than TOLERANCE in a step; going on moves scores by less
+than one in ten thousand.
+
+As a script: the score of a two-level HDP after some sweeps from random dishes.
+"""
+
+import argparse
+import math
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit import moves
+
+TOLERANCE = 1e-6
+LONGEST = 20_000  # steps
+
+
+def proportions(phi, prior, terms, counts, tolerance=TOLERANCE):
+    """Fit the proportions of one document.
+
+    Parameters
+    ----------
+    phi : array, shape (K, V)
+        Topics, each a distribution over terms.
+    prior : array, shape (K,)
+        Pseudo-counts of the topics, positive.
+    terms, counts : arrays, shape (n,)
+        The observed half: its terms and how often each occurs.
+    tolerance : float
+        The largest step of a proportion at which EM ends.
+
+    Returns
+    -------
+    array, shape (K,)
+    """
+    theta = prior / prior.sum()
+    if len(terms) == 0:
+        return theta
+    of_terms = np.ascontiguousarray(phi[:, terms])
+    total = prior.sum() + counts.sum()
+    for _ in range(LONGEST):
+        before = theta
+        theta = (prior + theta * (of_terms @ (counts / (theta @ of_terms)))) / total
+        if np.abs(theta - before).max() <= tolerance:
+            return theta
+    raise ArithmeticError(f"EM didn't settle within {LONGEST} steps")
+
+
+def perplexity(phi, prior, observed, held, tolerance=TOLERANCE):
+    """Return exp(-mean log probability) of the held-out halves.
+
+    Parameters
+    ----------
+    phi : array, shape (K, V)
+        Topics: posterior means given the training state, a uniform row for the unseen topic included.
+    prior : array, shape (K,)
+        alpha beta_k of each row of phi.
+    observed, held : sparse arrays of counts, shape (D, V)
+        The two halves of each test document, in the same order.
+    tolerance : float
+        As in `proportions`.
+    """
+    phi, prior = np.asarray(phi, np.float64), np.asarray(prior, np.float64)
+    used = prior > 0  # a topic without prior mass has no part in any document
+    phi, prior = phi[used], prior[used]
+    observed, held = sp.csr_array(observed), sp.csr_array(held)
+    if observed.shape != held.shape or observed.shape[1] != phi.shape[1]:
+        raise ValueError(f"halves {observed.shape}, {held.shape} and topics {phi.shape} don't fit")
+    logs, n = 0.0, 0
+    for d in range(observed.shape[0]):
+        first, second = (slice(half.indptr[d], half.indptr[d + 1]) for half in (observed, held))
+        theta = proportions(phi, prior, observed.indices[first], observed.data[first], tolerance)
+        counts = held.data[second]
+        logs += counts @ np.log(theta @ phi[:, held.indices[second]])
+        n += counts.sum()
+    return math.exp(-logs / n)
+
+
+def topics_of(franchise):
+    """Topics of a two-level HDP and alpha beta, the unseen topic last: arrays (K + 1, V) and (K + 1,)."""
+    if len(franchise.declarations) != 2:
+        raise ValueError("a two-level franchise is needed: documents over one root")
+    alpha = franchise.concentration(franchise.declarations[-1].name)
+    weights, remainder = franchise.root_weights()
+    eta = franchise.measure.eta_vector
+    phi = np.vstack([franchise.dish_parameters(), eta / eta.sum()])
+    return phi, alpha * np.append(weights, remainder)
+
+
+def of_franchise(franchise, observed, held, tolerance=TOLERANCE):
+    """Score a franchise of documents over one root in its present state. Parameters as in `perplexity`."""
+    return perplexity(*topics_of(franchise), observed, held, tolerance)
+
+
+def read(train, observed=None, held=None):
+    """Read a corpus and the halves of its test documents.
+
+    Parameters
+    ----------
+    train : path
+        LDA-C file, plain or gzipped.
+    observed, held : paths, optional
+        By default NAME.test_obs.ldac and NAME.test_held.ldac beside NAME.train.ldac, gzipped or not.
+
+    Returns
+    -------
+    corpus : Corpus
+    observed, held : sparse arrays of counts, shape (D, V), or None where there are none
+    """
+    train = Path(train)
+    found = [given or beside(train, half) for given, half in ((observed, "obs"), (held, "held"))]
+    if None in found:
+        return hk.Corpus.from_ldac(train), None, None
+    sizes = [hk.Corpus.from_ldac(path).n_terms for path in (train, *found)]
+    corpora = [hk.Corpus.from_ldac(path, n_terms=max(sizes)) for path in (train, *found)]
+    return corpora[0], corpora[1].to_counts(), corpora[2].to_counts()
+
+
+def beside(train, half):
+    """Path of a half of the test documents beside the training documents, or None."""
+    name = re.sub(r"(\.train)?\.ldac(\.gz)?$", "", train.name)
+    paths = (train.with_name(f"{name}.test_{half}.ldac{packed}") for packed in ("", ".gz"))
+    return next((path for path in paths if path.exists()), None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("train", help="LDA-C file, plain or gzipped")
+    parser.add_argument("--observed", help="LDA-C file of observed halves")
+    parser.add_argument("--held", help="LDA-C file of held-out halves")
+    parser.add_argument("--dishes", type=int, default=10)
+    parser.add_argument("--sweeps", type=int, default=10)
+    options = parser.parse_args()
+
+    from machine import block  # here, since tests take this module without its neighbours
+
+    corpus, observed, held = read(options.train, options.observed, options.held)
+    if observed is None:
+        parser.error("no halves of test documents: name them by --observed and --held")
+    print(block())
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.1), concentration=1.0)
+    document = hk.Restaurant(base=root, concentration=1.0, each="document")
+    franchise = hk.Franchise(document, corpus)
+    start = hk.init.Random(options.dishes)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=options.sweeps, rng=0, init=start)
+    began = time.perf_counter()
+    score = of_franchise(franchise, observed, held)
+    print(f"{franchise!r}")
+    print(f"held-out perplexity {score:.1f} ({time.perf_counter() - began:.2f} s to score)")
+
+
+if __name__ == "__main__":
+    main()

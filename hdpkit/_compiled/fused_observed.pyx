@@ -1,0 +1,407 @@
+# distutils: language = c++
+"""Table Gibbs over observed dishes in one pass: any compiled store, any tree of restaurants.
+
+A customer's dish is its value, so all that a step can change is how the tables of that dish are filled, from the
+customer's restaurant up to the root. And whoever leaves and comes back leaves every restaurant of the way with the
+dish that it served before. So nobody is taken out here. A step asks which tables would close, computes predictives
+from counts that are less by the customer and these tables, draws which tables open and where the customer sits, and
+writes the difference, which often is none. No entry is made or erased: all of them stay where they are for the
+length of a call, and those of many customers are searched for at a time, so that nobody waits for memory.
+
+The law of a step is that of `sweeps.reseat`. One text for a `RandomStream`, whose generator is inlined, and for any
+other source: with a script a test walks through every branch of it.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from hdpkit._compiled.explicit cimport ExplicitStore, Table
+from hdpkit._compiled.histogram cimport Bin, HistogramStore
+from hdpkit._compiled.measure cimport CompiledBank
+from hdpkit._compiled.seating cimport Entry, Node
+from hdpkit._compiled.walk cimport Walk
+from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_PARENTS, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, fetch_parents, find, narrow, prefetch
+from hdpkit.errors import StateError
+from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox, philox_next_double
+
+cdef enum:
+    NEW = -1       # where a customer sits: at a new table
+    FAILED = -2
+
+ctypedef fused source_t:
+    philox
+    choice_source
+
+ctypedef fused store_t:
+    ExplicitStore
+    HistogramStore
+
+
+cdef cppclass Work:
+    vector[double] weights
+    int64_t stop               # the option to stop at; -1: none yet, weights are collected
+    double left                # of the threshold of a draw
+
+
+# ------------------------------------------------------------------ draws
+
+cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
+    """1 with odds yes : no; FAILED where these are none."""
+    cdef double total = yes + no
+    if not (0.0 < total < INFINITY):
+        return FAILED
+    if source_t is philox:
+        return philox_next_double(source) * total < yes
+    else:
+        return <int>source.bernoulli(source.state, yes / total)
+
+
+cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil:
+    """Begin a draw among options whose weights sum to ``total``, but for rounding."""
+    if source_t is philox:
+        work.left = philox_next_double(source) * total
+    else:
+        work.weights.clear()
+        work.stop = -1
+    return 0 if 0.0 < total < INFINITY else FAILED
+
+
+cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nogil:
+    """Whether the next option is the one, or (scripts, first pass) just its weight.
+
+    Where none was, the last one is: rounding has left a bit of the threshold.
+    """
+    if source_t is philox:
+        work.left -= weight
+        return work.left < 0.0
+    else:
+        if work.stop < 0:
+            work.weights.push_back(weight)
+            return False
+        work.stop -= 1
+        return work.stop < 0
+
+
+cdef inline int settle(source_t *source, Work *work) noexcept nogil:
+    """After a pass through all options: 1 if another one is needed, which will stop; FAILED if none can be."""
+    if source_t is philox:
+        return 0
+    else:
+        work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
+        return 1 if work.stop >= 0 else FAILED
+
+
+# ------------------------------------------------------------------ out: which tables close
+
+cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Entry *entry) noexcept nogil:
+    """Size of the table that a customer leaves: by customer, whatever the discount."""
+    cdef int32_t i, n = store.block(entry.extra).size
+    cdef Bin *bin = store.block(entry.extra) + 1
+    for i in range(n - 1):
+        if stops(source, work, <double>bin[i].size * bin[i].count):
+            return bin[i].size
+    stops(source, work, <double>bin[n - 1].size * bin[n - 1].count)
+    return bin[n - 1].size
+
+
+cdef inline int leave(store_t store, source_t *source, Work *work, Level *level, int32_t k,
+                      int32_t customer) noexcept nogil:
+    """Whether the table closes that the customer (its table below) leaves at level k: 1, 0, FAILED."""
+    cdef Entry *entry = level[k].entry
+    cdef int again
+    if store_t is ExplicitStore:
+        level[k].left = store.pool[level[k - 1].left].seat if k > 0 else store.seats[customer]
+        return store.pool[level[k].left].size == 1
+    else:
+        if entry.tables == 1:
+            level[k].left = entry.customers
+        elif store.block(entry.extra).size == 1:
+            level[k].left = store.block(entry.extra)[1].size
+        else:
+            if begin(source, work, entry.customers) < 0:
+                return FAILED
+            level[k].left = size_left(store, source, work, entry)
+            again = settle(source, work)
+            if again < 0:
+                return FAILED
+            if again:
+                level[k].left = size_left(store, source, work, entry)
+        return level[k].left == 1
+
+
+# ------------------------------------------------------------------ predictives without the customer
+
+cdef inline double predictive(Level *level, bint left, bint closed, double above) noexcept nogil:
+    """P of the dish in a restaurant that the customer has left, where its table may have closed."""
+    cdef Entry *entry = level.entry
+    cdef int64_t customers = level.node.customers - left
+    if customers == 0:        # an empty restaurant passes on what its parent has
+        return above
+    return ((entry.customers - left) - level.d * (entry.tables - closed)
+            + (level.theta + level.d * (level.node.tables - closed)) * above) / (level.theta + customers)
+
+
+# ------------------------------------------------------------------ in again: where the customer sits
+
+cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Level *level, int32_t gone,
+                               double fresh) noexcept nogil:
+    """Go through the options at a level: a new table, then those of the dish as the customer has left them."""
+    cdef int32_t chosen = NEW, i, count, size, table
+    cdef Bin *bin
+    if stops(source, work, fresh):
+        return NEW
+    if store_t is ExplicitStore:
+        table = level.entry.extra
+        while table >= 0:
+            size = store.pool[table].size - (table == gone)
+            if size > 0:
+                chosen = table
+                if stops(source, work, size - level.d):
+                    return table
+            table = store.pool[table].next
+    else:
+        bin = store.block(level.entry.extra) + 1
+        for i in range(store.block(level.entry.extra).size):
+            count = bin[i].count - (bin[i].size == gone)
+            if count > 0:
+                chosen = bin[i].size
+                if stops(source, work, (bin[i].size - level.d) * count):
+                    return chosen
+        if gone > 1:
+            chosen = gone - 1
+            stops(source, work, chosen - level.d)
+    return chosen
+
+
+cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *level, bint left,
+                         bint closed) noexcept nogil:
+    """The table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
+    cdef Entry *entry = level.entry
+    cdef int32_t customers = entry.customers - left, tables = entry.tables - closed, chosen
+    cdef double fresh = (level.theta + level.d * (level.node.tables - closed)) * level.above
+    cdef double share = customers - level.d * tables
+    cdef int drawn
+    if tables == 1:
+        drawn = coin(source, fresh, share)
+        if drawn != 0:
+            return NEW if drawn > 0 else FAILED
+        if store_t is ExplicitStore:
+            return store.pool[entry.extra].next if closed and entry.extra == level.left else entry.extra
+        else:
+            return customers
+    if begin(source, work, fresh + share) < 0:
+        return FAILED
+    chosen = seat_among(store, source, work, level, level.left if left else NEW, fresh)
+    drawn = settle(source, work)
+    if drawn < 0:
+        return FAILED
+    return seat_among(store, source, work, level, level.left if left else NEW, fresh) if drawn else chosen
+
+
+# ------------------------------------------------------------------ the difference
+
+cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t by) except -1 nogil:
+    """A table of this size has one customer more, or less."""
+    cdef Bin *bin = store.block(entry.extra) + 1
+    cdef int32_t n = store.block(entry.extra).size, i = 0, j
+    while bin[i].size != size:
+        i += 1
+    j = i + by
+    if bin[i].count == 1 and not (0 <= j < n and bin[j].size == size + by):
+        bin[i].size += by
+        return 0
+    store.change(entry, size, -1)
+    return store.change(entry, size + by, 1)
+
+
+cdef inline int refill(HistogramStore store, Level *level, int32_t before, int32_t k, int32_t closed,
+                       int32_t opened, int32_t sits) except -1 nogil:
+    """Histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
+    cdef Entry *entry = level.entry
+    if entry.tables == 1:                 # its size is the number of customers
+        if before > 1:
+            store.drop(entry)
+        return 0
+    if before == 1:                       # and a second one has opened
+        store.change(entry, entry.customers - 1, 1)
+        return store.change(entry, 1, 1)
+    if k < closed:
+        store.change(entry, 1, -1)
+    elif k == closed:
+        resize(store, entry, level.left, -1)
+    if k < opened:
+        store.change(entry, 1, 1)
+    elif k == opened:
+        resize(store, entry, sits, 1)
+    return 0
+
+
+cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer, int32_t closed, int32_t opened,
+                     int32_t sits) except -1 nogil:
+    """Write what has changed: tables closed below level ``closed`` and opened below ``opened``.
+
+    Where both happened at a level, the table stays and nothing is written. At level ``closed`` somebody left a
+    table that stays, at level ``opened`` somebody sat down at one (above the root nobody does).
+    """
+    cdef int32_t k = closed if closed < opened else opened, top = closed + opened - k, before, table
+    cdef int32_t code
+    cdef Entry *entry
+    if store_t is ExplicitStore:
+        code = ~level[k - 1].left if k > 0 else customer
+        if closed == opened and (k > last or level[k].left == sits):
+            return 0
+        if closed <= last:
+            store.pool[level[closed].left].size -= 1
+        while k < opened:
+            table = store.new_table(<int32_t>(level[k].node - store.nodes.data()), level[k].entry)
+            store.take_seat(code, table)
+            code = ~table
+            k += 1
+        if opened <= last:
+            store.take_seat(code, sits)
+            store.pool[sits].size += 1
+            store.promote(level[opened].entry, sits)
+        for k in range(opened, closed):
+            store.unlink(level[k].entry, level[k].left)
+            store.free(level[k].left)
+        k = closed if closed < opened else opened
+    while k <= top and k <= last:
+        entry = level[k].entry
+        before = entry.tables
+        entry.customers += (k <= opened) - (k <= closed)
+        entry.tables += (k < opened) - (k < closed)
+        level[k].node.customers += (k <= opened) - (k <= closed)
+        level[k].node.tables += (k < opened) - (k < closed)
+        if store_t is HistogramStore:
+            refill(store, level + k, before, k, closed, opened, sits)
+        k += 1
+    return 0
+
+
+# ------------------------------------------------------------------ a step
+
+cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *level, int32_t last,
+                           int32_t customer, double base) except -1 nogil:
+    """Table Gibbs for one customer, whose way has levels 0 (its restaurant) to ``last`` (the root)."""
+    cdef int32_t first = 0, closed, opened, sits = NEW, k
+    cdef int leaves
+    while first <= last and level[first].entry.customers == 1:    # closes for certain, and opens for certain
+        first += 1
+    if first > last:
+        return 0
+    if store_t is ExplicitStore:
+        if first > 0:
+            level[first - 1].left = level[first - 1].entry.extra
+    closed = first
+    while closed <= last:
+        leaves = leave(store, source, work, level, closed, customer)
+        if leaves < 0:
+            return impossible(customer)
+        if not leaves:
+            break
+        closed += 1
+    for k in range(last, first, -1):
+        level[k].above = base
+        base = predictive(level + k, k <= closed, k < closed, base)
+    level[first].above = base
+    opened = first
+    while opened <= last:
+        sits = seat(store, source, work, level + opened, opened <= closed, opened < closed)
+        if sits != NEW:
+            break
+        opened += 1
+    if sits == FAILED:
+        return impossible(customer)
+    return move(store, level, last, customer, closed, opened, sits)
+
+
+cdef int impossible(int64_t customer) except -1 with gil:
+    raise FloatingPointError(f"customer {customer} can't be seated")
+
+
+# ------------------------------------------------------------------ batches
+
+cdef int unserved(int64_t customer) except -1 with gil:
+    raise StateError("customer", customer, "one whose restaurants serve its dish", "Thaw a sound state.")
+
+
+cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcept nogil:
+    cdef int64_t i
+    if store_t is ExplicitStore:
+        for i in range(first, last):
+            prefetch(&store.pool[store.seats[i]])
+
+
+cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept nogil:
+    """Ask for the tables, or the histograms, of the entries that were found."""
+    cdef int32_t m
+    for m in range(batch.begins[n]):
+        if store_t is ExplicitStore:
+            prefetch(&store.pool[batch.levels[m].entry.extra])
+        elif batch.levels[m].entry.extra >= 0:
+            prefetch(store.block(batch.levels[m].entry.extra))
+
+
+cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last) except -1 nogil:
+    """Each stage of looking ways up runs some batches ahead of the next."""
+    cdef Batch batches[AHEAD_WAYS + 1]
+    cdef Batch *batch
+    cdef Work work
+    cdef int64_t b, begin, end, lane, missing
+    store.index_entries()
+    for b in range(AHEAD_WAYS + 1):
+        batches[b].begins[0] = 0
+    for b in range(-AHEAD_HOMES, (last - first + BATCH - 1) // BATCH):
+        begin = place(b + AHEAD_HOMES, first, last)
+        end = place(b + AHEAD_HOMES + 1, first, last)
+        fetch_homes(walk, store, begin, end)
+        fetch_seats(store, begin, end)
+        fetch_parents(walk, store, place(b + AHEAD_PARENTS, first, last), place(b + AHEAD_PARENTS + 1, first, last))
+        narrow(walk, store, batches + ((b + AHEAD_WAYS) & AHEAD_WAYS),
+               place(b + AHEAD_WAYS, first, last), place(b + AHEAD_WAYS + 1, first, last))
+        begin = place(b + 1, first, last)
+        end = place(b + 2, first, last)
+        batch = batches + ((b + 1) & AHEAD_WAYS)
+        missing = find(walk, batch, begin, end)
+        if missing >= 0:
+            return unserved(missing)
+        fetch_tables(store, batch, end - begin)
+        begin = place(b, first, last)
+        end = place(b + 1, first, last)
+        batch = batches + (b & AHEAD_WAYS)
+        for lane in range(end - begin):
+            reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
+                       batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
+                       walk.base[walk.value[begin + lane]])
+    return 0
+
+
+cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil:
+    """First customer of a batch by number; batches before and after the range are empty."""
+    return min(max(first + b * BATCH, first), last)
+
+
+cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source) except -1:
+    if isinstance(source, RandomStream):
+        with nogil:
+            sweep(store, <philox *>source.c.state, walk, first, last)
+    else:
+        with nogil:
+            sweep(store, &source.c, walk, first, last)
+    return 0
+
+
+def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed)."""
+    cdef int64_t i
+    with nogil:
+        for i in range(first, last):
+            if walk.store.dish_at(<int32_t>i) < 0:
+                with gil:
+                    raise StateError(
+                        "customer", i, "seated", "Start the franchise, or seat the customer first.")
+    if isinstance(walk.store, ExplicitStore):
+        sweep_from[ExplicitStore](walk.store, walk, first, last, source)
+    else:
+        sweep_from[HistogramStore](walk.store, walk, first, last, source)

@@ -1,0 +1,104 @@
+/* Sixteen numbers at a time. The compiler cuts them to what the processor has; sums run lane by lane in one
+   order whatever that is, so that every instruction set gives the same bits. */
+#ifndef HDPKIT_LANES_H
+#define HDPKIT_LANES_H
+
+#include <stdint.h>
+
+namespace {
+
+constexpr int LANES = 16;
+
+#if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
+
+typedef int32_t ints __attribute__((vector_size(4 * LANES), may_alias));
+typedef float floats __attribute__((vector_size(4 * LANES), may_alias));
+typedef double doubles __attribute__((vector_size(8 * LANES), may_alias));
+
+template <class Real> struct lanes;
+template <> struct lanes<float> { typedef floats type; };
+template <> struct lanes<double> { typedef doubles type; };
+
+template <class Vector> inline Vector as_reals(const ints &n) { return __builtin_convertvector(n, Vector); }
+
+/* A macro, for use in functions that are always inlined: GCC takes a function that only prefetches for one without
+   an effect, and drops its calls. */
+#define HDPKIT_INLINE __attribute__((always_inline)) inline
+#define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
+
+#else
+
+struct ints { int32_t x[LANES]; };
+
+template <class Real> struct plain {
+    Real x[LANES];
+    plain &operator+=(const plain &other) {
+        for (int i = 0; i < LANES; i++) x[i] += other.x[i];
+        return *this;
+    }
+};
+template <class Real> inline plain<Real> operator*(plain<Real> a, const plain<Real> &b) {
+    for (int i = 0; i < LANES; i++) a.x[i] *= b.x[i];
+    return a;
+}
+template <class Real> inline plain<Real> operator+(plain<Real> a, Real b) {
+    for (int i = 0; i < LANES; i++) a.x[i] += b;
+    return a;
+}
+template <class Real> struct lanes { typedef plain<Real> type; };
+
+template <class Vector> inline Vector as_reals(const ints &n) {
+    Vector out;
+    for (int i = 0; i < LANES; i++) out.x[i] = (decltype(out.x[0] + 0))n.x[i];
+    return out;
+}
+
+#define HDPKIT_INLINE inline
+#define HDPKIT_PREFETCH(address) ((void)0)
+
+#endif
+
+/* Sum of the lanes, in groups of four, always in this order. */
+template <class Real> inline Real group_sum(const Real *lane, int group) {
+    const Real *x = lane + 4 * group;
+    return (x[0] + x[1]) + (x[2] + x[3]);
+}
+
+template <class Real> inline Real lane_sum(const Real *lane) {
+    return (group_sum(lane, 0) + group_sum(lane, 1)) + (group_sum(lane, 2) + group_sum(lane, 3));
+}
+
+/* The last place with a positive share, for a threshold that rounding left at the total. */
+template <class Real> inline int64_t last_positive(const Real *running, int64_t n) {
+    for (int64_t i = n - 1; i >= 0; i--)
+        for (int lane = LANES - 1; lane >= 0; lane--)
+            if (running[i * LANES + lane] > (i > 0 ? running[(i - 1) * LANES + lane] : Real(0)))
+                return i * LANES + lane;
+    return -1;
+}
+
+/* Where a threshold falls in n blocks of running sums by lane: block * LANES + lane. Lanes come one after the
+   other, blocks within a lane. Never a place without a share. */
+template <class Real> inline int64_t pick(const Real *running, int64_t n, Real threshold) {
+    const Real *total = running + (n - 1) * LANES;
+    Real group[4], before = 0;
+    int lane = 0, g = 0;
+    for (int i = 0; i < 4; i++) group[i] = group_sum(total, i);
+    const Real first = group[0], second = first + group[1], third = second + group[2];
+    g = (threshold >= first) + (threshold >= second) + (threshold >= third);
+    before = g == 0 ? Real(0) : g == 1 ? first : g == 2 ? second : third;
+    threshold -= before;
+    const Real *x = total + 4 * g;
+    const Real one = x[0], two = one + x[1], three = two + x[2];
+    lane = (threshold >= one) + (threshold >= two) + (threshold >= three);
+    before = lane == 0 ? Real(0) : lane == 1 ? one : lane == 2 ? two : three;
+    threshold -= before;
+    lane += 4 * g;
+    for (int64_t i = 0; i < n; i++)
+        if (running[i * LANES + lane] > threshold) return i * LANES + lane;
+    return last_positive(running, n);
+}
+
+}  // namespace
+
+#endif

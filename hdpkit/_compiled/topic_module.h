@@ -1,0 +1,30 @@
+/* One instruction set as a module of its own: a table of functions in a capsule. Each translation unit defines
+   HDPKIT_ISA (its name, a string) and HDPKIT_ISA_INIT (its PyInit function) and includes this. No part of the
+   standard library is in here: an inline function of it, compiled for one processor, could be linked in where
+   another one runs. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "topic_blocks_text.h"
+#include "topic_sweep_text.h"
+
+static const hdpkit_topic_functions functions = {
+    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe, outcome, blocks_start, blocks_next, redish,
+    scan_units,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "isa", "Fused sweeps compiled for one instruction set.", -1, 0, 0, 0, 0, 0,
+};
+
+extern "C" PyMODINIT_FUNC HDPKIT_ISA_INIT(void) {
+    PyObject *self = PyModule_Create(&module);
+    if (self == 0) return 0;
+    PyObject *capsule = PyCapsule_New((void *)&functions, HDPKIT_TOPIC_CAPSULE, 0);
+    if (capsule == 0 || PyModule_AddObject(self, "topics", capsule) < 0) {
+        Py_XDECREF(capsule);
+        Py_DECREF(self);
+        return 0;
+    }
+    return self;
+}

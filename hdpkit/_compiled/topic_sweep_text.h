@@ -1,0 +1,462 @@
+/* Table Gibbs over a two-level Dirichlet-multinomial franchise: the text of the fused sweep.
+
+   The weight of dish k for a customer with term v in restaurant j (Teh et al. 2006, eq. 32-33; discounts as in
+   Teh 2006) falls into parts that cost what they must and no more:
+
+       share    sum over the restaurant's dishes of (n_jk - d t_jk) (n_kv + eta_v) / (n_k + sum eta)
+       term     c  sum over k of (m_k - d0) n_kv / (n_k + sum eta)          c = (theta + d T_j) / (theta0 + m)
+       smooth   c eta_v  sum over k of (m_k - d0) / (n_k + sum eta)
+       fresh    c (theta0 + d0 K) eta_v / sum eta
+
+   `share` joins a table, the others open one, so dish and table are one choice. `smooth` needs a sum that is
+   kept, in whole units, so that it has no history. `term` is a pass over all dishes; it is spared whenever an
+   upper bound of it shows that the draw falls into `share` anyway: u (share + bound) < share. The outcome is
+   the one that the whole sum would have given, whatever the bound, so nothing depends on how tight it is.
+
+   The customer's own dish stands apart from the others, with its share as it is without the customer. Most
+   customers stay, and then nothing is written at all. Counts and seating change when it is known that one goes.
+
+   One text for production (floats, generator inlined) and for the exact tests (a script chooses; doubles, or
+   floats to see production's numbers). Included once by each instruction set. */
+
+#include <string.h>
+
+#include "lanes.h"
+#include "topic_faults.h"
+#include "topic_sweep.h"
+
+namespace {
+
+constexpr uint64_t UNKNOWN = ~(uint64_t)0;
+constexpr double ROOT_UNIT = 1.0 / 1099511627776.0;            /* 2**-40 */
+constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
+constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
+constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
+
+/* Row r keeps every lane but r; the last one keeps all. */
+template <class Real> struct Keep {
+    alignas(LANES * sizeof(Real)) Real but[LANES + 1][LANES];
+    constexpr Keep() : but() {
+        for (int r = 0; r <= LANES; r++)
+            for (int lane = 0; lane < LANES; lane++) but[r][lane] = lane == r ? Real(0) : Real(1);
+    }
+};
+template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
+
+template <class Real, bool Scripted> struct Sweep {
+    typedef typename lanes<Real>::type vec;
+
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return Scripted && s->fault == fault; }
+
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+
+    /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
+    static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        const int32_t k = entry->dish;
+        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
+        const double customers = (double)entry->customers - d * (double)entry->tables;
+        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        ((Real *)s->document_less)[k] = entry->tables > 1 || entry->customers == 1
+            ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
+    }
+
+    static hdpkit_entry *entries(const hdpkit_topics *s, int32_t node) {
+        return (hdpkit_entry *)(s->words + s->nodes[node].offset);
+    }
+
+    static void raise(hdpkit_topics *s, int32_t k, double root) {
+        const double typical = s->typical;
+        double wanted = root * 1.25;
+        /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
+        if (s->totals[k] < s->small && wanted < typical) wanted = typical;
+        const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
+        const uint64_t more = ceiling - s->ceiling[k];
+        if (s->totals[k] > 0)
+            for (int64_t v = 0; v < s->n_terms; v++)
+                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
+        s->ceiling[k] = ceiling;
+    }
+
+    static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
+        if (s->tables[k] == 0) return 0.0;
+        const double d0 = has(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const double customers = has(s, TOKENS_FOR_TABLES) ? (double)s->totals[k] : (double)s->tables[k];
+        return (Real)((customers - d0) * inverse);
+    }
+
+    static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
+
+    /* Bring what hangs on a dish's totals up to date. */
+    static void refresh_dish(hdpkit_topics *s, int32_t k) {
+        Real *root = (Real *)s->root;
+        const double total = (double)s->totals[k] + s->eta_sum;
+        const double inverse = 1.0 / total, less = s->totals[k] > 0 ? 1.0 / (total - 1.0) : inverse;
+        const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        root[k] = (Real)now;
+        s->root_sum += in_units(now) - in_units(before);
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    static void refresh_open(hdpkit_topics *s, int32_t node) {
+        const hdpkit_node *root = s->nodes, *here = s->nodes + node;
+        const double theta0 = s->concentration[0];
+        const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
+        if (root->customers == 0) {            /* whatever comes first is new */
+            s->open = s->fresh = 1.0;
+            return;
+        }
+        s->open = 1.0 / (theta0 + (double)root->customers);
+        if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
+            /* An empty restaurant passes its parent's row through. */
+            const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
+            const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
+            s->open *= s->concentration[node] + d * (double)tables;
+        }
+        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables);
+    }
+
+    static void load(hdpkit_topics *s, int32_t node) {
+        Real *share = (Real *)s->document;
+        for (int32_t i = 0; i < s->n_blocks; i++)
+            memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
+        const hdpkit_entry *entry = entries(s, node);
+        const int32_t n = s->nodes[node].n_entries;
+        const double d = s->discount[node], open = s->open;
+        const bool entered = s->loaded >= 0 && s->loaded != node;
+        int32_t block = -1, n_blocks = 0;
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
+            refresh_share(s, entry + i, d);
+            if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
+        }
+        s->n_blocks = n_blocks;
+        s->loaded = node;
+        refresh_open(s, node);
+        if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
+    }
+
+    /* Sums by lane over the restaurant's dishes but `own`. */
+    static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
+        const vec *share = (const vec *)s->document;
+        const int32_t block = own / LANES, lane = own % LANES;
+        vec *running = (vec *)s->running;
+        vec sum = {};
+        for (int32_t i = 0; i < s->n_blocks; i++) {
+            const int32_t b = s->blocks[i];
+            sum += share[b] * *(const vec *)KEEP<Real>.but[b == block ? lane : LANES]
+                * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            running[i] = sum;
+        }
+    }
+
+    static void term_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
+        const vec *root = (const vec *)s->root;
+        vec *running = (vec *)s->running_root;
+        vec sum = {};
+        for (int32_t b = 0; b < s->n_all; b++) {
+            sum += root[b] * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            running[b] = sum;
+        }
+    }
+
+    static void smooth_pass(const hdpkit_topics *s) {
+        const vec *root = (const vec *)s->root;
+        vec *running = (vec *)s->running_root;
+        vec sum = {};
+        for (int32_t b = 0; b < s->n_all; b++) {
+            sum += root[b];
+            running[b] = sum;
+        }
+    }
+
+    static uint64_t measure_reach(const hdpkit_topics *s, const int32_t *row) {
+        uint64_t sum = 0;
+        for (int64_t k = 0; k < (int64_t)s->n_all * LANES; k++) sum += (uint64_t)s->ceiling[k] * (uint32_t)row[k];
+        return sum;
+    }
+
+    /* One customer on its way: where it came from, and what stands while it is outside. */
+    struct Traveller {
+        int64_t i;
+        int32_t v, node, own;    /* term, restaurant, dish that it comes from */
+        int32_t *row;
+        bool gone;               /* whether counts and seating are without it; else they still have it, */
+        Real share;              /* and this is the share of its own dish without it, */
+        int64_t root_sum;        /* the sum over the root, */
+        uint64_t reach;          /* and the bound */
+    };
+
+    /* Take a customer out of the only table of its dish, where others stay. */
+    static void leave(hdpkit_topics *s, Traveller *t) {
+        const int32_t z = t->own;
+        hdpkit_entry *entry = entries(s, t->node) + s->place[z];
+        t->gone = true;
+        uncount(s, t->v, t->row, z);
+        entry->customers -= 1;
+        s->nodes[t->node].customers -= 1;
+        if (s->seats != 0) s->pool[entry->extra].size -= 1;
+        refresh_dish(s, z);
+        refresh_share(s, entry, s->discount[t->node]);
+    }
+
+    static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
+        row[k] -= 1;
+        if (!has(s, TOTAL_NOT_REMOVED)) s->totals[k] -= 1;
+        if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
+    }
+
+    static int64_t pick_root(hdpkit_topics *s) {
+        const Real *running = (const Real *)s->running_root;
+        const Real total = lane_sum(running + (int64_t)(s->n_all - 1) * LANES);
+        return pick(running, s->n_all, (Real)(hdpkit_philox_double(s->stream) * (double)total));
+    }
+
+    static double others(const hdpkit_topics *s) {
+        return s->n_blocks > 0 ? lane_sum((const Real *)s->running + (int64_t)(s->n_blocks - 1) * LANES) : Real(0);
+    }
+
+    static int64_t dish_at(const hdpkit_topics *s, int64_t place) {
+        return (int64_t)s->blocks[place / LANES] * LANES + place % LANES;
+    }
+
+    /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
+    static int64_t draw(hdpkit_topics *s, Traveller *t) {
+        const double eta = s->eta[t->v], own = t->share, share = own + others(s);
+        const double smooth = s->open * eta * ((double)t->root_sum * ROOT_UNIT);
+        const double rest = share + (smooth + s->fresh * eta / s->eta_sum);
+        const uint64_t word = hdpkit_philox_uint64(s->stream);
+        const double u = (double)(word >> 24) * ROOT_UNIT;
+        const bool known = s->reach[t->v] != UNKNOWN;
+        if (!(known && u * (rest + s->open * ((double)t->reach * (CEILING_UNIT * SLACK))) < share)) {
+            double term = 0.0;
+            s->exact_passes += 1;
+            if (!t->gone) leave(s, t);
+            if (s->n_all > 0) {
+                term_pass(s, t->row, Real(0));
+                term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
+            }
+            if (!known) s->reach[t->v] = measure_reach(s, t->row);
+            if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
+            const double threshold = u * (rest + term);
+            if (!(threshold < share)) {
+                if (threshold < share + term) return -2 - pick_root(s);
+                if (threshold < share + term + smooth) {
+                    smooth_pass(s);
+                    return -2 - pick_root(s);
+                }
+                return -2 - s->stride;
+            }
+        }
+        const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0) * share;
+        if (within < own) return t->own;
+        const int64_t place = s->n_blocks > 0
+            ? pick((const Real *)s->running, s->n_blocks, (Real)(within - own)) : -1;
+        return place < 0 ? t->own : dish_at(s, place);
+    }
+
+    /* What a place of the weights below stands for, as `draw` says it. */
+    static int64_t outcome(const hdpkit_topics *s, int64_t place) {
+        const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
+        if (place == 0) return s->dish;
+        if (place < shared) return dish_at(s, place - 1);
+        return -2 - (place < shared + all ? place - shared : s->stride);
+    }
+
+    /* The same choice by a script: the own dish, every other place of every part as the passes have summed them. */
+    static int64_t choose(hdpkit_topics *s, Traveller *t) {
+        const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
+        const double eta = eta_of(s, t->v);
+        const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
+        double *w = s->weights, *open = w + shared;
+        w[0] = t->share;
+        for (int64_t i = 0; i < shared - 1; i++) w[1 + i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
+        if (!t->gone) leave(s, t);
+        term_pass(s, t->row, (Real)(has(s, SMOOTH_PART_DROPPED) ? 0.0 : eta));
+        for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
+        open[all] = s->fresh * eta / s->eta_sum;
+        if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta;
+        if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh / (double)s->n_terms;
+        if (has(s, FRESH_PART_DROPPED)) open[all] *= 1e-3;
+        for (int64_t k = 0; k < all; k++) {
+            if (has(s, TERM_PART_DROPPED)) open[k] = s->open * eta * ((const Real *)s->root)[k];
+            if (has(s, NEW_TABLE_WITHOUT_DISHES)) open[k] = 0.0;
+            if (has(s, LAST_BLOCK_LEFT_OUT) && k >= LANES && k >= all - LANES) open[k] = 0.0;
+        }
+        for (int64_t k = all - 1; k >= 0 && has(s, LAST_DISH_LEFT_OUT); k--) {
+            if (open[k] <= 0.0) continue;
+            open[k] = 0.0;
+            break;
+        }
+        s->dish = t->own;
+        s->asking = shared + all + 1;
+        int64_t chosen = s->choose(s->script, w, s->asking);
+        s->asking = 0;
+        if (chosen < 0) return -1;
+        if (has(s, SHIFTED_CHOICE))
+            while (chosen + 1 < shared + all && w[++chosen] <= 0.0) {}
+        return outcome(s, chosen);
+    }
+
+    /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
+    HDPKIT_INLINE static void look_ahead(const hdpkit_topics *s, int64_t i) {
+        const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
+        if (s->seats != 0 && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
+        if (node != s->loaded) HDPKIT_PREFETCH(s->words + s->nodes[node].offset);
+        if (v == s->terms[i + AHEAD - 1]) return;
+        const int32_t *row = s->counts + (int64_t)v * s->stride;
+        for (int32_t b = 0; b < s->n_blocks; b++) HDPKIT_PREFETCH(row + (int64_t)s->blocks[b] * LANES);
+        HDPKIT_PREFETCH(s->reach + v);
+    }
+
+    static int run(hdpkit_topics *s) {
+        const Real *share = (const Real *)s->document, *less = (const Real *)s->document_less;
+        Traveller t;
+        int64_t k;
+        hdpkit_entry *entry;
+        const int32_t answered = s->resume;
+        s->resume = HDPKIT_DONE;
+        t.i = s->customer;
+        if (answered != HDPKIT_DONE) {
+            t.node = s->home[t.i];
+            t.v = s->terms[t.i];
+            t.row = s->counts + (int64_t)t.v * s->stride;
+            t.own = s->dish;
+            if (answered == HDPKIT_LEAVE) goto left;
+            if (answered != HDPKIT_ABROAD) {
+                k = s->dish;
+                goto seated;
+            }
+            s->loaded = -1;       /* the generic code has been everywhere */
+            s->customer = ++t.i;
+        }
+        for (; t.i < s->last; s->customer = ++t.i) {
+            t.node = s->home[t.i];
+            if (t.node == 0) return s->resume = HDPKIT_ABROAD;
+            if (t.node != s->loaded) load(s, t.node);
+            t.v = s->terms[t.i];
+            t.row = s->counts + (int64_t)t.v * s->stride;
+            if (t.i + AHEAD < s->last) look_ahead(s, t.i);
+            if (s->seats != 0) {
+                if (s->seats[t.i] < 0) return s->resume = HDPKIT_UNSEATED;
+                t.own = s->pool[s->seats[t.i]].dish;
+            } else {
+                t.own = s->labels[t.i];
+                if (t.own < 0) return s->resume = HDPKIT_UNSEATED;
+            }
+            t.share = less[t.own];
+            if (t.share < Real(0)) {
+                s->dish = t.own;
+                uncount(s, t.v, t.row, t.own);
+                return s->resume = HDPKIT_LEAVE;
+            }
+            t.gone = false;
+            t.share *= (Real)(t.row[t.own] - 1) + (Real)eta_of(s, t.v);
+            t.root_sum = s->root_sum + s->root_less[t.own];
+            t.reach = s->reach[t.v] - s->ceiling[t.own];
+            if (has(s, CUSTOMER_NOT_REMOVED))
+                t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
+            if (has(s, STALE_TOTAL))
+                t.share *= (Real)(s->inverse[t.own] / s->inverse_less[t.own]);
+            goto choice;
+        left:
+            if (s->nodes[0].customers != s->root_customers) {
+                s->tables[t.own] -= 1;
+                s->root_customers -= 1;
+                if (!has(s, CLOSED_TABLE_STILL_COUNTED)) refresh_dish(s, t.own);
+                const double open = s->open;
+                load(s, t.node);
+                if (has(s, STALE_OPEN)) s->open = open;
+            } else {
+                refresh_dish(s, t.own);
+                refresh_share(s, entries(s, t.node) + s->place[t.own], s->discount[t.node]);
+            }
+            t.gone = true;
+            t.share = share[t.own] * ((Real)t.row[t.own] + (Real)eta_of(s, t.v));
+            t.root_sum = s->root_sum;
+            t.reach = s->reach[t.v];
+        choice:
+            share_pass(s, t.row, (Real)eta_of(s, t.v), t.own);
+            k = Scripted ? choose(s, &t) : draw(s, &t);
+            if (k == t.own && !t.gone) continue;
+            if (!t.gone) leave(s, &t);
+            if (k == -1) return s->resume = HDPKIT_FAILED;
+            if (k < 0) {
+                s->dish = (int32_t)(-2 - k);
+                return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
+            }
+            entry = entries(s, t.node) + s->place[k];
+            if (entry->tables > 1) {
+                s->dish = (int32_t)k;
+                return s->resume = HDPKIT_JOIN;
+            }
+            entry->customers += 1;
+            s->nodes[t.node].customers += 1;
+            if (s->seats != 0) {
+                s->seats[t.i] = entry->extra;
+                s->pool[entry->extra].size += 1;
+            } else {
+                s->labels[t.i] = (int32_t)k;
+            }
+        seated:
+            t.row[k] += 1;
+            s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t.own : k] += 1;
+            if (s->reach[t.v] != UNKNOWN) s->reach[t.v] += s->ceiling[k];
+            if (s->nodes[0].customers != s->root_customers) {
+                if (!has(s, OPENED_TABLE_NOT_COUNTED)) s->tables[k] += 1;
+                s->root_customers += 1;
+                if (k / LANES >= s->n_all && !has(s, NEW_BLOCK_UNSEEN)) s->n_all = (int32_t)(k / LANES) + 1;
+                refresh_dish(s, (int32_t)k);
+                load(s, t.node);
+            } else {
+                if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) refresh_dish(s, (int32_t)k);
+                if (!has(s, STALE_SHARE)) refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
+            }
+        }
+        return HDPKIT_DONE;
+    }
+
+    /* Everything by slot from the root's entries; with `anew`, bounds from nothing. */
+    static int start(hdpkit_topics *s, int anew) {
+        Real *root = (Real *)s->root;
+        const hdpkit_entry *entry = entries(s, 0);
+        const int32_t n = s->nodes[0].n_entries;
+        int64_t seated = 0;
+        memset(s->document, 0, s->stride * sizeof(Real));
+        memset(root, 0, s->stride * sizeof(Real));
+        memset(s->tables, 0, s->stride * sizeof(int32_t));
+        s->n_blocks = 0;
+        s->n_all = 0;
+        s->loaded = -1;
+        s->root_sum = 0;
+        s->root_customers = s->nodes[0].customers;
+        for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
+        s->typical = seated > 0 ? 2.0 * (double)s->root_customers / (double)seated : 1.0;
+        s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
+        if (anew) {
+            memset(s->ceiling, 0, s->stride * sizeof(uint32_t));
+            memset(s->reach, 0xFF, s->n_terms * sizeof(uint64_t));
+        }
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            s->tables[k] = entry[i].customers;
+            if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
+            refresh_dish(s, k);
+        }
+        return 0;
+    }
+};
+
+int start_floats(hdpkit_topics *s, int anew) { return Sweep<float, true>::start(s, anew); }
+int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double, true>::start(s, anew); }
+int production(hdpkit_topics *s) { return Sweep<float, false>::run(s); }
+int scripted(hdpkit_topics *s) { return Sweep<double, true>::run(s); }
+int probe(hdpkit_topics *s) { return Sweep<float, true>::run(s); }
+int64_t outcome(const hdpkit_topics *s, int64_t place) { return Sweep<double, true>::outcome(s, place); }
+
+}  // namespace
