@@ -5,7 +5,7 @@ import tempfile
 
 import numpy as np
 import scipy.sparse as sp
-from bad_values import HUGE, INF, NAN, Row, Told, corpus, optional, whole
+from bad_values import HUGE, INF, NAN, NO_FLAG, Row, Told, corpus, optional, whole
 
 import hdpkit as hk
 
@@ -141,6 +141,39 @@ LDAC = [
 ]
 
 
+UCI = [
+    (b"", "an empty file"),
+    (b"3\n3\n", "lines 1 to 3"),
+    (b"3\n3\n1\n1 1 0\n", "without a token"),
+    (b"3\n3\n2\n1 1 1\n", "line 3"),
+    (b"3\n3\n1\n4 1 1\n", "line 4, document"),
+    (b"3\n3\n1\n1 4 1\n", "line 4, term"),
+    (b"3\n3\n1\n1 1 -1\n", "line 4"),
+    (b"3\n3\n1\n1 1 nan\n", "line 4"),
+    (b"3\n3\n2\n2 1 1\n1 1 1\n", "line 5, document"),
+    (b"\x1f\x8bno gzip", "gzip"),
+]
+NO_FILE = [None, 5, 0, True, {}, ["a"], b"a"]
+NO_FOLDER = [None, 5, NAN, True, "", {}, ["a"], b"a", "a\0b"]
+NO_VOCABULARY_OR_FILE = [
+    *(value for value in NO_VOCABULARY if value != "ab"),
+    Told(file(b"a\n\nc\n"), "line 2"),
+    Told(file(b"a\na\nc\n"), "term 1"),
+    Told(file(b"a\n\xff\nc\n"), "valid UTF-8"),
+    Told(file(b"a\nb\n"), "2 terms"),
+]
+
+
+def new_folder():
+    return os.path.join(tempfile.mkdtemp(dir=FOLDER.name), "folder")
+
+
+def saved():
+    folder = new_folder()
+    corpus().save(folder)
+    return folder
+
+
 def groups():
     return hk.Groups.from_arrays([[0.5, 1.0], [2.0]])
 
@@ -171,23 +204,8 @@ DATA = {
     "Corpus.from_ldac": Row(
         plain(hk.Corpus.from_ldac, path=file(b"2 0:2 1:1\n2 1:1 2:1\n0\n"), n_terms=3),
         {
-            "path": [
-                None,
-                5,
-                0,
-                True,
-                {},
-                ["a"],
-                b"a",
-                *(Told(file(content), told) for content, told in LDAC),
-            ],
-            "vocabulary": [
-                *(value for value in NO_VOCABULARY if value != "ab"),
-                Told(file(b"a\n\nc\n"), "line 2"),
-                Told(file(b"a\na\nc\n"), "term 1"),
-                Told(file(b"a\n\xff\nc\n"), "valid UTF-8"),
-                Told(file(b"a\nb\n"), "2 terms"),
-            ],
+            "path": [*NO_FILE, *(Told(file(content), told) for content, told in LDAC)],
+            "vocabulary": NO_VOCABULARY_OR_FILE,
             "names": NO_NAMES,
             "groups": NO_GROUPS,
             "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "line 2")],
@@ -199,6 +217,57 @@ DATA = {
             "n_terms": ("n_terms", "line 2"),
         },
     ),
+    "Corpus.from_uci": Row(
+        plain(hk.Corpus.from_uci, path=file(b"3\n3\n4\n1 1 2\n1 2 1\n2 2 1\n2 3 1\n")),
+        {
+            "path": [*NO_FILE, *(Told(file(content), told) for content, told in UCI)],
+            "vocabulary": NO_VOCABULARY_OR_FILE,
+            "names": NO_NAMES,
+            "groups": NO_GROUPS,
+        },
+        aliases={
+            "path": ("path", "file", "line", "corpus", "number of tokens"),
+            "vocabulary": ("vocabulary", "line 2"),
+            "groups": ("groups", "label"),
+        },
+    ),
+    "Corpus.convert": Row(
+        lambda franchise: (
+            hk.Corpus.convert,
+            {"path": file(b"2 0:2 1:1\n2 1:1 2:1\n0\n"), "folder": new_folder(), "format": "ldac"},
+        ),
+        {
+            "path": [
+                *NO_FILE,
+                *(Told(file(content), told) for content, told in LDAC if told != "line 1, id"),
+            ],
+            "folder": [*NO_FOLDER, Told(FOLDER.name, FOLDER.name[:10])],
+            "format": [None, 5, "", "text", ["ldac"], b"ldac"],
+            "vocabulary": [
+                value
+                for value in NO_VOCABULARY_OR_FILE
+                if not (
+                    isinstance(value, Told) and value.told == "2 terms"
+                )  # fewer words than the largest id
+            ],
+            "names": NO_NAMES,
+            "groups": NO_GROUPS,
+        },
+        aliases={
+            "path": ("path", "file", "line", "corpus", "number of tokens"),
+            "vocabulary": ("vocabulary", "line 2"),
+            "groups": ("groups", "label"),
+        },
+    ),
+    "Corpus.save": Row(
+        lambda franchise: (corpus().save, {"folder": new_folder()}),
+        {"folder": [*NO_FOLDER, Told(FOLDER.name, FOLDER.name[:10])]},
+    ),
+    "Corpus.open": Row(
+        lambda franchise: (hk.Corpus.open, {"folder": saved(), "verify": True}),
+        {"folder": [*NO_FOLDER, Told(FOLDER.name, "No such file")], "verify": NO_FLAG},
+        aliases={"folder": ("folder", "file")},
+    ),
     "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}, aliases={"v": "term"}),
     "Corpus.document_of": Row(plain(corpus().document_of, customer=0), {"customer": whole(0, 6)}),
     "Corpus.document_customers": Row(
@@ -209,7 +278,7 @@ DATA = {
         {"values": TERMS},
         aliases={"values": ("values", "document 2")},
     ),
-    "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Groups.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
     "Corpus.codes_between": Row(
         plain(corpus().codes_between, name="document", first=2, last=7),
         {"name": LABELS, "first": whole(0, 7), "last": whole(2, 7)},
@@ -220,7 +289,14 @@ DATA = {
         {"name": LABELS, "first": whole(0, 3), "last": whole(1, 3)},
         aliases={"name": "label"},
     ),
-    "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Groups.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Groups.key_view": Row(
+        plain(corpus().key_view, name="document"), {"name": LABELS}, aliases={"name": "label"}
+    ),
+    "Groups.numbers": Row(plain(groups().numbers, name="group"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.numbers": Row(
+        plain(corpus().numbers, name="document"), {"name": LABELS}, aliases={"name": "label"}
+    ),
     "Groups.from_arrays": Row(
         plain(hk.Groups.from_arrays, arrays=[[0.5], [1.0, 2.0], []], names=["a", "b", "c"], label="group"),
         {

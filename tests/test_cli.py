@@ -127,6 +127,23 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     assert names == (tuple(f"{d:02d}.txt" for d in range(16)) if kind == "text" else None)
 
 
+def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
+    told = done("convert", ldac, tmp_path / "arrays", "--vocabulary", vocabulary).stdout
+    assert "16 documents, 400 tokens, 8 terms" in told
+    for corpus, words, run in (
+        (tmp_path / "arrays", (), "one"),
+        (ldac, ("--vocabulary", vocabulary), "other"),
+    ):
+        done("fit", corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3)
+    one, other = (hk.open_run(tmp_path / run).franchise() for run in ("one", "other"))
+    assert one.data.origin[0] == (tmp_path / "arrays").resolve()
+    assert np.array_equal(one.dishes, other.dishes)
+    done("verify", tmp_path / "one")
+    refused = CliRunner().invoke(main, ["convert", str(ldac), str(tmp_path / "arrays")])
+    assert refused.exit_code == 2
+    assert "new or empty" in refused.stderr
+
+
 def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabulary):
     done(
         "fit", ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 12, "--seed", 9,

@@ -11,8 +11,8 @@ import scipy.io
 import scipy.sparse as sp
 
 import hdpkit as hk
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
-from hdpkit.io.corpora import FORMATS, detect_format, read_corpus
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StorageError
+from hdpkit.io.corpora import FORMATS, convert_corpus, detect_format, read_corpus
 from hdpkit.io.text_folder import TextOptions
 
 COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
@@ -52,6 +52,53 @@ def test_ldac_plain_and_gzip(tmp_path, vocabulary):
         corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
         assert same(corpus, hk.Corpus.from_counts(COUNTS))
         assert corpus.vocabulary == WORDS
+
+
+def test_bags_of_words_plain_and_gzip(tmp_path, vocabulary):
+    text = b"4\n3\n6\n1 1 2\n1 3 1\n2 2 3\n4 1 1\n4 2 1\n4 3 1\n"
+    for name, content in (("docword.a.txt", text), ("docword.a.txt.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(content)
+        assert detect_format(tmp_path / name) == "uci"
+        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
+        assert same(corpus, hk.Corpus.from_counts(COUNTS))
+        assert corpus.vocabulary == WORDS
+    (tmp_path / "empty documents").write_bytes(b"0\n0\n0\n1 0:1\n")
+    assert detect_format(tmp_path / "empty documents") == "ldac"
+    assert read_corpus(tmp_path / "empty documents").n_documents == 4
+
+
+@pytest.mark.parametrize("kind", ["ldac", "uci", "matrix-market", "text", "arrays"])
+def test_every_format_is_converted_to_arrays(tmp_path, vocabulary, kind):
+    path = tmp_path / "corpus"
+    options = {"vocabulary": vocabulary}
+    if kind == "text":
+        pytest.importorskip("sklearn")
+        write_texts(path, {"a.txt": "ship salt ship", "b.txt": "salt", "c.txt": ""})
+    elif kind == "arrays":
+        hk.Corpus.from_counts(COUNTS, vocabulary=WORDS).save(path)
+        options = {}
+    else:
+        texts = {
+            "ldac": b"2 0:2 2:1\n1 1:3\n0\n3 0:1 1:1 2:1\n",
+            "uci": b"4\n3\n6\n1 1 2\n1 3 1\n2 2 3\n4 1 1\n4 2 1\n4 3 1\n",
+            "matrix-market": matrix_market(sp.coo_array(COUNTS)),
+        }
+        path.write_bytes(texts[kind])
+    made = convert_corpus(path, tmp_path / "folder", **options)
+    assert detect_format(tmp_path / "folder") == "arrays"
+    for corpus in (made, read_corpus(tmp_path / "folder")):
+        assert same(corpus, read_corpus(path, **options))
+        assert corpus.vocabulary == WORDS
+        assert corpus.origin is not None
+    with pytest.raises(ParameterError, match="folder"):
+        convert_corpus(path, tmp_path / "folder", **options)
+    with pytest.raises(ParameterError, match="vocabulary"):
+        read_corpus(tmp_path / "folder", vocabulary=vocabulary)
+    with pytest.raises(DataError, match="a folder"):
+        read_corpus(tmp_path / "folder", "ldac")
+    (tmp_path / "file").touch()
+    with pytest.raises((StorageError, ParameterError), match="folder"):
+        convert_corpus(path, tmp_path / "file" / "folder", **options)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,10 @@
 """What the stores hold, and that giving memory back changes nothing else."""
 
+import os
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 
@@ -84,3 +89,79 @@ def test_the_share_that_may_stay_unused(store):
     assert squeezed.memory_bytes() <= least
     assert squeezed.compact()
     assert squeezed.memory_bytes() <= 4 * len(franchise.data) + 32 * franchise.topology.n_nodes + 2000
+
+
+@pytest.mark.parametrize("store", [*STORES, "histogram-reference"])
+def test_the_parts_of_memory_are_the_whole(store):
+    franchise = hk.Franchise(two_levels(), corpus(8, 20), store=store)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
+    parts = franchise.memory_parts()
+    assert sum(parts.values()) == franchise.memory_bytes()
+    assert all(type(size) is int and size >= 0 for size in parts.values())
+    assert parts["statistics"] == franchise.bank.memory_bytes()
+    assert parts["tree"] == franchise.topology.memory_bytes()
+    if store in STORES:
+        assert parts["customers"] == 4 * len(franchise.data)
+        assert parts["restaurants"] == 32 * franchise.topology.n_nodes
+        assert parts["entries"] >= 16 * len(franchise.store.counts()[0])
+        assert set(franchise.store.memory_parts()) <= set(parts)
+    else:
+        assert parts["seating"] == franchise.store.memory_bytes()
+
+
+def test_a_mapped_corpus_lends_its_arrays(tmp_path):
+    data = corpus(8, 20)
+    data.save(tmp_path / "folder")
+    one = hk.Franchise(two_levels(), data)
+    other = hk.Franchise(two_levels(), hk.Corpus.open(tmp_path / "folder"))
+    assert one.memory_parts()["tree"] - other.memory_parts()["tree"] == 4 * len(data)
+
+
+PROCESS = """
+    import sys
+
+    import hdpkit as hk
+    from hdpkit import moves
+
+    def private():
+        lines = open("/proc/self/status").read().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
+    document = hk.Restaurant(base=root, concentration=1.0, each="document")
+    small = hk.Corpus.from_documents([[0, 1, 2]] * 50)  # what the code itself takes is there from now on
+    hk.Scheduler([moves.TableGibbs()]).run(hk.Franchise(document, small, store=sys.argv[2]), sweeps=1, rng=0)
+    data = hk.Corpus.open(sys.argv[1])
+    before = private()
+    franchise = hk.Franchise(document, data, store=sys.argv[2])
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, init=hk.init.Random(30))
+    print(private() - before, franchise.memory_bytes(), sum(franchise.memory_parts().values()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has for itself")
+@pytest.mark.parametrize("store", STORES)
+def test_the_process_grows_by_what_is_reported(tmp_path, store):
+    """What the process has for itself grows by `memory_bytes`: nothing is held that it doesn't know of."""
+    n_documents, terms, each = 1200, 40, 25
+    generator = np.random.default_rng(0)
+    with open(tmp_path / "text", "w") as file:
+        for _ in range(n_documents):
+            first = int(generator.integers(0, 8)) * terms
+            file.write(f"{terms} " + " ".join(f"{v}:{each}" for v in range(first, first + terms)) + "\n")
+    n = len(hk.Corpus.convert(tmp_path / "text", tmp_path / "folder"))
+    assert n == n_documents * terms * each
+    # The C library otherwise keeps arrays that are gone, the larger the longer it runs.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROCESS), str(tmp_path / "folder"), store],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    grown, reported, parts = map(int, done.stdout.split())
+    assert parts == reported
+    assert 4 * n <= reported <= 9 * n
+    assert 0.7 * reported <= grown <= 1.1 * reported + (2 << 20)
+    assert 1.1 * reported + (2 << 20) < reported + 4 * n, (
+        "an array of four bytes a customer would not be seen"
+    )

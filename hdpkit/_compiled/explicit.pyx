@@ -373,7 +373,10 @@ cdef class ExplicitStore(Seating):
                 self.pool[i].next = entry.extra
                 entry.extra = <int32_t>i
 
-    def memory_bytes(self):
-        """Bytes that the store's arrays hold."""
-        return (Seating.memory_bytes(self) + self.seats.capacity() * sizeof(int32_t)
-                + self.pool.capacity() * sizeof(Table) + self.weights.capacity() * sizeof(double))
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        return {
+            "customers": self.seats.capacity() * sizeof(int32_t),
+            **Seating.memory_parts(self),
+            "tables": self.pool.capacity() * sizeof(Table) + self.weights.capacity() * sizeof(double),
+        }

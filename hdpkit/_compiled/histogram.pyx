@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memmove
 from libcpp.vector cimport vector
 
 from hdpkit._compiled.seating cimport (
-    ANONYMOUS, Arena, Entry, Node, Seating, arena_give, arena_take, unused_share)
+    ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)
 from hdpkit.random._source cimport choice_source
 
 
@@ -324,16 +324,13 @@ cdef class HistogramStore(Seating):
                 self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
                 self.nodes[bin_node[i]].tables += bin_count[i]
 
-    def memory_bytes(self):
-        """Bytes that the store's arrays hold."""
-        cdef size_t i
-        total = (Seating.memory_bytes(self) + self.dish_of_customer.capacity() * sizeof(int32_t)
-                 + self.seated.capacity()
-                 + self.bins.words.capacity() * sizeof(int32_t)
-                 + self.weights.capacity() * sizeof(double))
-        for i in range(self.bins.spare.size()):
-            total += self.bins.spare[i].capacity() * sizeof(int64_t)
-        return total
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        return {
+            "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),
+            **Seating.memory_parts(self),
+            "tables": arena_bytes(&self.bins) + self.weights.capacity() * sizeof(double),
+        }
 
 
 cdef as_array(vector[int32_t] *values):

@@ -31,6 +31,7 @@ cdef cppclass Arena:
 
 cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil
 cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil
+cdef int64_t arena_bytes(Arena *arena) noexcept nogil
 cdef bint unused_share(int64_t held, int64_t used, double share) noexcept nogil
 
 

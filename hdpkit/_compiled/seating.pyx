@@ -67,6 +67,15 @@ cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nog
     return 0
 
 
+cdef int64_t arena_bytes(Arena *arena) noexcept nogil:
+    cdef int64_t total = arena.words.capacity() * sizeof(int32_t) + (
+        arena.spare.capacity() * sizeof(vector[int64_t]))
+    cdef size_t i
+    for i in range(arena.spare.size()):
+        total += arena.spare[i].capacity() * sizeof(int64_t)
+    return total
+
+
 cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
     """Entries that a block of so many has room for: a power of two."""
     cdef int32_t room = 1
@@ -224,6 +233,8 @@ cdef class Seating:
             offset += capacity * ENTRY_WORDS
         self.arena.words.swap(fresh.words)
         self.indexed = False
+        self.samples.resize(0)
+        self.samples.shrink_to_fit()
         self.arena.spare.swap(fresh.spare)
         return True
 
@@ -458,13 +469,14 @@ cdef class Seating:
             to_the_system()
         return bool(moved)
 
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        return {
+            "restaurants": self.nodes.capacity() * sizeof(Node),
+            "entries": arena_bytes(&self.arena) + self.samples.capacity() * sizeof(int32_t),
+        }
+
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""
-        cdef size_t i
-        cdef int64_t total = (
-            self.nodes.capacity() * sizeof(Node)
-            + (self.arena.words.capacity() + self.samples.capacity()) * sizeof(int32_t))
-        for i in range(self.arena.spare.size()):
-            total += self.arena.spare[i].capacity() * sizeof(int64_t)
-        return total
+        return sum(self.memory_parts().values())
 

@@ -102,8 +102,9 @@ def _prior(name: str) -> Parsed:
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus; keep the run in a folder.
 
-    CORPUS is an LDA-C file or a Matrix Market file (documents x terms), plain or gzip, or a folder of text
-    files (*.txt, UTF-8; needs the extra hdpkit[text]).
+    CORPUS is an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
+    terms), plain or gzip; a folder that hdpkit convert made; or a folder of text files (*.txt, UTF-8; needs
+    the extra hdpkit[text]).
 
     A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves are
     the names of the registry with their arguments and time tables until, after, every, repeat.

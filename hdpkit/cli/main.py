@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import hdpkit
+from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED
@@ -79,5 +80,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, resume, verify, lm):
+for command in (demo, fit, topics, resume, verify, convert, lm):
     main.add_command(command)

@@ -88,7 +88,7 @@ def context_labels(contexts: Ints, names: Sequence[str], symbol: Callable[[int],
     """
     code = np.zeros(len(contexts), np.int64)  # of the context of one symbol less; the empty one is there
     keys: list[tuple[Any, ...]] = [()]
-    labels = {}
+    labels: dict[str, Codes] = {}
     for j, name in enumerate(names):
         there = np.flatnonzero(contexts[:, j] != NO_SYMBOL)
         # both in one number: a longer context is the shorter one and a symbol more

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from hdpkit.checks import whole_number
-from hdpkit.data.counts import ID_LIMIT, Counts, as_numbers, read_matrix
-from hdpkit.data.groups import GroupedData
-from hdpkit.data.labels import Codes, check_names, encode_all
+from hdpkit.checks import choice, flag, whole_number
+from hdpkit.checks import path as path_of
+from hdpkit.data.counts import ID_LIMIT, Counts, check_total, read_matrix
+from hdpkit.data.documents import Documents
+from hdpkit.data.labels import check_names, encode_all
 from hdpkit.data.ldac import read_ldac, read_vocabulary
-from hdpkit.data.tokens import check_ids, read_documents
+from hdpkit.data.on_disk import FolderWriter, open_folder
+from hdpkit.data.tokens import read_documents
+from hdpkit.data.uci import read_uci
 from hdpkit.errors import DataError
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "reopen"]
+
+_BLOCK = 1 << 18  # tokens that are written at once
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Corpus(GroupedData):
+class Corpus(Documents):
     """Documents of words: customers are tokens, groups are documents.
 
-    Built by `Corpus.from_documents`, `Corpus.from_counts` or `Corpus.from_ldac`. Tokens of a document are
-    consecutive, documents in the order given. All arrays are read-only.
+    Built by `Corpus.from_documents`, `Corpus.from_counts`, `Corpus.from_ldac` or `Corpus.from_uci`, or mapped
+    into memory by `Corpus.open`. Tokens of a document are consecutive, documents in the order given. All
+    arrays are read-only.
 
     Attributes
     ----------
@@ -47,12 +54,6 @@ class Corpus(GroupedData):
         Label name -> (codes, keys), one code a token. "document" is always there, with the names of ALL
         documents, or 0..n_documents - 1, as its keys.
     """
-
-    n_terms: int
-    vocabulary: tuple[str, ...] | None
-    names: tuple[str, ...] | None
-    document_lengths: npt.NDArray[np.int64]
-    _offsets: npt.NDArray[np.int64]
 
     @classmethod
     def from_documents(
@@ -122,7 +123,14 @@ class Corpus(GroupedData):
                 f"{counts.n_terms} terms, one a column of the counts",
                 "Give one word a column.",
             )
-        return cls._from_counts(counts, words, names, groups)
+        if counts.n_documents == 0:
+            raise _empty("no documents")
+        if not counts.count.any():  # also where there is no column
+            raise _empty(f"{counts.n_documents} documents without a token")
+        if counts.n_terms > ID_LIMIT:
+            raise DataError("counts", f"{counts.n_terms} terms", f"at most {ID_LIMIT} terms", "Drop columns.")
+        terms, lengths = counts.tokens()
+        return cls._build(terms, lengths, counts.n_terms, words, names, groups)
 
     @classmethod
     def from_ldac(
@@ -156,25 +164,154 @@ class Corpus(GroupedData):
         OSError
             If a file can't be read.
         """
-        if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
-            raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
-        if isinstance(vocabulary, str | os.PathLike):
-            words: tuple[str, ...] | None = read_vocabulary(vocabulary)
-        else:
-            words = _check_vocabulary(vocabulary)
-        counts = read_ldac(path, _check_n_terms(n_terms, words))
-        return cls._from_counts(counts, words, names, groups)
+        words = _read_words(path, vocabulary)
+        return cls._from_blocks(read_ldac(path, _check_n_terms(n_terms, words)), words, names, groups)
 
     @classmethod
-    def _from_counts(cls, counts: Counts, words: tuple[str, ...] | None, names: Any, groups: Any) -> Corpus:
-        if counts.n_documents == 0:
-            raise _empty("no documents")
-        if not counts.count.any():  # also where there is no column
-            raise _empty(f"{counts.n_documents} documents without a token")
-        if counts.n_terms > ID_LIMIT:
-            raise DataError("counts", f"{counts.n_terms} terms", f"at most {ID_LIMIT} terms", "Drop columns.")
-        terms, lengths = counts.tokens()
-        return cls._build(terms, lengths, counts.n_terms, words, names, groups)
+    def from_uci(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Any = None,
+        names: Any = None,
+        groups: Any = None,
+    ) -> Corpus:
+        """Build from a bag-of-words file of the UCI repository (``docword.*.txt``), plain or gzip.
+
+        Parameters
+        ----------
+        path : path
+            The file: three lines with the numbers of documents, terms and entries, then lines ``document
+            term count``, ids from 1, sorted by document.
+        vocabulary, names, groups
+            As in `from_ldac`.
+
+        Raises
+        ------
+        DataError
+            With the line number (from 1), if the file is malformed; otherwise as `from_documents`.
+        OSError
+            If a file can't be read.
+        """
+        words = _read_words(path, vocabulary)
+        blocks = read_uci(path, None if words is None else len(words))
+        return cls._from_blocks(blocks, words, names, groups)
+
+    @classmethod
+    def _from_blocks(
+        cls, blocks: Iterable[Counts], words: tuple[str, ...] | None, names: Any, groups: Any
+    ) -> Corpus:
+        terms, lengths, most, total = [], [], 1, 0
+        for counts in blocks:
+            total += counts.n_tokens
+            check_total(total)
+            block = counts.tokens()
+            terms.append(block[0])
+            lengths.append(block[1])
+            most = max(most, counts.n_terms)
+        return cls._build(np.concatenate(terms), np.concatenate(lengths), most, words, names, groups)
+
+    # ------------------------------------------------------------------ on disk
+
+    @classmethod
+    def convert(
+        cls,
+        path: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
+        format: str = "ldac",
+        vocabulary: Any = None,
+        names: Any = None,
+        groups: Any = None,
+    ) -> Corpus:
+        """Turn a file of counts into a folder of arrays, block by block, and `open` it.
+
+        Neither the file nor its tokens need to fit into memory: some tens of megabytes do, and the names of
+        documents and terms.
+
+        Parameters
+        ----------
+        path : path
+            The file, plain or gzip.
+        folder : path
+            Where the corpus shall be; new or empty.
+        format : str
+            "ldac" (see `from_ldac`) or "uci" (see `from_uci`).
+        vocabulary, names, groups
+            As in `from_ldac`.
+
+        Raises
+        ------
+        DataError, ParameterError, OSError
+            As the format's own method; what was written goes.
+        """
+        choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
+        words = _read_words(path, vocabulary)
+        read = read_ldac if format == "ldac" else read_uci
+        most = 1
+        with FolderWriter(_folder(folder)) as writer:
+            for counts in read(path, None if words is None else len(words)):
+                writer.add(counts)
+                most = max(most, counts.n_terms)
+            n = writer.n_documents
+            if writer.n_tokens == 0:
+                raise _empty(f"{n} documents without a token")
+            checked = None if names is None else check_names("names", names, n, "document")
+            by_document = encode_all("groups", groups, n, "document", taken=["document"])
+            writer.finish(most, words, checked, by_document)
+        return cls.open(folder, verify=False)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the corpus to a folder from which `open` maps it into memory.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty.
+
+        Raises
+        ------
+        ParameterError
+            If something is there.
+        DataError
+            If a label's value is no string, number or bool.
+        OSError
+            If it can't be written.
+        """
+        labels = {name: codes for name, codes in self._labels.items() if name != "document"}
+        with FolderWriter(_folder(folder)) as writer:
+            for first in range(0, self.n_tokens, _BLOCK):
+                last = min(first + _BLOCK, self.n_tokens)
+                writer.append(self.values[first:last], self.codes_between("document", first, last))
+            writer.ended(self.document_lengths)
+            writer.finish(self.n_terms, self.vocabulary, self.names, labels)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], verify: bool = True) -> Corpus:
+        """Open a corpus that `save` or `convert` wrote: its tokens are mapped into memory, not read.
+
+        The system reads what a sweep asks for and forgets it when memory is short. Nobody may change or
+        shorten the files meanwhile.
+
+        Parameters
+        ----------
+        folder : path
+        verify : bool
+            Read all of it once and compare checksums; sizes and types are always compared.
+
+        Raises
+        ------
+        DataError
+            Naming the file, if it is missing, damaged, or doesn't fit the others.
+        """
+        place = _folder(folder).resolve()
+        found = open_folder(place, flag("verify", verify))
+        return cls._checked(
+            found.terms, found.lengths, found.n_terms, found.vocabulary, found.names, found.labels,
+            numbers=found.numbers, origin=(place, found.digest),
+        )  # fmt: skip
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Another process maps the folder itself.
+        return super().__reduce_ex__(protocol) if self._origin is None else (reopen, self._origin)
 
     @classmethod
     def _build(
@@ -193,113 +330,8 @@ class Corpus(GroupedData):
         if len(terms) == 0:
             raise _empty(f"{n} documents without a token")
         checked = None if names is None else check_names("names", names, n, "document")
-        own = {"document": (np.arange(n, dtype=np.int64), list(checked or range(n)))}
-        by_document = own | encode_all("groups", groups, n, "document", taken=["document"])
-        offsets = np.zeros(n + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        for array in (terms, lengths, offsets, own["document"][0]):
-            array.setflags(write=False)
-        return cls(
-            values=terms,
-            labels=by_document,
-            n_terms=n_terms,
-            vocabulary=vocabulary,
-            names=checked,
-            document_lengths=lengths,
-            offsets=offsets,
-        )
-
-    @property
-    def terms(self) -> npt.NDArray[np.int32]:
-        """Id of each token's term, shape (n_tokens,)."""
-        return self.values
-
-    @property
-    def document(self) -> npt.NDArray[np.int64]:
-        """Document of each token, shape (n_tokens,)."""
-        return self.codes("document")
-
-    @property
-    def document_labels(self) -> dict[str, Codes]:
-        """As `labels`, with one code a document: name -> (codes, keys), codes of shape (n_documents,)."""
-        return dict(self._labels)
-
-    def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
-        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
-
-        Raises a ParameterError if there is no such label, or no such range.
-        """
-        codes = self._label(name)[0]
-        first, last = self._range(first, last)
-        begin = int(np.searchsorted(self._offsets, first, side="right")) - 1
-        end = int(np.searchsorted(self._offsets, last, side="left"))
-        ends = np.clip(self._offsets[begin : end + 1], first, last)
-        found = np.repeat(codes[begin:end], np.diff(ends))
-        found.setflags(write=False)
-        return found
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents, empty ones included."""
-        return len(self.document_lengths)
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return len(self.values)
-
-    def term(self, v: int) -> str | int:
-        """Return the word of term `v`, or `v` itself where there is no vocabulary."""
-        v = _check_index("term", v, self.n_terms)
-        return v if self.vocabulary is None else self.vocabulary[v]
-
-    def document_of(self, customer: int) -> str | int:
-        """Return the name of a customer's document, or its index where documents have no names."""
-        i = _check_index("customer", customer, len(self))
-        d = int(np.searchsorted(self._offsets, i, side="right")) - 1
-        return d if self.names is None else self.names[d]
-
-    def document_customers(self, d: int) -> slice:
-        """Return the customers of document `d` (an index), which are consecutive."""
-        d = _check_index("document", d, self.n_documents)
-        return slice(int(self._offsets[d]), int(self._offsets[d + 1]))
-
-    def to_counts(self) -> sp.csr_array:
-        """Return the counts of terms, shape (n_documents, n_terms), int64, indices sorted."""
-        ones = np.ones(len(self), np.int64)
-        # Copies, since duplicates are summed in place; and 32 bits, which hold the ends of fewer than 2^31
-        # tokens, since scipy widens the terms to the width of the ends.
-        matrix = sp.csr_array(
-            (ones, self.values.copy(), self._offsets.astype(np.int32)), shape=(self.n_documents, self.n_terms)
-        )
-        matrix.sum_duplicates()
-        return matrix
-
-    def with_values(self, values: Any) -> Self:
-        """Return the same documents with other terms (used to simulate data); the vocabulary stays.
-
-        Parameters
-        ----------
-        values : array-like of int, shape (n_tokens,)
-            Term ids.
-
-        Raises
-        ------
-        DataError
-            If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
-        """
-        array = as_numbers(values, self.values.shape, "term", "token")
-        terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
-        terms.setflags(write=False)
-        return attrs.evolve(self, values=terms)
-
-    def __repr__(self) -> str:
-        more = [f"{name} ({len(keys)})" for name, (_, keys) in self._labels.items() if name != "document"]
-        labels = f", labels: {', '.join(more)}" if more else ""
-        return (
-            f"<Corpus: {self.n_documents} documents, {self.n_terms} terms"
-            f"{'' if self.vocabulary is None else ' (named)'}, {self.n_tokens} tokens{labels}>"
-        )
+        by_document = encode_all("groups", groups, n, "document", taken=["document"])
+        return cls._checked(terms, lengths, n_terms, vocabulary, checked, by_document)
 
 
 def _empty(what: str) -> DataError:
@@ -317,6 +349,34 @@ def _check_vocabulary(vocabulary: Any) -> tuple[str, ...] | None:
     return None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
 
 
+def _read_words(path: Any, vocabulary: Any) -> tuple[str, ...] | None:
+    """The vocabulary, from its file if need be; ``path`` is the file of counts."""
+    if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
+        raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
+    from_file = isinstance(vocabulary, str | os.PathLike)
+    words = read_vocabulary(vocabulary) if from_file else _check_vocabulary(vocabulary)
+    if words == ():
+        raise DataError("vocabulary", "0 terms", "at least one term", "Leave it out, or give the words.")
+    return words
+
+
+def _folder(folder: Any) -> Path:
+    return path_of("folder", folder, remedy="Name a folder, for instance Path('corpus').")
+
+
+def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
+    """Open a folder again.
+
+    Raises a DataError if it isn't there, or holds another corpus now.
+    """
+    corpus = Corpus.open(folder, verify)
+    if corpus.origin != (folder, digest):
+        raise DataError(
+            f"folder {folder}", "another corpus", f"that with digest {digest[:12]}...", "Put it back."
+        )
+    return corpus
+
+
 def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | None:
     """Return the number of terms that is given or follows from the vocabulary, None if neither is there."""
     if n_terms is None:
@@ -330,7 +390,3 @@ def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | No
             "Leave n_terms out or correct it.",
         )
     return n_terms
-
-
-def _check_index(parameter: str, value: Any, n: int) -> int:
-    return whole_number(parameter, value, 0, n - 1, remedy="Indices count from 0.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -61,8 +62,20 @@ class Counts:
         DataError
             If there are 2^31 tokens or more; found out before they are written out.
         """
-        # Each count is below 2^31 and there are fewer than 2^32 of them, so an int64 holds the sum.
-        check_total(int(self.count.sum(dtype=np.int64)))
+        check_total(self.n_tokens)
+        pieces, lengths = self.pieces(max(self.n_tokens, 1))
+        terms = [terms for terms, _ in pieces]
+        return terms[0] if terms else np.empty(0, np.int32), lengths
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens: each count is below 2^31 and there are fewer than 2^32, so an int64 holds it."""
+        return int(self.count.sum(dtype=np.int64))
+
+    def pieces(
+        self, size: int
+    ) -> tuple[Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]], npt.NDArray[np.int64]]:
+        """Return the same in pieces of so many tokens, each the terms and the documents; and the lengths."""
         shape = (self.n_documents, self.n_terms)
         # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
         # after sum_duplicates(), which costs nothing where they are.
@@ -71,7 +84,21 @@ class Counts:
         ends = np.zeros(matrix.nnz + 1, np.int64)
         np.cumsum(matrix.data, out=ends[1:])
         lengths = np.diff(ends[matrix.indptr])
-        return np.repeat(matrix.indices.astype(np.int32, copy=False), matrix.data), lengths
+        return _expand(matrix, ends, size), lengths
+
+
+def _expand(
+    matrix: Any, ends: npt.NDArray[np.int64], size: int
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+    entries: Any = np.diff(matrix.indptr)
+    rows = np.repeat(np.arange(len(entries), dtype=np.int32), entries)
+    terms = matrix.indices.astype(np.int32, copy=False)
+    for first in range(0, int(ends[-1]), size):
+        last = min(first + size, int(ends[-1]))
+        begin = int(np.searchsorted(ends, first, side="right")) - 1
+        end = int(np.searchsorted(ends, last, side="left"))
+        repeats: Any = np.diff(np.clip(ends[begin : end + 1], first, last))
+        yield np.repeat(terms[begin:end], repeats), np.repeat(rows[begin:end], repeats)
 
 
 def check_total(n_tokens: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -53,7 +54,7 @@ class GroupedData:
         ``codes`` is a read-only int64 array, one a customer, -1 where the label is missing; ``keys`` lists
         the label's values in order of first appearance, also those that no customer has (empty documents).
         """
-        return {name: (self.codes(name), keys) for name, (_, keys) in self._labels.items()}
+        return {name: (self.codes(name), self.keys(name)) for name in self._labels}
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -86,6 +87,21 @@ class GroupedData:
         Raises a ParameterError if there is no such label.
         """
         return list(self._label(name)[1])
+
+    def key_view(self, name: str) -> Sequence[Any]:
+        """Return the same without a copy: a list, a tuple or, where values are 0, 1, ..., a range.
+
+        Raises a ParameterError if there is no such label.
+        """
+        return self._label(name)[1]
+
+    def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
+        """Return the codes of label `name` plus one as an int32 array, if these data hold them; else None.
+
+        They are the numbers of the restaurants where this label alone makes them: one array for both.
+        """
+        self._label(name)
+        return None
 
     def _label(self, name: str) -> Codes:
         try:

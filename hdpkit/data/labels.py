@@ -26,7 +26,7 @@ __all__ = [
     "spread",
 ]
 
-Codes = tuple[npt.NDArray[np.int64], list[Any]]
+Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]
 """Codes (one a customer, -1 = missing) and keys."""
 
 

@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -14,7 +15,10 @@ from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 from hdpkit.data.labels import check_names
 from hdpkit.errors import DataError
 
-__all__ = ["read_ldac", "read_unpacked", "read_vocabulary"]
+__all__ = ["BLOCK", "line_blocks", "read_ldac", "read_unpacked", "read_vocabulary"]
+
+BLOCK = 1 << 22
+"""Bytes of text that are read at once."""
 
 # At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
 _LINE = re.compile(rb"[ \t]*+[0-9]{1,18}+(?:[ \t]++[0-9]{1,18}+:[0-9]{1,18}+)*+[ \t\r]*+")
@@ -30,9 +34,13 @@ def read_unpacked(path: str | os.PathLike[str]) -> bytes:
     try:
         return gzip.decompress(content)
     except (EOFError, OSError, zlib.error) as error:
-        raise DataError(
-            f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
-        ) from error
+        raise _bad_gzip(path, error) from error
+
+
+def _bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
+    return DataError(
+        f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
+    )
 
 
 def read_vocabulary(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -57,15 +65,39 @@ def read_vocabulary(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return check_names(f"vocabulary of {os.fspath(path)}", terms, None, "term")
 
 
-def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Counts:
-    """Read an LDA-C file, plain or gzip.
+def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield a file, plain or gzip, in pieces of whole lines, with the number of each one's first line.
+
+    Raises a DataError if it is a gzip file that is damaged.
+    """
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    number, rest = 1, b""
+    try:
+        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
+            while piece := file.read(BLOCK):
+                end = piece.rfind(b"\n") + 1
+                if end:
+                    content = rest + piece[:end]
+                    yield number, content
+                    number, rest = number + content.count(b"\n"), piece[end:]
+                else:
+                    rest += piece
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _bad_gzip(path, error) from error
+    if rest:
+        yield number, rest
+
+
+def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterator[Counts]:
+    """Read an LDA-C file, plain or gzip, in blocks of documents.
 
     Parameters
     ----------
     path : path
         The file.
     n_terms : int, optional
-        Number of terms; by default the largest id + 1.
+        Number of terms; without it a block has its largest id + 1.
 
     Raises
     ------
@@ -75,13 +107,19 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Count
     OSError
         If the file can't be read.
     """
-    content = read_unpacked(path)
-    lines = _lines(content)
-    if not lines:
+    empty = True
+    for first, content in line_blocks(path):
+        empty = False
+        yield _read_block(path, first, content, n_terms)
+    if empty:
         raise DataError(
             f"file {os.fspath(path)}", "an empty file", "at least one document", "Check the path."
         )
-    for number, line in enumerate(lines, start=1):
+
+
+def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_terms: int | None) -> Counts:
+    lines = _lines(content)
+    for number, line in enumerate(lines, start=first):
         if _LINE.fullmatch(line) is None:
             _complain(path, number, line)
     pairs = np.array([line.count(b":") for line in lines], np.int64)
@@ -93,7 +131,7 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Count
     if (stated != pairs).any():
         d = int(np.argmax(stated != pairs))
         raise DataError(
-            f"{os.fspath(path)}, line {d + 1}",
+            f"{os.fspath(path)}, line {first + d}",
             f"N = {stated[d]}",
             f"the number of id:count pairs on the line ({pairs[d]})",
             "Each line reads `N id:count id:count ...`.",
@@ -108,7 +146,7 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Count
         if len(values) and values.max() >= limit:
             bad = int(np.argmax(values >= limit))
             raise DataError(
-                f"{os.fspath(path)}, line {document[bad] + 1}, {what}",
+                f"{os.fspath(path)}, line {first + document[bad]}, {what}",
                 int(values[bad]),
                 f"at most {limit - 1}",
                 "Ids count from 0 and end below n_terms, the length of the vocabulary."

@@ -297,7 +297,10 @@ class FranchiseCore:
     def recount(self) -> None:
         """Count the statistics of all dishes again, in data order."""
         self._stale = True
-        self.bank.rebuild(self.seating.dishes(), self.slots.occupied_slots())
+        slots = self.slots.occupied_slots()
+        # Nobody is seated, or nothing is counted: there is no need to write out who eats what.
+        idle = len(slots) == 0 or self.measure.atomic
+        self.bank.rebuild(np.empty(0, dtype=np.int32) if idle else self.seating.dishes(), slots)
         self._stale = False
 
     def settle(self) -> None:

@@ -255,6 +255,23 @@ class Franchise(FranchiseGrowth):
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, the data themselves not counted."""
-        shape = self.topology.memory_bytes()
-        own = self._concentration.nbytes + self._discount.nbytes
-        return int(self.seating.memory_bytes() + self.bank.memory_bytes() + shape + own)
+        return sum(self.memory_parts().values())
+
+    def memory_parts(self) -> dict[str, int]:
+        """The same by what it is for.
+
+        Returns
+        -------
+        dict
+            "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
+            of the compiled stores, "seating" of any other; "tree" (restaurants of customers, parents),
+            "hyperparameters" and "statistics" of the dishes (the topic-term counts).
+        """
+        store = self.seating
+        parts = store.memory_parts() if hasattr(store, "memory_parts") else {"seating": store.memory_bytes()}
+        return {
+            **{name: int(size) for name, size in parts.items()},
+            "tree": self.topology.memory_bytes(),
+            "hyperparameters": self._concentration.nbytes + self._discount.nbytes,
+            "statistics": int(self.bank.memory_bytes()),
+        }

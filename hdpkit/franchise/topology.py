@@ -37,8 +37,10 @@ class Topology:
         Restaurant of each data customer.
     first : tuple of int
         Number of each declaration's first restaurant; its restaurants are contiguous.
-    keys : tuple of lists
+    keys : tuple of sequences
         For each declaration the label's values, one a restaurant.
+    shared : bool
+        Whether `home` is an array of the data.
     """
 
     parent: Ints
@@ -46,12 +48,9 @@ class Topology:
     declaration: Ints
     home: Ints
     first: tuple[int, ...]
-    keys: tuple[list[Any], ...]
-    _numbers: list[dict[Any, int]] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        numbers = [{key: i for i, key in enumerate(keys)} for keys in self.keys]
-        object.__setattr__(self, "_numbers", numbers)
+    keys: tuple[Sequence[Any], ...]
+    shared: bool = False
+    _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
 
     @property
     def n_nodes(self) -> int:
@@ -73,14 +72,17 @@ class Topology:
         return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
 
     def memory_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + self.home.nbytes
+        """Bytes of the arrays; `home` is not counted where the data have it."""
+        home = 0 if self.shared else self.home.nbytes
+        return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
 
     def node(self, declaration: int, key: Any, name: str) -> int:
         """Number of the restaurant with this key."""
-        numbers = self._numbers[declaration]
-        if key is None and len(numbers) == 1:
+        if key is None and len(self.keys[declaration]) == 1:
             return self.first[declaration]
+        if declaration not in self._numbers:
+            self._numbers[declaration] = {one: i for i, one in enumerate(self.keys[declaration])}
+        numbers = self._numbers[declaration]
         try:
             return self.first[declaration] + numbers[key]
         except (KeyError, TypeError):
@@ -90,7 +92,7 @@ class Topology:
 
     def keys_of(self, declaration: int) -> list[Any]:
         """Values of the label of a declaration's restaurants, one each."""
-        return self.keys[declaration]
+        return list(self.keys[declaration])
 
     def path(self, node: int) -> list[int]:
         """Restaurants from this one to the root."""
@@ -111,40 +113,53 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
         return ContextTopology(len(chain), data)
-    n = len(data)
-    parents = [np.array([-1], dtype=np.int32)]
-    keys: list[list[Any]] = [[None]]
+    parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    keys: list[Sequence[Any]] = [[None]]
     first = [0]
-    home = np.zeros(n, dtype=np.int32)
+    home = _home_of_the_data(chain, data)
     for declaration in chain[1:]:
         start = first[-1] + len(keys[-1])
         if declaration.each is None:
-            own: list[Any] = [None]
+            own: Sequence[Any] = [None]
         elif declaration.each in data.label_names:
-            own = list(data.keys(declaration.each))
+            own = data.key_view(declaration.each)
         else:
             raise DeclarationError(
                 "each", declaration.each, f"a label of the data: {list(data.label_names)}",
                 "Give the label when you build the data (groups=...).",
             )  # fmt: skip
-        parents.append(_enter(declaration, own, start, home, data))
+        above = _enter(declaration, own, start, home, data)
+        parent, level = np.concatenate([parent, above]), np.concatenate([level, level[above] + 1])
         keys.append(own)
         first.append(start)
-    parent = np.concatenate(parents)
-    level = np.zeros(len(parent), dtype=np.int32)
-    for node in range(1, len(parent)):
-        level[node] = level[parent[node]] + 1
     declaration_of = np.repeat(np.arange(len(chain), dtype=np.int32), [len(own) for own in keys])
+    shared = not home.flags.writeable
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys))
+    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared)
 
 
-def _enter(declaration: Restaurant, own: list[Any], start: int, home: Ints, data: GroupedData) -> Ints:
+def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
+    """Where customers sit before any declaration is looked at; shared with the data, if they know the end."""
+    given = data.numbers(chain[1].each) if len(chain) == 2 and chain[1].each in data.label_names else None
+    return np.zeros(len(data), dtype=np.int32) if given is None else given
+
+
+def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: GroupedData) -> Ints:
     """Send customers into a declaration's restaurants, whose first has the number ``start``.
 
-    Returns the parent of each: where its customers sat without it.
+    Returns the parent of each: where its customers sat without it. Numbers that belong to the data are only
+    compared.
     """
+    if not home.flags.writeable:
+        for begin in range(0, len(home), _CHUNK):
+            codes = data.codes_between(str(declaration.each), begin, min(begin + _CHUNK, len(home)))
+            if not np.array_equal(home[begin : begin + _CHUNK], start + codes):
+                raise DataError(
+                    f"{declaration.each}", "other numbers", "those of the label's codes",
+                    "The files of the corpus contradict each other: convert it again.",
+                )  # fmt: skip
+        return np.zeros(len(own), dtype=np.int32)
     parent = np.full(len(own), -1, dtype=np.int32)
     for begin in range(0, len(home), _CHUNK):
         here = home[begin : begin + _CHUNK]

@@ -1,4 +1,4 @@
-"""Corpora as files: LDA-C, Matrix Market, folders of text. `read_corpus` tells them apart."""
+"""Corpora as files: counts in three formats, folders of arrays or of text. `read_corpus` tells them apart."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ import scipy.io
 
 from hdpkit.data import Corpus
 from hdpkit.data.ldac import read_unpacked, read_vocabulary
+from hdpkit.data.on_disk import is_corpus_folder
+from hdpkit.data.uci import is_uci
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.text_folder import TextOptions, read_text_folder
+from hdpkit.record.files import refusals
 
-__all__ = ["FORMATS", "detect_format", "read_corpus"]
+__all__ = ["FORMATS", "convert_corpus", "detect_format", "read_corpus"]
 
-FORMATS = ("ldac", "matrix-market", "text")
+FORMATS = ("ldac", "uci", "matrix-market", "arrays", "text")
 """Names of the formats that `read_corpus` reads."""
 
 _BANNER = b"%%matrixmarket"
+_FOLDERS = ("arrays", "text")
 
 
 def read_corpus(
@@ -35,12 +39,14 @@ def read_corpus(
     Parameters
     ----------
     path : path
-        An LDA-C file or a Matrix Market file (documents x terms), plain or gzip, or a folder with text files
-        (``*.txt``, UTF-8, at any depth; in the order of their paths, which become the documents' names).
+        An LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x terms),
+        plain or gzip; a folder of arrays that `convert_corpus` or `Corpus.save` wrote; or one with text
+        files (``*.txt``, UTF-8, at any depth), in the order of their paths, which become their names.
     format : str, optional
         One of `FORMATS`; by default what `detect_format` says.
     vocabulary : path, optional
-        File with a term a line (UTF-8, plain or gzip). For text: only these terms are counted.
+        File with a term a line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
+        arrays, which have theirs.
     text : TextOptions, optional
         How words are made of text; only for folders.
 
@@ -57,32 +63,73 @@ def read_corpus(
     MissingExtraError
         If text is to be read and scikit-learn isn't installed.
     """
+    place, format = _place_and_format(path, format)
+    if text is not None and format != "text":
+        raise ParameterError("text", text, f"left out for {format}", "It has counts already.")
+    if vocabulary is not None and format == "arrays":
+        raise ParameterError("vocabulary", str(vocabulary), "left out for arrays", "It is in their folder.")
+    words = _read_words(vocabulary)
+    with _reading(place):
+        if format == "text":
+            return read_text_folder(place, text or TextOptions(), words)
+        if format == "arrays":
+            return Corpus.open(place)
+        if format == "matrix-market":
+            return _read_matrix_market(place, words)
+        return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words)
+
+
+def convert_corpus(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    format: str | None = None,
+    vocabulary: str | os.PathLike[str] | None = None,
+    text: TextOptions | None = None,
+) -> Corpus:
+    """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
+
+    LDA-C and bags of words go through memory block by block, and may be larger; other formats are read whole.
+    Parameters and errors as in `read_corpus`, and a StorageError where the folder can't be written.
+    """
+    place, format = _place_and_format(path, format)
+    if format in ("ldac", "uci") and text is None:
+        words = _read_words(vocabulary)
+        with _reading(place), open(place, "rb"):
+            pass
+        with refusals(folder, "write a corpus"):
+            return Corpus.convert(place, folder, format, vocabulary=words)
+    corpus = read_corpus(place, format, vocabulary, text)
+    with refusals(folder, "write a corpus"):
+        corpus.save(folder)
+    return Corpus.open(folder, verify=False)
+
+
+def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple[Path, str]:
     place = _path(path)
     found = detect_format(place)
     if format is None:
         format = found
     if format not in FORMATS:
         raise ParameterError("format", format, f"one of {FORMATS}", "Leave it out to have it detected.")
-    if text is not None and format != "text":
-        raise ParameterError("text", text, f"left out for {format}", "It has counts already.")
-    if (found == "text") != (format == "text"):
-        is_one, wanted = ("a file", "a folder") if format == "text" else ("a folder", "a file")
+    if (found in _FOLDERS) != (format in _FOLDERS):
+        is_one, wanted = ("a file", "a folder") if format in _FOLDERS else ("a folder", "a file")
         raise DataError(f"corpus {place}", is_one, f"{wanted} ({format})", "Check the path and the format.")
-    words = None
-    if vocabulary is not None:
-        listed = _path(vocabulary)
-        with _reading(listed):
-            words = read_vocabulary(listed)
-    with _reading(place):
-        if format == "text":
-            return read_text_folder(place, text or TextOptions(), words)
-        if format == "ldac":
-            return Corpus.from_ldac(place, vocabulary=words)
-        return _read_matrix_market(place, words)
+    return place, format
+
+
+def _read_words(vocabulary: str | os.PathLike[str] | None) -> tuple[str, ...] | None:
+    if vocabulary is None:
+        return None
+    listed = _path(vocabulary)
+    with _reading(listed):
+        return read_vocabulary(listed)
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
-    """Name of the format of a corpus, by what is there: a folder is text, a banner says Matrix Market.
+    """Name of the format of a corpus, by what is there.
+
+    A folder is text unless it has the header of arrays. A banner says Matrix Market, three numbers on lines
+    of their own a bag of words.
 
     Raises
     ------
@@ -92,7 +139,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     place = _path(path)
     with _reading(place):
         if place.is_dir():
-            return "text"
+            return "arrays" if is_corpus_folder(place) else "text"
         if not place.exists():
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
         if not place.is_file():  # a pipe would keep us waiting
@@ -100,7 +147,9 @@ def detect_format(path: str | os.PathLike[str]) -> str:
         if place.name.lower().endswith((".mtx", ".mtx.gz")):
             return "matrix-market"
         with open(place, "rb") as file:
-            return "matrix-market" if file.read(len(_BANNER)).lower() == _BANNER else "ldac"
+            if file.read(len(_BANNER)).lower() == _BANNER:
+                return "matrix-market"
+        return "uci" if is_uci(place) else "ldac"
 
 
 def _read_matrix_market(path: Path, words: tuple[str, ...] | None) -> Corpus:

@@ -9,7 +9,9 @@ import numpy as np
 
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
-from hdpkit.errors import CorruptRunError, RunError
+from hdpkit.data.corpus import reopen
+from hdpkit.data.labels import Codes
+from hdpkit.errors import CorruptRunError, DataError, RunError
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, seal, write_whole
 
@@ -23,8 +25,12 @@ def pack_data(data: GroupedData) -> bytes:
 
     Raises a RunError for observations or labels that have no form on disk.
     """
-    if type(data) is Corpus:
-        tree: dict[str, Any] = {
+    if type(data) is Corpus and data.origin is not None:
+        # It may be larger than memory, or than the disk has room for twice.
+        folder, digest = data.origin
+        tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
+    elif type(data) is Corpus:
+        tree = {
             "kind": "corpus",
             "terms": data.values,
             "n_terms": data.n_terms,
@@ -82,6 +88,8 @@ def read_data(path: Path, digest: str) -> GroupedData:
         )  # fmt: skip
     tree = unpack(payload, str(path))
     try:
+        if tree["kind"] == "corpus folder":
+            return reopen(Path(tree["folder"]), tree["digest"], verify=True)
         if tree["kind"] == "corpus":
             return _corpus(tree)
         if tree["kind"] == "ngrams":
@@ -93,6 +101,8 @@ def read_data(path: Path, digest: str) -> GroupedData:
                 objects[i] = value
             values = objects
         return Groups(values=_fixed(values), labels=_labels(tree["labels"]))
+    except DataError as error:
+        raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise CorruptRunError(
             str(path), f"{type(error).__name__}: {error}", "data that hdpkit wrote", "Restore a copy of it."
@@ -105,7 +115,9 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     documents = np.arange(len(lengths), dtype=np.int64)
-    labels = {"document": (_fixed(documents), list(documents.tolist() if names is None else names))}
+    labels: dict[str, Codes] = {
+        "document": (_fixed(documents), range(len(lengths)) if names is None else names)
+    }
     filled = lengths > 0  # the file has a code a token
     for name, codes, keys in tree["labels"]:
         own = np.full(len(lengths), -1, dtype=np.int64)

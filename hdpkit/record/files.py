@@ -32,7 +32,7 @@ _DIGEST = 32
 
 
 @contextmanager
-def refusals(path: Path | str, doing: str) -> Iterator[None]:
+def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
     """Turn the file system's refusals into a StorageError that names the file."""
     try:
         yield

@@ -1,0 +1,170 @@
+"""Documents of words: what a corpus holds and answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from hdpkit.checks import whole_number
+from hdpkit.data.counts import as_numbers
+from hdpkit.data.groups import GroupedData
+from hdpkit.data.labels import Codes
+from hdpkit.data.tokens import check_ids
+
+__all__ = ["Documents"]
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Documents(GroupedData):
+    """What `Corpus` is but for how it is built; see there."""
+
+    n_terms: int
+    vocabulary: tuple[str, ...] | None
+    names: tuple[str, ...] | None
+    document_lengths: npt.NDArray[np.int64]
+    _offsets: npt.NDArray[np.int64]
+    _numbers: npt.NDArray[np.int32] | None = None
+    _origin: tuple[Path, str] | None = None  # folder and digest of what is mapped into memory
+
+    @classmethod
+    def _checked(
+        cls,
+        terms: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int64],
+        n_terms: int,
+        vocabulary: tuple[str, ...] | None,
+        checked: tuple[str, ...] | None,
+        by_document: dict[str, Codes],
+        **on_disk: Any,
+    ) -> Self:
+        """Put together what was checked; labels have one code a document, without "document"."""
+        n = len(lengths)
+        own: dict[str, Codes] = {"document": (np.arange(n, dtype=np.int64), checked or range(n))}
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        for array in (terms, lengths, offsets, own["document"][0]):
+            array.setflags(write=False)
+        return cls(
+            values=terms,
+            labels=own | by_document,
+            n_terms=n_terms,
+            vocabulary=vocabulary,
+            names=checked,
+            document_lengths=lengths,
+            offsets=offsets,
+            **on_disk,
+        )
+
+    @property
+    def origin(self) -> tuple[Path, str] | None:
+        """Folder that the tokens are mapped from and the SHA-256 of its header; None: they are in memory."""
+        return self._origin
+
+    @property
+    def terms(self) -> npt.NDArray[np.int32]:
+        """Id of each token's term, shape (n_tokens,)."""
+        return self.values
+
+    @property
+    def document(self) -> npt.NDArray[np.int64]:
+        """Document of each token, shape (n_tokens,)."""
+        return self.codes("document")
+
+    @property
+    def document_labels(self) -> dict[str, Codes]:
+        """As `labels`, with one code a document: name -> (codes, keys), codes of shape (n_documents,)."""
+        return dict(self._labels)
+
+    def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
+        """Return the codes of label `name` plus one as an int32 array, if these data hold them; else None.
+
+        They are the numbers of the restaurants where this label alone makes them: one array for both.
+        """
+        self._label(name)
+        return self._numbers if name == "document" else None
+
+    def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
+
+        Raises a ParameterError if there is no such label, or no such range.
+        """
+        codes = self._label(name)[0]
+        first, last = self._range(first, last)
+        begin = int(np.searchsorted(self._offsets, first, side="right")) - 1
+        end = int(np.searchsorted(self._offsets, last, side="left"))
+        ends = np.clip(self._offsets[begin : end + 1], first, last)
+        found = np.repeat(codes[begin:end], np.diff(ends))
+        found.setflags(write=False)
+        return found
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, empty ones included."""
+        return len(self.document_lengths)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.values)
+
+    def term(self, v: int) -> str | int:
+        """Return the word of term `v`, or `v` itself where there is no vocabulary."""
+        v = _check_index("term", v, self.n_terms)
+        return v if self.vocabulary is None else self.vocabulary[v]
+
+    def document_of(self, customer: int) -> str | int:
+        """Return the name of a customer's document, or its index where documents have no names."""
+        i = _check_index("customer", customer, len(self))
+        d = int(np.searchsorted(self._offsets, i, side="right")) - 1
+        return d if self.names is None else self.names[d]
+
+    def document_customers(self, d: int) -> slice:
+        """Return the customers of document `d` (an index), which are consecutive."""
+        d = _check_index("document", d, self.n_documents)
+        return slice(int(self._offsets[d]), int(self._offsets[d + 1]))
+
+    def to_counts(self) -> sp.csr_array:
+        """Return the counts of terms, shape (n_documents, n_terms), int64, indices sorted."""
+        ones = np.ones(len(self), np.int64)
+        # Copies, since duplicates are summed in place; and 32 bits, which hold the ends of fewer than 2^31
+        # tokens, since scipy widens the terms to the width of the ends.
+        matrix = sp.csr_array(
+            (ones, self.values.copy(), self._offsets.astype(np.int32)), shape=(self.n_documents, self.n_terms)
+        )
+        matrix.sum_duplicates()
+        return matrix
+
+    def with_values(self, values: Any) -> Self:
+        """Return the same documents with other terms (used to simulate data); the vocabulary stays.
+
+        Parameters
+        ----------
+        values : array-like of int, shape (n_tokens,)
+            Term ids.
+
+        Raises
+        ------
+        DataError
+            If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
+        """
+        array = as_numbers(values, self.values.shape, "term", "token")
+        terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
+        terms.setflags(write=False)
+        return attrs.evolve(self, values=terms, origin=None)
+
+    def __repr__(self) -> str:
+        more = [f"{name} ({len(keys)})" for name, (_, keys) in self._labels.items() if name != "document"]
+        labels = f", labels: {', '.join(more)}" if more else ""
+        return (
+            f"<Corpus: {self.n_documents} documents, {self.n_terms} terms"
+            f"{'' if self.vocabulary is None else ' (named)'}, {self.n_tokens} tokens{labels}>"
+        )
+
+
+def _check_index(parameter: str, value: Any, n: int) -> int:
+    return whole_number(parameter, value, 0, n - 1, remedy="Indices count from 0.")

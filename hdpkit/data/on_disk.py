@@ -1,0 +1,335 @@
+"""A corpus as a folder of arrays that are mapped into memory, not read: for more tokens than memory holds.
+
+==================  =========================================================================================
+``terms.npy``       int32, shape (n_tokens,): id of each token's term
+``document.npy``    int32, shape (n_tokens,): number of each token's document, from 1
+``lengths.npy``     int64, shape (n_documents,)
+``label-0.npy`` ..  int64, shape (n_documents,): codes of further labels, -1 = missing
+``corpus.json``     sizes, vocabulary, names, keys of labels, and the SHA-256 of each array; written last
+==================  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data.counts import ID_LIMIT, Counts, check_total
+from hdpkit.data.labels import Codes
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
+
+_HEADER = "corpus.json"
+_FORMAT = "hdpkit corpus"
+_VERSION = 1
+_CHUNK = 1 << 18  # numbers that are hashed or checked at once
+_PLAIN = (str, int, float, bool)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class CorpusFolder:
+    """What `open_folder` found; the two arrays of tokens are mapped."""
+
+    terms: npt.NDArray[np.int32]
+    numbers: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int64]
+    n_terms: int
+    vocabulary: tuple[str, ...] | None
+    names: tuple[str, ...] | None
+    labels: dict[str, Codes]
+    digest: str
+
+
+def is_corpus_folder(folder: Path) -> bool:
+    """Whether a folder holds a corpus of this form."""
+    return (folder / _HEADER).is_file()
+
+
+# ---------------------------------------------------------------------------------------------- writing
+
+
+class _Array:
+    """An array of one dimension that grows in a file, and its SHA-256."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self.n = 0
+        self._hash = hashlib.sha256()
+        self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
+        self._head()
+
+    def _head(self) -> None:
+        # NumPy leaves room for the extent to grow, so that the header can be written over.
+        self._file.seek(0)
+        head = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.n,)}
+        np.lib.format.write_array_header_1_0(self._file, head)
+
+    def append(self, numbers: Any) -> None:
+        data = np.ascontiguousarray(numbers, dtype=self.dtype)
+        if len(data):
+            content = data.data.cast("B")
+            self._hash.update(content)
+            self._file.write(content)
+            self.n += len(data)
+
+    def close(self) -> str:
+        """Returns the digest."""
+        self._head()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return self._hash.hexdigest()
+
+    def drop(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+
+class FolderWriter:
+    """Writes a corpus to a folder, block by block; on an error, what was written goes.
+
+    Parameters
+    ----------
+    folder : Path
+        New or empty.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._made = not folder.exists()
+        if not self._made and (not folder.is_dir() or any(folder.iterdir())):
+            raise ParameterError("folder", str(folder), "a new or empty folder", "Name another one.")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lengths: list[npt.NDArray[np.int64]] = []
+        self.n_documents = 0
+        self._files: dict[str, _Array] = {}
+        self._digests: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        self._files = {name: _Array(self.folder / name, "<i4") for name in ("terms.npy", "document.npy")}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            with contextlib.suppress(OSError):
+                for file in self._files.values():
+                    file.drop()
+                for path in self.folder.iterdir():
+                    path.unlink()
+                if self._made:
+                    self.folder.rmdir()
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens so far."""
+        return self._files["terms.npy"].n
+
+    def add(self, counts: Counts) -> None:
+        """Append documents."""
+        check_total(self.n_tokens + counts.n_tokens)  # before they are written out
+        pieces, lengths = counts.pieces(_CHUNK)
+        for terms, documents in pieces:
+            self.append(terms, documents)
+        self.ended(lengths)
+
+    def append(self, terms: npt.NDArray[np.int32], documents: npt.NDArray[Any]) -> None:
+        """Append tokens, and the documents that they are of, from 0 after those that have ended."""
+        self._files["terms.npy"].append(terms)
+        self._files["document.npy"].append(documents + (self.n_documents + 1))
+
+    def ended(self, lengths: npt.NDArray[np.int64]) -> None:
+        """So many documents are whole."""
+        self._lengths.append(lengths)
+        self.n_documents += len(lengths)
+
+    def finish(self, n_terms: int, vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
+        """Write the rest; only then is the folder a corpus. ``labels`` have one code a document."""
+        listed = [[name, _plain(name, keys)] for name, (_, keys) in labels.items()]
+        self._digests = {name: file.close() for name, file in self._files.items()}
+        n_tokens = self.n_tokens
+        self._whole("lengths.npy", np.concatenate(self._lengths))
+        for number, (codes, _) in enumerate(labels.values()):
+            self._whole(f"label-{number}.npy", codes)
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "n_tokens": n_tokens,
+            "n_documents": self.n_documents,
+            "n_terms": n_terms,
+            "vocabulary": None if vocabulary is None else list(vocabulary),
+            "names": None if names is None else list(names),
+            "labels": listed,
+            "sha256": self._digests,
+        }
+        aside = self.folder / (_HEADER + ".tmp")
+        with open(aside, "w", encoding="utf-8") as file:
+            json.dump(header, file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, self.folder / _HEADER)
+
+    def _whole(self, name: str, numbers: npt.NDArray[np.int64]) -> None:
+        file = _Array(self.folder / name, "<i8")
+        file.append(numbers)
+        self._digests[name] = file.close()
+
+
+def _plain(label: str, keys: Sequence[Any]) -> list[Any]:
+    for key in keys:
+        if type(key) not in _PLAIN:
+            raise DataError(
+                f"label {label!r}", key, "strings, numbers or bools, where a corpus is saved",
+                "Write them as strings.",
+            )  # fmt: skip
+    return list(keys)
+
+
+# ---------------------------------------------------------------------------------------------- reading
+
+
+def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
+    """Map the corpus of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    verify : bool
+        Read everything once, and compare checksums and ranges.
+
+    Raises
+    ------
+    DataError
+        Naming the file, if something is missing, damaged, or doesn't fit the rest.
+    """
+    head, digest = _header(folder)
+    n, n_documents, n_terms = (
+        _whole_number(folder, head, name) for name in ("n_tokens", "n_documents", "n_terms")
+    )
+    lengths = _mapped(folder, "lengths.npy", "<i8", n_documents)
+    terms = _mapped(folder, "terms.npy", "<i4", n)
+    numbers = _mapped(folder, "document.npy", "<i4", n)
+    if lengths.min() < 0 or lengths.max() > n or int(lengths.sum()) != n:
+        raise _damaged(
+            folder / "lengths.npy", "other lengths", f"lengths of documents with {n} tokens in all"
+        )
+    vocabulary = _strings(folder, head, "vocabulary", n_terms)
+    names = _strings(folder, head, "names", n_documents)
+    labels: dict[str, Codes] = {}
+    for number, (label, keys) in enumerate(_labels(folder, head)):
+        codes = _mapped(folder, f"label-{number}.npy", "<i8", n_documents)
+        if codes.min() < -1 or codes.max() >= len(keys):
+            raise _damaged(folder / f"label-{number}.npy", "other codes", f"from -1 to {len(keys) - 1}")
+        labels[label] = (codes, keys)
+    if verify:
+        _verify(folder, head, n_terms, ["terms.npy", "document.npy", "lengths.npy"], len(labels))
+    return CorpusFolder(
+        terms=terms, numbers=numbers, lengths=lengths, n_terms=n_terms, vocabulary=vocabulary, names=names,
+        labels=labels, digest=digest,
+    )  # fmt: skip
+
+
+def _header(folder: Path) -> tuple[dict[str, Any], str]:
+    path = folder / _HEADER
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"file {path}", error.strerror or str(error), "a file that can be read",
+            "Corpora are written by Corpus.save or Corpus.convert.",
+        ) from error  # fmt: skip
+    try:
+        head = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, str(error), "JSON") from error
+    if not isinstance(head, dict) or head.get("format") != _FORMAT:
+        raise _damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
+    if head.get("version") != _VERSION:
+        raise DataError(
+            f"file {path}, version",
+            head.get("version"),
+            f"version {_VERSION}",
+            "Use the hdpkit that wrote it.",
+        )
+    return head, hashlib.sha256(content).hexdigest()
+
+
+def _whole_number(folder: Path, head: dict[str, Any], name: str) -> int:
+    value = head.get(name)
+    if type(value) is not int or not 1 <= value <= ID_LIMIT:
+        raise _damaged(folder / _HEADER, f"{name} {value!r}", f"from 1 to {ID_LIMIT}")
+    return value
+
+
+def _strings(folder: Path, head: dict[str, Any], name: str, n: int) -> tuple[str, ...] | None:
+    value = head.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != n or not all(type(one) is str for one in value):
+        raise _damaged(folder / _HEADER, f"other {name}", f"null or {n} strings")
+    if len(set(value)) != n:
+        raise _damaged(folder / _HEADER, f"{name} twice", "all different")
+    return tuple(value)
+
+
+def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    listed: Any = head.get("labels")
+    try:
+        found = {name: keys for name, keys in listed if isinstance(keys, list) and isinstance(name, str)}
+        whole = len(found) == len(listed) and "document" not in found
+        whole &= all(type(key) in _PLAIN for keys in found.values() for key in keys)
+    except (TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise _damaged(folder / _HEADER, "other labels", "[name, keys] each")
+    yield from found.items()
+
+
+def _mapped(folder: Path, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
+    path = folder / name
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise _damaged(path, str(error), f"{n} numbers of type {dtype}") from error
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype) or array.shape != (n,):
+        found = f"{getattr(array, 'dtype', '?')} of shape {getattr(array, 'shape', '?')}"
+        raise _damaged(path, found, f"{np.dtype(dtype)} of shape ({n},)")
+    return np.asarray(array)
+
+
+def _verify(folder: Path, head: dict[str, Any], n_terms: int, names: list[str], n_labels: int) -> None:
+    digests = head.get("sha256")
+    names = [*names, *(f"label-{number}.npy" for number in range(n_labels))]
+    if not isinstance(digests, dict) or sorted(digests) != sorted(names):
+        raise _damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
+    for name in names:
+        array = np.load(folder / name, mmap_mode="r", allow_pickle=False)
+        found = hashlib.sha256()
+        for first in range(0, len(array), _CHUNK):
+            chunk = np.asarray(array[first : first + _CHUNK])
+            found.update(chunk.data.cast("B"))
+            if name == "terms.npy" and (chunk.min() < 0 or chunk.max() >= n_terms):
+                raise _damaged(folder / name, "other ids", f"from 0 to {n_terms - 1}")
+        if found.hexdigest() != digests[name]:
+            raise _damaged(folder / name, "a wrong checksum", "as it was written")
+
+
+def _damaged(path: Path, value: Any, allowed: str) -> DataError:
+    return DataError(
+        f"file {path}",
+        value,
+        allowed,
+        "The file was damaged or changed: restore it, or convert the corpus again.",
+    )
