@@ -35,7 +35,8 @@ if sanitize:
     compile_args += [*link_args, "-fno-omit-frame-pointer", "-O1", "-g"]
 
 folders = ["hdpkit/include", "hdpkit/_compiled"]
-headers = [str(header) for folder in folders for header in sorted(Path(folder).rglob("*.h"))]
+shared = ["hdpkit/_compiled/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
+headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled").glob("*.h")))]    # of the fused sweeps
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 extensions = [
     Extension(
@@ -46,7 +47,7 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         language="c++",
-        depends=headers,
+        depends=headers if "fused" in source.stem else shared,
     )
     for source in sources
 ]

@@ -210,6 +210,16 @@ DATA = {
         aliases={"values": ("values", "document 2")},
     ),
     "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.codes_between": Row(
+        plain(corpus().codes_between, name="document", first=2, last=7),
+        {"name": LABELS, "first": whole(0, 7), "last": whole(2, 7)},
+        aliases={"name": "label"},
+    ),
+    "Groups.codes_between": Row(
+        plain(groups().codes_between, name="group", first=1, last=3),
+        {"name": LABELS, "first": whole(0, 3), "last": whole(1, 3)},
+        aliases={"name": "label"},
+    ),
     "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
     "Groups.from_arrays": Row(
         plain(hk.Groups.from_arrays, arrays=[[0.5], [1.0, 2.0], []], names=["a", "b", "c"], label="group"),

@@ -50,7 +50,11 @@ def check_invariants(corpus, docs):
     assert corpus.n_tokens == corpus.n_customers == len(corpus) == len(flat)
     assert corpus.n_documents == len(docs)
     assert len(corpus.keys("document")) == len(docs)
-    assert corpus.codes("document") is corpus.document
+    assert corpus.codes("document").tolist() == place
+    assert corpus.document_labels["document"][0].tolist() == list(range(len(docs)))
+    for first in range(len(flat) + 1):
+        for last in range(first, len(flat) + 1):
+            assert corpus.codes_between("document", first, last).tolist() == place[first:last]
     for d, doc in enumerate(docs):
         assert corpus.terms[corpus.document_customers(d)].tolist() == doc
     names = corpus.keys("document")

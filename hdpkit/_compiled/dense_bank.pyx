@@ -148,6 +148,8 @@ cdef class DenseBank(CompiledBank):
     methods understand.
     """
 
+    needs_dishes = False
+
     cdef int set_up(self, void *model, int64_t width, int64_t cache_width) except -1:
         """Fill the C struct; to be called once, after the functions of `d` are set."""
         self.d.model = model

@@ -22,9 +22,14 @@ cdef cppclass DirichletCounts:
     vector[int32_t] touched         # scratch: the terms of the block in order of appearance
     vector[double] product
     vector[double] table            # log-gamma ratios of a symmetric eta, by count
+    vector[int64_t] tally           # cells by count
+    vector[int32_t] rare            # counts beyond the tally, one each a cell
+    int64_t tallied                 # version of the counts that they belong to
 
 
 cdef class DirichletMultinomialBank(CompiledBank):
     cdef DirichletCounts b
     cdef readonly object terms
-    cdef object workspace           # of the fused sweeps, who keep it from one call to the next
+    cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
+
+    cdef int tally_cells(self) except -1 nogil

@@ -16,6 +16,7 @@ from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
     LINE = 16            # counts on a cache line
+    TALLIED = 65536      # counts whose number of cells is kept in an array
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
@@ -193,6 +194,8 @@ cdef class DirichletMultinomialBank(CompiledBank):
     eta : float64 array, shape (n_terms,)
     """
 
+    needs_dishes = False
+
     def __init__(self, terms, eta):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)
@@ -209,6 +212,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.log_block = dm_log_block
         self.complete()
         self._set_eta(eta)
+        self.b.tallied = -1
         dm_clear(&self.b, LINE)
         self.b.totals.assign(self.b.stride, 0)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
@@ -303,8 +307,65 @@ cdef class DirichletMultinomialBank(CompiledBank):
                 o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
         return out
 
+    cdef int tally_cells(self) except -1 nogil:
+        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
+        cdef int64_t i, j, n = self.b.n_terms * self.b.stride
+        cdef const int32_t *cell = self.b.counts
+        cdef int32_t any_of, top = 0
+        if self.b.tallied == self.b.version:
+            return 0
+        for i in range(self.b.stride):
+            if self.b.totals[i] > top:
+                top = <int32_t>self.b.totals[i] if self.b.totals[i] < TALLIED else TALLIED
+        self.b.tally.assign(top + 1, 0)
+        self.b.rare.clear()
+        for i in range(n // LINE):      # many lines of a large matrix are empty
+            any_of = 0
+            for j in range(LINE):
+                any_of |= cell[j]
+            if any_of != 0:
+                for j in range(LINE):
+                    if cell[j] < <int32_t>self.b.tally.size():
+                        self.b.tally[cell[j]] += 1
+                    else:
+                        self.b.rare.push_back(cell[j])
+            cell += LINE
+        self.b.tallied = self.b.version
+        return 0
+
+    def log_marginal_total(self, slots):
+        """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
+
+        With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
+        cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
+        """
+        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef int64_t i, here = 0, everywhere = 0
+        cdef double total = 0.0
+        if self.b.table.size() == 0:
+            return None
+        for i in range(s.shape[0]):
+            here += self.b.totals[s[i]]
+        for i in range(self.b.stride):
+            everywhere += self.b.totals[i]
+        if here != everywhere:
+            return None
+        with nogil:
+            self.tally_cells()
+            for i in range(1, <int64_t>self.b.tally.size()):
+                if self.b.tally[i] > 0:
+                    total += self.b.tally[i] * (
+                        self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.eta[0], i))
+            for i in range(<int64_t>self.b.rare.size()):
+                total += log_rising(self.b.eta[0], self.b.rare[i])
+            for i in range(s.shape[0]):
+                total -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+        return total
+
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
         return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
-                + self.b.block.capacity() * sizeof(int32_t))
+                + (self.b.block.capacity() + self.b.rare.capacity()) * sizeof(int32_t)
+                + self.b.tally.capacity() * sizeof(int64_t)
+                + (self.workspace.memory_bytes() if self.workspace is not None else 0))

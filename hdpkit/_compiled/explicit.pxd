@@ -18,10 +18,14 @@ cdef class ExplicitStore(Seating):
     cdef vector[Table] pool
     cdef int32_t free_table
     cdef vector[double] weights
+    cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
+    cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
+    cdef int64_t units_at
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
     cdef int free(self, int32_t table) noexcept nogil
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil

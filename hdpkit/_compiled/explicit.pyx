@@ -13,7 +13,8 @@ from hdpkit.random._source cimport choice_source
 cdef class ExplicitStore(Seating):
     """Who sits where. A table t is customer ~t of the parent restaurant.
 
-    Tables of one restaurant and dish form a list, newest first; table numbers themselves influence nothing.
+    Tables of one restaurant and dish form a list. Its order, by which draws go through it, and table numbers mean
+    nothing; but the order is part of a frozen state.
     """
 
     TABLE_IDS = True
@@ -28,6 +29,7 @@ cdef class ExplicitStore(Seating):
         self.seats.assign(self.n_customers, -1)
         self.pool.clear()
         self.free_table = -1
+        self.changes += 1
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil:
         return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
@@ -35,6 +37,7 @@ cdef class ExplicitStore(Seating):
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil:
         if customer >= 0:
             self.seats[customer] = table
+            self.changes += 1
         else:
             self.pool[~customer].seat = table
         return 0
@@ -81,8 +84,8 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
-        """A table with one customer, first in the list of its restaurant and dish. Counts are the caller's."""
-        cdef int32_t table = self.free_table
+        """A table with one customer, second in the list of its restaurant and dish. Counts are the caller's."""
+        cdef int32_t table = self.free_table, head = entry.extra
         if table >= 0:
             self.free_table = self.pool[table].next
         else:
@@ -94,9 +97,30 @@ cdef class ExplicitStore(Seating):
         self.pool[table].dish = entry.dish
         self.pool[table].node = node
         self.pool[table].seat = -1
-        self.pool[table].next = entry.extra
-        entry.extra = table
+        if head < 0:
+            self.pool[table].next = -1
+            entry.extra = table
+        else:                   # behind the first, which is likely to be the largest: draws go through the list
+            self.pool[table].next = self.pool[head].next
+            self.pool[head].next = table
         return table
+
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil:
+        """Move a table that has grown past the one before it in their list up by one place."""
+        cdef int32_t before = -1, at = entry.extra
+        if at == table:
+            return 0
+        while self.pool[at].next != table:
+            before = at
+            at = self.pool[at].next
+        if self.pool[table].size > self.pool[at].size:
+            self.pool[at].next = self.pool[table].next
+            self.pool[table].next = at
+            if before < 0:
+                entry.extra = table
+            else:
+                self.pool[before].next = table
+        return 0
 
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil:
         """Take a table out of the list of its restaurant and dish."""
@@ -205,6 +229,7 @@ cdef class ExplicitStore(Seating):
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
         self.seats.resize(n_customers, -1)
+        self.changes += 1
         return 0
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
@@ -243,9 +268,15 @@ cdef class ExplicitStore(Seating):
                 self.seats[i] = to[self.seats[i]]
         self.pool.swap(fresh)
         self.free_table = -1
+        self.changes += 1
         return True
 
     # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
+
+    def compact(self, double share=0.5):
+        """See `Seating.compact`."""
+        self.units_found = None
+        return Seating.compact(self, share)
 
     def table_at(self, int32_t customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""

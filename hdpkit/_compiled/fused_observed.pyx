@@ -21,21 +21,11 @@ from hdpkit._compiled.histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measure cimport CompiledBank
 from hdpkit._compiled.seating cimport Entry, Node
 from hdpkit._compiled.walk cimport Walk
+from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_PARENTS, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, fetch_parents, find, narrow, prefetch
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox, philox_next_double
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define HDPKIT_PREFETCH(address) __builtin_prefetch(address)
-    #else
-    #define HDPKIT_PREFETCH(address) ((void)(address))
-    #endif
-    """
-    void prefetch "HDPKIT_PREFETCH"(const void *address) noexcept nogil
-
 cdef enum:
-    BATCH = 16     # customers whose entries are searched for together
     NEW = -1       # where a customer sits: at a new table
     FAILED = -2
 
@@ -48,18 +38,7 @@ ctypedef fused store_t:
     HistogramStore
 
 
-cdef struct Level:     # a restaurant on a customer's way to the root
-    Node *node
-    Entry *entry       # of the customer's dish
-    double theta
-    double d
-    double above       # P of the dish in the parent; H above the root
-    int32_t left       # the table that the customer (or a table below) leaves; its size, in a histogram
-    int32_t length     # of the stretch of entries where the dish must be
-
-
 cdef cppclass Work:
-    vector[Level] levels       # of the customers of a batch, one after the other
     vector[double] weights
     int64_t stop               # the option to stop at; -1: none yet, weights are collected
     double left                # of the threshold of a draw
@@ -282,6 +261,7 @@ cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer
         if opened <= last:
             store.take_seat(code, sits)
             store.pool[sits].size += 1
+            store.promote(level[opened].entry, sits)
         for k in range(opened, closed):
             store.unlink(level[k].entry, level[k].left)
             store.free(level[k].left)
@@ -342,108 +322,64 @@ cdef int impossible(int64_t customer) except -1 with gil:
 
 # ------------------------------------------------------------------ batches
 
-cdef inline int find_levels(store_t store, Walk walk, Work *work, int64_t first, int64_t last,
-                            int32_t *begins) except -1 nogil:
-    """Restaurants and entries from each of these customers to the root, into ``work.levels``."""
-    cdef int32_t n = 0, r, dish, low, high, half, longest = 1, n_atoms = <int32_t>walk.base.shape[0] - 1
-    cdef int32_t lane, m
-    cdef Level *level = work.levels.data()
-    cdef Node *node
-    cdef Entry *probe
-    for lane in range(<int32_t>(last - first)):
-        begins[lane] = n
-        dish = walk.value[first + lane]
-        r = walk.home[first + lane]
-        while r >= 0:
-            if n == <int32_t>work.levels.size():
-                work.levels.resize(2 * n + BATCH)
-                level = work.levels.data()
-            node = &store.nodes[r]
-            # Entries are sorted: before the dish's there are no more than smaller atoms, and no fewer than those
-            # that aren't left out. Where all atoms are served no search is left.
-            low = dish + node.n_entries - n_atoms
-            high = dish + 1
-            low = low if low > 0 else 0
-            high = high if high < node.n_entries else node.n_entries
-            level[n].node = node
-            level[n].entry = store.entries(r) + low
-            level[n].length = high - low
-            level[n].theta = walk.concentration[r]
-            level[n].d = walk.discount[r]
-            longest = longest if longest > high - low else high - low
-            n += 1
-            r = walk.parent[r]
-    begins[last - first] = n
-    while longest > 1:          # all searches in step: none waits for its own last probe
-        for lane in range(<int32_t>(last - first)):
-            dish = walk.value[first + lane]
-            for m in range(begins[lane], begins[lane + 1]):
-                half = level[m].length >> 1
-                probe = level[m].entry + half
-                level[m].entry = probe if probe.dish <= dish else level[m].entry
-                level[m].length -= half
-        longest -= longest >> 1
-    for lane in range(<int32_t>(last - first)):
-        for m in range(begins[lane], begins[lane + 1]):
-            if level[m].length < 1 or level[m].entry.dish != walk.value[first + lane]:
-                return unserved(first + lane)
-            if store_t is HistogramStore:
-                if level[m].entry.extra >= 0:
-                    prefetch(store.block(level[m].entry.extra))
-    return 0
-
-
 cdef int unserved(int64_t customer) except -1 with gil:
     raise StateError("customer", customer, "one whose restaurants serve its dish", "Thaw a sound state.")
 
 
-cdef inline void fetch_nodes(store_t store, Walk walk, int64_t first, int64_t last) noexcept nogil:
-    """Ask for what the number of a customer's restaurant leads to."""
+cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcept nogil:
     cdef int64_t i
-    cdef int32_t r
-    for i in range(first, last):
-        r = walk.home[i]
-        prefetch(&store.nodes[r])
-        prefetch(&walk.parent[r])
-        prefetch(&walk.concentration[r])
-        prefetch(&walk.discount[r])
-        if store_t is ExplicitStore:
+    if store_t is ExplicitStore:
+        for i in range(first, last):
             prefetch(&store.pool[store.seats[i]])
 
 
-cdef inline void fetch_entries(store_t store, Walk walk, int64_t first, int64_t last) noexcept nogil:
-    """Ask for what the records of a customer's restaurants lead to."""
-    cdef int64_t i
-    cdef int32_t r
-    for i in range(first, last):
-        r = walk.home[i]
-        while r > 0:
-            prefetch(store.entries(r) + (store.nodes[r].n_entries >> 1))
-            r = walk.parent[r]
-            prefetch(&store.nodes[r])
-            prefetch(&walk.concentration[r])
-            prefetch(&walk.discount[r])
+cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept nogil:
+    """Ask for the tables, or the histograms, of the entries that were found."""
+    cdef int32_t m
+    for m in range(batch.begins[n]):
+        if store_t is ExplicitStore:
+            prefetch(&store.pool[batch.levels[m].entry.extra])
+        elif batch.levels[m].entry.extra >= 0:
+            prefetch(store.block(batch.levels[m].entry.extra))
 
 
 cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last) except -1 nogil:
-    cdef int32_t begins[BATCH + 1]
+    """Each stage of looking ways up runs some batches ahead of the next."""
+    cdef Batch batches[AHEAD_WAYS + 1]
+    cdef Batch *batch
     cdef Work work
-    cdef int64_t i, end, lane
-    cdef double base
-    fetch_nodes(store, walk, first, min(first + 2 * BATCH, last))
-    fetch_entries(store, walk, first, min(first + BATCH, last))
-    i = first
-    while i < last:
-        end = min(i + BATCH, last)
-        fetch_nodes(store, walk, min(i + 2 * BATCH, last), min(i + 3 * BATCH, last))
-        fetch_entries(store, walk, end, min(i + 2 * BATCH, last))
-        find_levels(store, walk, &work, i, end, begins)
-        for lane in range(end - i):
-            base = walk.base[walk.value[i + lane]]
-            reseat_one(store, source, &work, work.levels.data() + begins[lane],
-                       begins[lane + 1] - begins[lane] - 1, <int32_t>(i + lane), base)
-        i = end
+    cdef int64_t b, begin, end, lane, missing
+    store.index_entries()
+    for b in range(AHEAD_WAYS + 1):
+        batches[b].begins[0] = 0
+    for b in range(-AHEAD_HOMES, (last - first + BATCH - 1) // BATCH):
+        begin = place(b + AHEAD_HOMES, first, last)
+        end = place(b + AHEAD_HOMES + 1, first, last)
+        fetch_homes(walk, store, begin, end)
+        fetch_seats(store, begin, end)
+        fetch_parents(walk, store, place(b + AHEAD_PARENTS, first, last), place(b + AHEAD_PARENTS + 1, first, last))
+        narrow(walk, store, batches + ((b + AHEAD_WAYS) & AHEAD_WAYS),
+               place(b + AHEAD_WAYS, first, last), place(b + AHEAD_WAYS + 1, first, last))
+        begin = place(b + 1, first, last)
+        end = place(b + 2, first, last)
+        batch = batches + ((b + 1) & AHEAD_WAYS)
+        missing = find(walk, batch, begin, end)
+        if missing >= 0:
+            return unserved(missing)
+        fetch_tables(store, batch, end - begin)
+        begin = place(b, first, last)
+        end = place(b + 1, first, last)
+        batch = batches + (b & AHEAD_WAYS)
+        for lane in range(end - begin):
+            reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
+                       batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
+                       walk.base[walk.value[begin + lane]])
     return 0
+
+
+cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil:
+    """First customer of a batch by number; batches before and after the range are empty."""
+    return min(max(first + b * BATCH, first), last)
 
 
 cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source) except -1:

@@ -227,6 +227,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             start(s, 0)
             s.root_customers -= 1
             s.tables[s.dish] -= 1
+    bank.b.version += 1
     workspace.version = bank.b.version
     return 0
 
@@ -250,6 +251,8 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
     cdef bint scripted = not isinstance(source, RandomStream)
     if first >= last:
         return
+    if explicit is not None:
+        explicit.changes += 1
     s.terms = bank.b.terms
     s.home = &walk.home[0]
     s.eta = bank.b.eta.data()

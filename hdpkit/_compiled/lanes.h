@@ -21,7 +21,10 @@ template <> struct lanes<double> { typedef doubles type; };
 
 template <class Vector> inline Vector as_reals(const ints &n) { return __builtin_convertvector(n, Vector); }
 
-inline void prefetch(const void *address) { __builtin_prefetch(address, 1, 3); }
+/* A macro, for use in functions that are always inlined: GCC takes a function that only prefetches for one without
+   an effect, and drops its calls. */
+#define HDPKIT_INLINE __attribute__((always_inline)) inline
+#define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
 
 #else
 
@@ -50,7 +53,8 @@ template <class Vector> inline Vector as_reals(const ints &n) {
     return out;
 }
 
-inline void prefetch(const void *) {}
+#define HDPKIT_INLINE inline
+#define HDPKIT_PREFETCH(address) ((void)0)
 
 #endif
 

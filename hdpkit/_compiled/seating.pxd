@@ -5,6 +5,8 @@ from hdpkit.random._source cimport choice_source
 
 cdef enum:
     ANONYMOUS = -1   # a table as a customer of the parent, where nobody remembers which
+    ENTRY_WORDS = 4
+    SAMPLED = 4      # logarithm of how many entries there are for a sample
 
 
 cdef extern from "layout.h":
@@ -36,6 +38,8 @@ cdef class Seating:
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers
+    cdef bint indexed                # `samples` are those of the present entries
+    cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
 
     cdef inline Entry *entries(self, int32_t node) noexcept nogil:
         return <Entry *>(self.arena.words.data() + self.nodes[node].offset)
@@ -43,6 +47,7 @@ cdef class Seating:
     cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil
     cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil
     cdef int erase(self, int32_t node, int32_t place) except -1 nogil
+    cdef int index_entries(self) except -1 nogil
     cdef int clear_nodes(self, int64_t n_nodes) except -1
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil

@@ -31,8 +31,7 @@ cdef extern from *:
     void to_the_system "hdpkit_to_the_system"() nogil
 
 cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
-cdef int SMALL = 4096    # sizes of tables that are counted in an array
-cdef int ENTRY_WORDS = sizeof(Entry) // sizeof(int32_t)
+cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
 
 
 cdef inline int size_class(int64_t n_words) noexcept nogil:
@@ -98,6 +97,7 @@ cdef class Seating:
         empty.n_entries = 0
         empty.capacity = 0
         self.nodes.assign(n_nodes, empty)
+        self.indexed = False
         self.arena.words.clear()
         self.arena.spare.clear()
         return 0
@@ -140,6 +140,7 @@ cdef class Seating:
             record.capacity = capacity
             entries = self.entries(node)
         memmove(entries + low + 1, entries + low, (record.n_entries - low) * sizeof(Entry))
+        self.indexed = False
         record.n_entries += 1
         entries[low].dish = dish
         entries[low].customers = 0
@@ -151,11 +152,24 @@ cdef class Seating:
         cdef Node *record = &self.nodes[node]
         cdef Entry *entries = self.entries(node)
         memmove(entries + place, entries + place + 1, (record.n_entries - place - 1) * sizeof(Entry))
+        self.indexed = False
         record.n_entries -= 1
         if record.n_entries == 0:
             arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
             record.capacity = 0
             record.offset = 0
+        return 0
+
+    cdef int index_entries(self) except -1 nogil:
+        """Take the samples, unless they are there. Good until an entry comes, goes or is renamed."""
+        cdef size_t i
+        if self.indexed:
+            return 0
+        self.samples.resize(self.arena.words.size() // (ENTRY_WORDS << SAMPLED) + 1)
+        for i in range(self.samples.size()):
+            if i * (ENTRY_WORDS << SAMPLED) < self.arena.words.size():
+                self.samples[i] = self.arena.words[i * (ENTRY_WORDS << SAMPLED)]
+        self.indexed = True
         return 0
 
     # ------------------------------------------------------------------ the store's own
@@ -209,6 +223,7 @@ cdef class Seating:
             record.capacity = capacity
             offset += capacity * ENTRY_WORDS
         self.arena.words.swap(fresh.words)
+        self.indexed = False
         self.arena.spare.swap(fresh.spare)
         return True
 
@@ -295,10 +310,11 @@ cdef class Seating:
 
     def log_seating(self, const double[::1] concentration, const double[::1] discount):
         """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
-        cdef double total = 0.0, theta, d
+        cdef double total = 0.0, theta, d, tabulated = -1.0
         cdef int32_t node, place
         cdef size_t i
         cdef vector[int32_t] sizes, counts
+        cdef vector[double] shared      # by size, for the discount that is tabulated; 0 where not known yet
         cdef Node *record
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
@@ -309,13 +325,20 @@ cdef class Seating:
                 d = discount[node]
                 total += log_rising_by(theta + d, d, record.tables - 1)
                 total -= log_rising(theta + 1.0, record.customers - 1)
+                if d != tabulated:       # restaurants of a level come together and mostly share theirs
+                    shared.assign(SMALL, 0.0)
+                    tabulated = d
                 for place in range(record.n_entries):
                     sizes.clear()
                     counts.clear()
                     self.sizes_of(node, place, &sizes, &counts)
                     for i in range(sizes.size()):
-                        if sizes[i] > 1:
+                        if sizes[i] >= SMALL:
                             total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
+                        elif sizes[i] > 1:
+                            if shared[sizes[i]] == 0.0:
+                                shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
+                            total += counts[i] * shared[sizes[i]]
         return total
 
     def size_counts(self, const int64_t[::1] nodes):
@@ -346,6 +369,7 @@ cdef class Seating:
     def relabel_dishes(self, int32_t[::1] mapping):
         """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
         cdef int32_t node, place
+        self.indexed = False
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
                 self.entries(node)[place].dish = mapping[self.entries(node)[place].dish]
@@ -438,7 +462,8 @@ cdef class Seating:
         """Bytes that the store's arrays hold."""
         cdef size_t i
         cdef int64_t total = (
-            self.nodes.capacity() * sizeof(Node) + self.arena.words.capacity() * sizeof(int32_t))
+            self.nodes.capacity() * sizeof(Node)
+            + (self.arena.words.capacity() + self.samples.capacity()) * sizeof(int32_t))
         for i in range(self.arena.spare.size()):
             total += self.arena.spare[i].capacity() * sizeof(int64_t)
         return total

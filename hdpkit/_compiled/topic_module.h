@@ -5,10 +5,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "topic_blocks_text.h"
 #include "topic_sweep_text.h"
 
 static const hdpkit_topic_functions functions = {
-    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe, outcome,
+    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe, outcome, blocks_start, blocks_next, redish,
+    scan_units,
 };
 
 static struct PyModuleDef module = {

@@ -9,6 +9,7 @@
 
 #include "hdpkit/philox.h"
 #include "layout.h"
+#include "topic_blocks.h"
 
 #define HDPKIT_TOPIC_CAPSULE "hdpkit._compiled.topics"
 
@@ -88,6 +89,10 @@ typedef struct hdpkit_topic_functions {
     int (*scripted)(hdpkit_topics *);                  /* doubles, a script chooses */
     int (*probe)(hdpkit_topics *);                     /* floats, a script chooses: production's numbers */
     int64_t (*outcome)(const hdpkit_topics *, int64_t place);   /* of a choice that is asked for: as `draw` says it */
+    int (*blocks_start)(hdpkit_blocks *);              /* workspace from the seating */
+    int (*blocks_next)(hdpkit_blocks *);
+    int (*redish)(hdpkit_blocks *);
+    int (*scan_units)(hdpkit_blocks *);
 } hdpkit_topic_functions;
 
 #ifdef __cplusplus

@@ -304,14 +304,14 @@ template <class Real, bool Scripted> struct Sweep {
     }
 
     /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
-    static void look_ahead(const hdpkit_topics *s, int64_t i) {
+    HDPKIT_INLINE static void look_ahead(const hdpkit_topics *s, int64_t i) {
         const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
-        if (s->seats != 0 && s->seats[i + AHEAD] >= 0) prefetch(s->pool + s->seats[i + AHEAD]);
-        if (node != s->loaded) prefetch(s->words + s->nodes[node].offset);
+        if (s->seats != 0 && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
+        if (node != s->loaded) HDPKIT_PREFETCH(s->words + s->nodes[node].offset);
         if (v == s->terms[i + AHEAD - 1]) return;
         const int32_t *row = s->counts + (int64_t)v * s->stride;
-        for (int32_t b = 0; b < s->n_blocks; b++) prefetch(row + (int64_t)s->blocks[b] * LANES);
-        prefetch(s->reach + v);
+        for (int32_t b = 0; b < s->n_blocks; b++) HDPKIT_PREFETCH(row + (int64_t)s->blocks[b] * LANES);
+        HDPKIT_PREFETCH(s->reach + v);
     }
 
     static int run(hdpkit_topics *s) {

@@ -19,7 +19,13 @@ Floats = npt.NDArray[np.float64]
 
 
 class StatisticsBank(Protocol):
-    """Statistics by dish slot. Customers are numbers of data customers; the bank knows their values."""
+    """Statistics by dish slot. Customers are numbers of data customers; the bank knows their values.
+
+    Attributes
+    ----------
+    needs_dishes : bool, optional
+        Whether `log_marginals` needs the dishes. Where it is False the statistics say it all: None is passed.
+    """
 
     def born(self, slot: int) -> None:
         """Empty statistics for a slot."""
@@ -39,7 +45,7 @@ class StatisticsBank(Protocol):
     def log_block(self, customers: Ints, slots: Ints) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,)."""
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
@@ -113,7 +119,12 @@ class PythonBank:
         values = [self.values[i] for i in customers]
         return np.asarray(self.measure.log_block(values, self._many(slots)), dtype=float)
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+    @property
+    def needs_dishes(self) -> bool:
+        """Whether the data of a slot must be gone through for their marginal."""
+        return not self.measure.supports("log_marginal")
+
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if need be."""
         if self.measure.supports("log_marginal"):
             return np.array([self.measure.log_marginal(self._of[slot]) for slot in slots], dtype=float)

@@ -241,7 +241,7 @@ class NonConjugateBank:
         mean = top + math.log(float(np.mean(np.exp(new - top)))) if top > -math.inf else top
         return np.append(logs[: len(slots)], mean)
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> Floats:
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log likelihood of the data of each slot given its parameter (nothing is integrated out): (n,)."""
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):

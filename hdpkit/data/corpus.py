@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hdpkit.checks import whole_number
 from hdpkit.data.counts import ID_LIMIT, Counts, as_numbers, read_matrix
 from hdpkit.data.groups import GroupedData
-from hdpkit.data.labels import Codes, check_names, encode_all, spread
+from hdpkit.data.labels import Codes, check_names, encode_all
 from hdpkit.data.ldac import read_ldac, read_vocabulary
 from hdpkit.data.tokens import check_ids, read_documents
 from hdpkit.errors import DataError
@@ -33,7 +33,8 @@ class Corpus(GroupedData):
     values, terms : ndarray of int32, shape (n_tokens,)
         Id of each token's term, 0..n_terms - 1.
     document : ndarray of int64, shape (n_tokens,)
-        Document of each token, 0..n_documents - 1.
+        Document of each token, 0..n_documents - 1. Made anew whenever it is asked for, as all codes of labels
+        are: what is kept is one code a document.
     n_terms, n_documents, n_tokens, n_customers : int
         Sizes; a customer is a token.
     vocabulary : tuple of str or None
@@ -192,15 +193,15 @@ class Corpus(GroupedData):
         if len(terms) == 0:
             raise _empty(f"{n} documents without a token")
         checked = None if names is None else check_names("names", names, n, "document")
-        by_document = encode_all("groups", groups, n, "document", taken=["document"])
-        labels: dict[str, Codes] = spread("document", list(checked or range(n)), lengths, by_document)
+        own = {"document": (np.arange(n, dtype=np.int64), list(checked or range(n)))}
+        by_document = own | encode_all("groups", groups, n, "document", taken=["document"])
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        for array in (terms, lengths, offsets):
+        for array in (terms, lengths, offsets, own["document"][0]):
             array.setflags(write=False)
         return cls(
             values=terms,
-            labels=labels,
+            labels=by_document,
             n_terms=n_terms,
             vocabulary=vocabulary,
             names=checked,
@@ -216,7 +217,26 @@ class Corpus(GroupedData):
     @property
     def document(self) -> npt.NDArray[np.int64]:
         """Document of each token, shape (n_tokens,)."""
-        return self._labels["document"][0]
+        return self.codes("document")
+
+    @property
+    def document_labels(self) -> dict[str, Codes]:
+        """As `labels`, with one code a document: name -> (codes, keys), codes of shape (n_documents,)."""
+        return dict(self._labels)
+
+    def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
+
+        Raises a ParameterError if there is no such label, or no such range.
+        """
+        codes = self._label(name)[0]
+        first, last = self._range(first, last)
+        begin = int(np.searchsorted(self._offsets, first, side="right")) - 1
+        end = int(np.searchsorted(self._offsets, last, side="left"))
+        ends = np.clip(self._offsets[begin : end + 1], first, last)
+        found = np.repeat(codes[begin:end], np.diff(ends))
+        found.setflags(write=False)
+        return found
 
     @property
     def n_documents(self) -> int:
@@ -235,7 +255,8 @@ class Corpus(GroupedData):
 
     def document_of(self, customer: int) -> str | int:
         """Return the name of a customer's document, or its index where documents have no names."""
-        d = int(self.document[_check_index("customer", customer, len(self))])
+        i = _check_index("customer", customer, len(self))
+        d = int(np.searchsorted(self._offsets, i, side="right")) - 1
         return d if self.names is None else self.names[d]
 
     def document_customers(self, d: int) -> slice:

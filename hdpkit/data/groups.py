@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import whole_number
 from hdpkit.data.labels import (
     Codes,
     as_sequence,
@@ -52,7 +53,7 @@ class GroupedData:
         ``codes`` is a read-only int64 array, one a customer, -1 where the label is missing; ``keys`` lists
         the label's values in order of first appearance, also those that no customer has (empty documents).
         """
-        return dict(self._labels)
+        return {name: (self.codes(name), keys) for name, (_, keys) in self._labels.items()}
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -64,7 +65,20 @@ class GroupedData:
 
         Raises a ParameterError if there is no such label.
         """
-        return self._label(name)[0]
+        return self.codes_between(name, 0, len(self))
+
+    def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
+
+        Raises a ParameterError if there is no such label, or no such range.
+        """
+        codes = self._label(name)[0]
+        return codes[slice(*self._range(first, last))]
+
+    def _range(self, first: int, last: int) -> tuple[int, int]:
+        n = len(self)
+        first = whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
+        return first, whole_number("last", last, first, n, remedy=f"It is excluded: within {first} .. {n}.")
 
     def keys(self, name: str) -> list[Any]:
         """Return the values of label `name`; code i stands for the i-th.

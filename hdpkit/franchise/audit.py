@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
+_CHUNK = 1 << 18  # customers that are counted at once
 RELATIVE = 1e-9  # of cached log probabilities against recounted ones
 
 
@@ -42,14 +43,11 @@ def audit(franchise: Franchise) -> None:
         tables[n, k] += c
     live = franchise.slots.occupied_slots()
     of_customer = np.asarray(frozen["dish"])
-    _require(
-        set(of_customer[of_customer >= 0]) <= set(live.tolist()), "dishes", of_customer, "occupied slots"
-    )
+    eaten = _eaten(of_customer, t.home)
+    _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
 
     # A restaurant's customers: its seated data and the tables of its children, dish by dish.
-    expected: Counter[tuple[int, int]] = Counter()
-    for i in np.flatnonzero(of_customer >= 0):
-        expected[int(t.home[i]), int(of_customer[i])] += 1
+    expected = Counter(eaten)
     for (n, k), c in tables.items():
         if n > 0:
             expected[int(t.parent[n]), k] += c
@@ -96,6 +94,18 @@ def audit(franchise: Franchise) -> None:
         component.audit(live)
 
 
+def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> Counter[tuple[int, int]]:
+    """Data customers of each restaurant and dish."""
+    found: Counter[tuple[int, int]] = Counter()
+    for first in range(0, len(of_customer), _CHUNK):
+        dish = of_customer[first : first + _CHUNK]
+        pairs = np.stack([home[first : first + _CHUNK], dish], axis=1)[dish >= 0]
+        keys, counts = np.unique(np.ascontiguousarray(pairs).view(np.int64), return_counts=True)
+        for (node, k), count in zip(keys.view(np.int32).reshape(-1, 2).tolist(), counts.tolist(), strict=True):
+            found[node, k] += count
+    return found
+
+
 def _labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
     """Tables stand where their customers belong and serve what their parents' tables serve."""
     seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
@@ -128,6 +138,6 @@ def _statistics(franchise: Franchise, dishes: npt.NDArray[np.int32], live: npt.N
     _require(np.all(np.abs(cached - fresh) <= RELATIVE * scale), "log marginals", cached, str(fresh))
     # Marginals may come from the data alone; predictives see the statistics themselves.
     for slot in live.tolist()[: 50 if franchise.measure.conjugate else 0]:
-        i = int(np.flatnonzero(dishes == slot)[0])
+        i = int(np.argmax(dishes == slot))
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (franchise.bank, fresh_bank))
         _require(np.allclose(a - a[-1], b - b[-1], rtol=RELATIVE, atol=RELATIVE), "predictives", a, str(b))

@@ -23,6 +23,8 @@ __all__ = ["Franchise"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+_CHUNK = 1 << 18  # customers that are counted at once
+
 
 class Franchise(FranchiseGrowth):
     """A tree of restaurants with its data: everything a chain moves.
@@ -66,10 +68,14 @@ class Franchise(FranchiseGrowth):
 
         Where dishes are observed they are the values themselves.
         """
+        return self._ranks()[self.seating.dishes()]
+
+    def _ranks(self) -> Ints:
+        """Place of each occupied slot among them; -1 at the end, for the unseated."""
         live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
-        return rank[self.seating.dishes()]
+        return rank
 
     @property
     def n_dishes(self) -> int:
@@ -138,10 +144,13 @@ class Franchise(FranchiseGrowth):
             raise DataError(
                 "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
             )
-        dishes = self.dishes
-        seated = dishes >= 0
-        cells = dishes[seated] * n_terms + np.asarray(self.data.values, dtype=np.int64)[seated]
-        return np.bincount(cells, minlength=self.n_dishes * n_terms).reshape(self.n_dishes, n_terms)
+        dishes, values = self.seating.dishes(), np.asarray(self.data.values)
+        rank, counts = self._ranks(), np.zeros(self.n_dishes * n_terms, dtype=np.int64)
+        for first in range(0, len(dishes), _CHUNK):
+            places = rank[dishes[first : first + _CHUNK]]
+            seated = places >= 0
+            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
+        return counts.reshape(self.n_dishes, n_terms)
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
@@ -198,7 +207,12 @@ class Franchise(FranchiseGrowth):
             served = self.seating.node_dishes(0)
             tables = [self.seating.tables(0, dish) for dish in served.tolist()]
             return float(np.dot(tables, bank.log_base[served]))
-        return float(np.sum(self.bank.log_marginals(slots, self.seating.dishes())))
+        whole = getattr(self.bank, "log_marginal_total", None)
+        total = None if whole is None else whole(slots)
+        if total is None:
+            dishes = self.seating.dishes() if getattr(self.bank, "needs_dishes", True) else None
+            total = np.sum(self.bank.log_marginals(slots, dishes))
+        return float(total)
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+import hdpkit._compiled.fused_blocks as fused_blocks
 import hdpkit._compiled.fused_observed as fused_observed
 import hdpkit._compiled.fused_topics as fused_topics
 import hdpkit._compiled.groups as compiled_groups
@@ -70,7 +71,13 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 TABLE = [
     Row(
         "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
+        SimpleNamespace(
+            reseat=fused_topics.reseat,
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            redish=fused_blocks.redish,
+            scan_units=fused_blocks.scan_units,
+        ),
         lambda store, bank, depth: (
             is_compiled(store) and type(bank) is DirichletMultinomialBank and depth == 2
         ),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Random", "check_start", "start"]
 
+_CHUNK = 1 << 18  # customers whose dishes are numbered at once
+
 
 @attrs.frozen
 class Random:
@@ -67,9 +69,12 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         if prepared is None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
             return
-        _, dishes = np.unique(prepared, return_inverse=True)
-        slots = np.array([franchise.open_dish() for _ in range(int(dishes.max()) + 1)], dtype=np.int32)
-        given = slots[dishes]
+        names = _distinct(prepared)
+        slots = np.array([franchise.open_dish() for _ in names], dtype=np.int32)
+        given = np.empty(n, dtype=np.int32)
+        for first in range(0, n, _CHUNK):
+            given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
+        del prepared
         franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
     except BaseException:
         franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
@@ -88,9 +93,9 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         )  # fmt: skip
     if isinstance(init, str):
         if init == "one":
-            return np.zeros(n, dtype=np.int64)
+            return np.zeros(n, dtype=np.int32)
     elif isinstance(init, Random):
-        return source.generator.integers(0, init.n_dishes, size=n)
+        return source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
     elif isinstance(init, Mapping):
         return init
     elif isinstance(init, type(franchise)):
@@ -101,6 +106,11 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         "init", init, '"sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
         "None goes on from where a started franchise stands.",
     )  # fmt: skip
+
+
+def _distinct(dishes: Any) -> Any:
+    """The dishes that occur, ascending."""
+    return np.unique(np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)]))
 
 
 def _dishes(init: Any, n: int) -> Any:

@@ -18,6 +18,8 @@ __all__ = ["Topology", "build_topology"]
 
 Ints = npt.NDArray[np.int32]
 
+_CHUNK = 1 << 18  # customers whose labels are laid out at once
+
 
 @attrs.frozen(eq=False)
 class Topology:
@@ -117,16 +119,15 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
     for declaration in chain[1:]:
         start = first[-1] + len(keys[-1])
         if declaration.each is None:
-            codes, own = np.zeros(n, dtype=np.int64), [None]
+            own: list[Any] = [None]
+        elif declaration.each in data.label_names:
+            own = list(data.keys(declaration.each))
         else:
-            if declaration.each not in data.label_names:
-                raise DeclarationError(
-                    "each", declaration.each, f"a label of the data: {list(data.label_names)}",
-                    "Give the label when you build the data (groups=...).",
-                )  # fmt: skip
-            codes, own = np.asarray(data.codes(declaration.each)), list(data.keys(declaration.each))
-        parents.append(_parents(declaration, codes, own, home, data))
-        home = np.where(codes >= 0, start + codes, home).astype(np.int32)
+            raise DeclarationError(
+                "each", declaration.each, f"a label of the data: {list(data.label_names)}",
+                "Give the label when you build the data (groups=...).",
+            )  # fmt: skip
+        parents.append(_enter(declaration, own, start, home, data))
         keys.append(own)
         first.append(start)
     parent = np.concatenate(parents)
@@ -139,19 +140,29 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
     return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys))
 
 
-def _parents(
-    declaration: Restaurant, codes: npt.NDArray[np.int64], own: list[Any], home: Ints, data: GroupedData
-) -> Ints:
-    """Parent of each of a declaration's restaurants: where its customers would sit without it."""
-    parent = np.zeros(len(own), dtype=np.int32)  # a restaurant without customers hangs on the root
-    labelled = np.flatnonzero(codes >= 0)
-    parent[codes[labelled]] = home[labelled]
-    astray = labelled[parent[codes[labelled]] != home[labelled]]
-    if len(astray):
-        key = own[int(codes[astray[0]])]
-        raise DataError(
-            f"{declaration.each} {key!r}", f"customers of several {declaration.base.name} restaurants",
-            f"within one {declaration.base.name}",
-            "An inner label must be a function of the outer one (one author a document).",
-        )  # fmt: skip
-    return parent
+def _enter(declaration: Restaurant, own: list[Any], start: int, home: Ints, data: GroupedData) -> Ints:
+    """Send customers into a declaration's restaurants, whose first has the number ``start``.
+
+    Returns the parent of each: where its customers sat without it.
+    """
+    parent = np.full(len(own), -1, dtype=np.int32)
+    for begin in range(0, len(home), _CHUNK):
+        here = home[begin : begin + _CHUNK]
+        if declaration.each is None:
+            codes = np.zeros(len(here), dtype=np.int64)
+        else:
+            codes = np.asarray(data.codes_between(declaration.each, begin, begin + len(here)))
+        labelled = np.flatnonzero(codes >= 0)
+        code = codes[labelled]
+        fresh = parent[code] < 0
+        parent[code[fresh]] = here[labelled[fresh]]
+        astray = np.flatnonzero(parent[code] != here[labelled])
+        if len(astray):
+            key = own[int(code[astray[0]])]
+            raise DataError(
+                f"{declaration.each} {key!r}", f"customers of several {declaration.base.name} restaurants",
+                f"within one {declaration.base.name}",
+                "An inner label must be a function of the outer one (one author a document).",
+            )  # fmt: skip
+        here[labelled] = start + code
+    return np.maximum(parent, 0)  # a restaurant without customers hangs on the root

@@ -45,9 +45,10 @@ class FranchiseVerbs(FranchiseCore):
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
         self._check_range(first, last, self.topology.n_customers)
-        given = number_array(dishes)
+        given = dishes if isinstance(dishes, np.ndarray) else number_array(dishes)
         fits = given is not None and given.shape == (self.topology.n_customers,)
-        if not fits or not np.isin(dishes[first:last], self.slots.occupied_slots()).all():
+        # Only these customers are looked at: a start comes through all of them in pieces.
+        if not fits or number_array(dishes[first:last]) is None or not self._occupied(dishes[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         if self.measure.atomic and not np.array_equal(dishes[first:last], self.data.values[first:last]):
             raise ParameterError(
@@ -192,6 +193,9 @@ class FranchiseVerbs(FranchiseCore):
                 self.slots.release(slot)
             for slot in born:
                 self.bank.died(slot)
+
+    def _occupied(self, dishes: Ints) -> bool:
+        return bool(np.isin(dishes, self.slots.occupied_slots()).all())
 
     @staticmethod
     def _check_range(first: int, last: int, n: int) -> None:

@@ -104,11 +104,16 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
     names = None if tree["names"] is None else tuple(tree["names"])
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-    labels = {"document": (_fixed(documents), list(range(len(lengths)) if names is None else names))}
+    documents = np.arange(len(lengths), dtype=np.int64)
+    labels = {"document": (_fixed(documents), list(documents.tolist() if names is None else names))}
+    filled = lengths > 0  # the file has a code a token
+    for name, codes, keys in tree["labels"]:
+        own = np.full(len(lengths), -1, dtype=np.int64)
+        own[filled] = codes[offsets[:-1][filled]]
+        labels[name] = (_fixed(own), keys)
     return Corpus(
         values=_fixed(tree["terms"]),
-        labels=labels | _labels(tree["labels"]),
+        labels=labels,
         n_terms=tree["n_terms"],
         vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),
         names=names,

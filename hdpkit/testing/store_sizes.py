@@ -64,7 +64,7 @@ def check_capacity(store_class: type) -> str:
     """Hundreds of dishes at one restaurant, thousands of tables, many customers; twice, without a leak."""
     n_dishes, n_tables, n_customers = 500, 2000, 6000
     store, source = store_class(n_customers, 3), RandomStream((3, 3))
-    held = []
+    held: list[int] = []
     for _ in range(3):
         empty = store.memory_bytes()
         if not held:

@@ -1,0 +1,354 @@
+/* Dish Gibbs and restricted scans over a two-level Dirichlet-multinomial franchise: the text of the fused verbs.
+
+   A block of c values under dish k has the probability (Teh et al. 2006, eq. 33)
+
+       DM(n_k + c) / DM(n_k) = prod over values (n_kv + earlier + eta_v) / prod_{i < c} (n_k + sum eta + i)
+
+   with `earlier` the values of the same term before it in the block. Both products run over all slots side by
+   side, with their exponents taken out every few factors: no logarithm, no overflow, one rounding a factor. Two
+   factors of the lower one come as T (T + c - 1) + i (c - 1 - i), T = n_k + sum eta, with one multiplication.
+
+   The block's own dish stands apart, with its counts as they are without the block. Most blocks stay, and then
+   nothing is written. Included once by each instruction set. */
+
+#include "pieces.h"
+#include "topic_blocks.h"
+
+namespace {
+
+constexpr int GROUP = 32 / PIECE < 8 ? 32 / PIECE : 8;          /* pieces side by side: products in registers */
+constexpr int64_t NOWHERE = -((int64_t)1 << 40);
+constexpr int ROWS = 16;                                       /* rows that are fetched in advance */
+
+struct Blocks {
+    enum fault {                                               /* planted for the tests; scripts only */
+        NO_FAULT,
+        BLOCK_NOT_REMOVED,             /* its values are still counted in its dish while that is drawn */
+        TABLE_NOT_REMOVED,             /* the table is still counted at the root */
+        TABLES_FOR_SHARES,             /* m_k for m_k - d0, the size of a side without the discount */
+        VALUES_AS_INDEPENDENT,         /* the same term again as if it came first */
+        TOTALS_AS_POWER,               /* (n_k + sum eta)**c below */
+        FRESH_WITHOUT_DISCOUNT,        /* theta0 for theta0 + d0 K */
+        FRESH_BY_COUNT,                /* 1 / V for eta_v / sum eta */
+        EXPONENTS_DROPPED,
+        SHIFTED_DISH,                  /* the next dish in place of the chosen one */
+        STALE_DISH,                    /* totals of the dish that was left stay as they were */
+        COUNTS_LEFT_BEHIND,            /* the block's counts stay with the dish that it leaves */
+        OTHER_SIDE,                    /* q of the side that was not taken */
+        SIZES_IGNORED,                 /* sides weighed by their values alone */
+        SIDE_NOT_COUNTED,              /* a side doesn't grow by what joins it */
+    };
+
+    /* ---------------------------------------------------------------- the values of a block */
+
+    static int64_t collect(const hdpkit_blocks *s, int64_t u, hdpkit_factor *f) {
+        const int32_t *customer = s->customer + s->offset[u];
+        const int64_t c = s->offset[u + 1] - s->offset[u];
+        for (int64_t i = 0; i < c; i++) {
+            const int32_t v = s->terms[customer[i]];
+            f[i].term = v;
+            f[i].row = (int64_t)v * s->stride;
+            f[i].eta = s->eta[v];
+            f[i].earlier = s->fault == VALUES_AS_INDEPENDENT ? 0 : s->seen[v];
+            f[i].plus = f[i].eta + f[i].earlier;
+            s->seen[v] += 1;
+        }
+        for (int64_t i = 0; i < c; i++) s->seen[f[i].term] = 0;
+        return c;
+    }
+
+    /* Give two dishes' probability of the block, as mantissa and exponent. A slot of -1 has no counts; from a
+       dish that is `holding` it the block is taken out first. */
+    static void two_dishes(const hdpkit_blocks *s, const int32_t *slot, const bool *holding, double *ratio,
+                           int64_t *exponent) {
+        const hdpkit_factor *f = s->now;
+        const int64_t c = s->n_now;
+        int64_t column[2], total[2];
+        int32_t mask[2], less[2];
+        double top[2] = {1.0, 1.0}, bottom[2] = {1.0, 1.0}, base[2], square[2];
+        for (int i = 0; i < 2; i++) {
+            const bool out = holding[i] && s->fault != BLOCK_NOT_REMOVED;
+            mask[i] = slot[i] < 0 ? 0 : -1;
+            column[i] = slot[i] < 0 ? 0 : slot[i];
+            less[i] = out ? -1 : 0;                            /* earlier -> -1 - earlier */
+            total[i] = slot[i] < 0 ? 0 : s->totals[slot[i]] - (out ? c : 0);
+            base[i] = (double)total[i] + s->eta_sum;
+            square[i] = base[i] * (base[i] + (double)(c - 1));
+            exponent[i] = 0;
+        }
+        for (int64_t begin = 0; begin < c; begin += s->every) {
+            const int64_t end = begin + s->every < c ? begin + s->every : c;
+            for (int64_t j = begin; j < end; j++) {
+                const int32_t *row = s->counts + f[j].row;
+                for (int i = 0; i < 2; i++)
+                    top[i] *= (double)((row[column[i]] & mask[i]) + (f[j].earlier ^ less[i])) + f[j].eta;
+            }
+            for (int64_t j = begin / 2; j < end / 2; j++) {
+                const double more = pair_of(s, j, c);
+                for (int i = 0; i < 2; i++) bottom[i] *= square[i] + more;
+            }
+            if (end == c && c % 2 == 1)
+                for (int i = 0; i < 2; i++) bottom[i] *= base[i] + middle_of(s, c);
+            for (int i = 0; i < 2; i++) {
+                int64_t below = 0;
+                take_exponent(top + i, exponent + i);
+                take_exponent(bottom + i, &below);
+                exponent[i] -= below;
+            }
+        }
+        for (int i = 0; i < 2; i++) ratio[i] = top[i] / bottom[i];
+    }
+
+    static double pair_of(const hdpkit_blocks *s, int64_t j, int64_t c) {
+        return s->fault == TOTALS_AS_POWER ? 0.0 : (double)j * (double)(c - 1 - j);
+    }
+
+    static double middle_of(const hdpkit_blocks *s, int64_t c) {
+        return s->fault == TOTALS_AS_POWER ? 0.0 : (double)(c / 2);
+    }
+
+    /* Move the block's counts; -1 for a slot that has or gets none of them. */
+    static void transfer(hdpkit_blocks *s, int32_t origin, int32_t to) {
+        for (int64_t j = 0; j < s->n_now; j++) {
+            int32_t *row = s->counts + s->now[j].row;
+            if (origin >= 0 && s->fault != COUNTS_LEFT_BEHIND) row[origin] -= 1;
+            if (to >= 0) row[to] += 1;
+        }
+        if (origin >= 0) retotal(s, origin, -s->n_now);
+        if (to >= 0) retotal(s, to, s->n_now);
+    }
+
+    static void retotal(hdpkit_blocks *s, int32_t k, int64_t by) {
+        s->totals[k] += by;
+        s->inverse[k] = 1.0 / ((double)s->totals[k] + s->eta_sum);
+    }
+
+    static void swap(hdpkit_blocks *s) {
+        hdpkit_factor *other = s->now;
+        s->now = s->next;
+        s->n_now = s->n_next;
+        s->next = other;
+    }
+
+    /* ---------------------------------------------------------------- dish Gibbs */
+
+    /* Products over factors begin .. end - 1 of a block of c, in N pieces from a slot on. */
+    template <int N> static void multiply(const hdpkit_blocks *s, int64_t begin, int64_t end, int64_t slot) {
+        const hdpkit_factor *f = s->now;
+        const int64_t c = s->n_now;
+        piece top[N], bottom[N], base[N], square[N];
+        whole_piece *exponent = (whole_piece *)(s->exponent + slot);
+        for (int i = 0; i < N; i++) {
+            top[i] = ((const piece *)(s->top + slot))[i];
+            bottom[i] = ((const piece *)(s->bottom + slot))[i];
+            base[i] = ((const piece *)(s->base + slot))[i];
+            square[i] = base[i] * (base[i] + (double)(c - 1));
+        }
+        for (int64_t j = begin; j < end; j++) {
+            const int32_t *row = s->counts + f[j].row + slot;
+            const double plus = f[j].plus;
+            for (int i = 0; i < N; i++) top[i] *= from_ints(row + i * PIECE) + plus;
+        }
+        for (int64_t j = begin / 2; j < end / 2; j++) {
+            const double more = pair_of(s, j, c);
+            for (int i = 0; i < N; i++) bottom[i] *= square[i] + more;
+        }
+        if (end == c && c % 2 == 1)
+            for (int i = 0; i < N; i++) bottom[i] *= base[i] + middle_of(s, c);
+        for (int i = 0; i < N; i++) {
+            whole_piece below = {};
+            take_exponents(top + i, exponent + i);
+            take_exponents(bottom + i, &below);
+            exponent[i] -= below;
+            ((piece *)(s->top + slot))[i] = top[i];
+            ((piece *)(s->bottom + slot))[i] = bottom[i];
+        }
+    }
+
+    static void fetch(const hdpkit_blocks *s, const hdpkit_factor *f, int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; j++)
+            if (f[j].earlier == 0)
+                for (int64_t k = 0; k < s->n_all; k += LANES) prefetch(s->counts + f[j].row + k);
+    }
+
+    /* Weights of all dishes and, returned, of a new one, up to a common factor. */
+    static double weigh(hdpkit_blocks *s, int32_t own) {
+        const int64_t c = s->n_now, n = s->n_all;
+        for (int64_t k = 0; k < n; k++) {
+            s->top[k] = s->bottom[k] = 1.0;
+            s->exponent[k] = s->depth[k];
+        }
+        for (int64_t begin = 0; begin < c; begin += s->every) {
+            const int64_t end = begin + s->every < c ? begin + s->every : c;
+            if (end < c) fetch(s, s->now, end, end + s->every < c ? end + s->every : c);
+            else fetch(s, s->next, 0, s->every < s->n_next ? s->every : s->n_next);
+            int64_t slot = 0;
+            for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply<GROUP>(s, begin, end, slot);
+            for (; slot < n; slot += LANES) multiply<LANES / PIECE>(s, begin, end, slot);
+        }
+        const int32_t slots[2] = {s->outside ? -1 : own, -1};
+        const bool holding[2] = {!s->outside, false};
+        double ratio[2], fresh;
+        int64_t exponent[2], highest;
+        two_dishes(s, slots, holding, ratio, exponent);
+        fresh = 1.0;
+        if (s->root->customers > 0) {
+            const double d0 = s->fault == FRESH_WITHOUT_DISCOUNT ? 0.0 : s->discount;
+            fresh = s->concentration + d0 * (double)(s->root->tables);
+        }
+        fresh *= ratio[1];
+        if (s->fault == FRESH_BY_COUNT)
+            for (int64_t j = 0; j < c; j++) fresh /= (double)s->n_terms * s->now[j].eta / s->eta_sum;
+        const double share = own < 0 ? 0.0 : s->share[own];
+        if (!s->outside) {
+            s->top[own] = ratio[0];
+            s->bottom[own] = 1.0;
+            s->exponent[own] = exponent[0];
+            s->share[own] = share_of(s, s->tables[own] - (s->fault != TABLE_NOT_REMOVED));
+        }
+        highest = exponent[1];
+        for (int64_t k = 0; k < n; k++) highest = s->exponent[k] > highest ? s->exponent[k] : highest;
+        for (int64_t k = 0; k < n; k++) {
+            const double down = s->fault == EXPONENTS_DROPPED ? 1.0 : power_of_two(s->exponent[k] - highest);
+            s->weights[k] = s->share[k] * (s->top[k] / s->bottom[k]) * down;
+        }
+        if (!s->outside) s->share[own] = share;
+        return s->fault == EXPONENTS_DROPPED ? fresh : fresh * power_of_two(exponent[1] - highest);
+    }
+
+    static double share_of(const hdpkit_blocks *s, int32_t tables) {
+        return (double)tables - (s->fault == TABLES_FOR_SHARES ? 0.0 : s->discount);
+    }
+
+    /* The dish that is drawn, `stride` for a new one, -1 for a failure. */
+    static int64_t draw(hdpkit_blocks *s, double fresh) {
+        double lane[LANES] = {};
+        const int64_t n = s->n_all;
+        for (int64_t k = 0; k < n; k += LANES)
+            for (int i = 0; i < LANES; i++) s->running[k + i] = lane[i] += s->weights[k + i];
+        const double dishes = lane_sum(lane), total = dishes + fresh;
+        if (!(total > 0.0 && total < 1e300)) return -1;
+        const double threshold = hdpkit_philox_double(s->stream) * total;
+        if (n == 0 || (threshold >= dishes && fresh > 0.0)) return s->stride;
+        return pick(s->running, n / LANES, threshold);
+    }
+
+    /* The same by a script, which chooses among live dishes and, last, a new one. */
+    static int64_t choose(hdpkit_blocks *s, double fresh) {
+        int64_t n = 0, k = 0, chosen;
+        for (int64_t i = 0; i < s->n_all; i++)
+            if (s->tables[i] > 0) s->running[n++] = s->weights[i];
+        s->running[n] = fresh;
+        chosen = s->choose(s->state, s->running, n + 1);
+        if (chosen < 0) return -1;
+        if (s->fault == SHIFTED_DISH && chosen + 1 < n) chosen += 1;
+        if (chosen == n) return s->stride;
+        while (s->tables[k] == 0 || chosen-- > 0) k += 1;
+        return k;
+    }
+
+    static void refresh(hdpkit_blocks *s, int32_t k) {
+        s->share[k] = s->tables[k] > 0 ? share_of(s, s->tables[k]) : 0.0;
+        s->base[k] = (double)s->totals[k] + s->eta_sum;
+        s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
+    }
+
+    /* Everything by slot from the root's entries. */
+    static int start(hdpkit_blocks *s) {
+        const hdpkit_entry *entry = (const hdpkit_entry *)(s->words + s->root->offset);
+        const int32_t n = s->root->n_entries;
+        s->n_all = n > 0 ? ((int64_t)entry[n - 1].dish / LANES + 1) * LANES : 0;
+        memset(s->tables, 0, s->stride * sizeof(int32_t));
+        for (int32_t i = 0; i < n; i++) s->tables[entry[i].dish] = entry[i].customers;
+        for (int64_t k = 0; k < s->stride; k++) refresh(s, (int32_t)k);
+        return 0;
+    }
+
+    static int redish(hdpkit_blocks *s) {
+        for (;;) {
+            const int64_t u = s->unit;
+            if (u >= s->last) return HDPKIT_BLOCKS_DONE;
+            if (s->n_now == 0) {
+                s->n_now = collect(s, u, s->now);
+                s->n_next = u + 1 < s->last ? collect(s, u + 1, s->next) : 0;
+            }
+            const int32_t own = s->pool[~s->code[u]].dish;
+            s->origin = own;
+            if (!s->outside && s->tables[own] == 1) return HDPKIT_BLOCK_LAST;
+            const double fresh = weigh(s, own);
+            const int64_t k = s->stream != 0 ? draw(s, fresh) : choose(s, fresh);
+            if (k < 0) return HDPKIT_BLOCK_FAILED;
+            s->dish = (int32_t)k;
+            if (k == s->stride) return HDPKIT_BLOCK_BIRTH;
+            if (s->outside) return HDPKIT_BLOCK_SEATED;
+            if (k != own) {
+                transfer(s, own, (int32_t)k);
+                s->tables[own] -= 1;
+                s->tables[k] += 1;
+                if (s->fault != STALE_DISH) refresh(s, own);
+                refresh(s, (int32_t)k);
+            }
+            next(s);
+            if (k != own) return HDPKIT_BLOCK_MOVED;
+        }
+    }
+
+    /* Go on to the next unit. */
+    static int next(hdpkit_blocks *s) {
+        s->unit += 1;
+        s->outside = 0;
+        swap(s);
+        s->n_next = s->unit + 1 < s->last ? collect(s, s->unit + 1, s->next) : 0;
+        return 0;
+    }
+
+    /* ---------------------------------------------------------------- split-merge */
+
+    static void fetch_sides(const hdpkit_blocks *s) {
+        for (int64_t j = 0; j < s->n_next; j++) {
+            prefetch(s->counts + s->next[j].row + s->slot[0]);
+            prefetch(s->counts + s->next[j].row + s->slot[1]);
+        }
+    }
+
+    static int scan(hdpkit_blocks *s) {
+        if (s->unit < s->last) s->n_now = collect(s, s->order[s->unit], s->now);
+        for (; s->unit < s->last; s->unit++) {
+            const int64_t u = s->order[s->unit];
+            const int8_t side = s->sides[u];
+            const bool holding[2] = {side == 0, side == 1};
+            double ratio[2], weight[2], total;
+            int64_t exponent[2], chosen;
+            s->n_next = 0;
+            if (s->unit + 1 < s->last) s->n_next = collect(s, s->order[s->unit + 1], s->next);
+            fetch_sides(s);
+            if (side >= 0) s->sizes[side] -= 1;
+            two_dishes(s, s->slot, holding, ratio, exponent);
+            const int64_t highest = exponent[0] > exponent[1] ? exponent[0] : exponent[1];
+            for (int i = 0; i < 2; i++) {
+                const double d = s->fault == TABLES_FOR_SHARES ? 0.0 : s->discount;
+                if (s->fault == EXPONENTS_DROPPED) exponent[i] = highest;
+                if (s->fault != SIZES_IGNORED) ratio[i] *= (double)s->sizes[i] - d;
+                weight[i] = ratio[i] * power_of_two(exponent[i] - highest);
+            }
+            total = weight[0] + weight[1];
+            chosen = s->target != 0 ? s->target[u] : s->choose(s->state, weight, 2);
+            if (chosen < 0) return HDPKIT_BLOCK_FAILED;
+            const int64_t said = s->fault == OTHER_SIDE ? 1 - chosen : chosen;
+            s->odds[s->unit] = ratio[said] / total;
+            s->down[s->unit] = (double)(exponent[said] - highest);
+            if (s->fault != SIDE_NOT_COUNTED) s->sizes[chosen] += 1;
+            s->sides[u] = (int8_t)chosen;
+            if (chosen != side) transfer(s, side < 0 ? -1 : s->slot[side], s->slot[chosen]);
+            swap(s);
+        }
+        return HDPKIT_BLOCKS_DONE;
+    }
+};
+
+int blocks_start(hdpkit_blocks *s) { return Blocks::start(s); }
+int blocks_next(hdpkit_blocks *s) { return Blocks::next(s); }
+int redish(hdpkit_blocks *s) { return Blocks::redish(s); }
+int scan_units(hdpkit_blocks *s) { return Blocks::scan(s); }
+
+}  // namespace
