@@ -165,10 +165,10 @@ struct Blocks {
         }
     }
 
-    static void fetch(const hdpkit_blocks *s, const hdpkit_factor *f, int64_t begin, int64_t end) {
+    HDPKIT_INLINE static void fetch(const hdpkit_blocks *s, const hdpkit_factor *f, int64_t begin, int64_t end) {
         for (int64_t j = begin; j < end; j++)
             if (f[j].earlier == 0)
-                for (int64_t k = 0; k < s->n_all; k += LANES) prefetch(s->counts + f[j].row + k);
+                for (int64_t k = 0; k < s->n_all; k += LANES) HDPKIT_PREFETCH(s->counts + f[j].row + k);
     }
 
     /* Weights of all dishes and, returned, of a new one, up to a common factor. */
@@ -304,10 +304,10 @@ struct Blocks {
 
     /* ---------------------------------------------------------------- split-merge */
 
-    static void fetch_sides(const hdpkit_blocks *s) {
+    HDPKIT_INLINE static void fetch_sides(const hdpkit_blocks *s) {
         for (int64_t j = 0; j < s->n_next; j++) {
-            prefetch(s->counts + s->next[j].row + s->slot[0]);
-            prefetch(s->counts + s->next[j].row + s->slot[1]);
+            HDPKIT_PREFETCH(s->counts + s->next[j].row + s->slot[0]);
+            HDPKIT_PREFETCH(s->counts + s->next[j].row + s->slot[1]);
         }
     }
 
