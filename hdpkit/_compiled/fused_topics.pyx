@@ -304,17 +304,15 @@ def bounds(DirichletMultinomialBank bank):
         For each term the sum of ceiling x count, 2**64 - 1 where no sweep has asked for it.
     """
     cdef Workspace workspace = workspace_of(bank)
-    cdef int64_t stride = workspace.stride
-    root = np.empty(stride)
-    ceiling = np.empty(stride, dtype=np.uint64)
-    reach = np.empty(bank.b.n_terms, dtype=np.uint64)
-    cdef int64_t i
-    for i in range(stride):
-        root[i] = (<const float *>workspace.s.root)[i]
-        ceiling[i] = workspace.s.ceiling[i]
-    for i in range(bank.b.n_terms):
-        reach[i] = workspace.s.reach[i]
-    return root, ceiling, reach
+    cdef int64_t stride = workspace.stride, n_terms = bank.b.n_terms
+    root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
+    ceiling = np.array(<const uint32_t[:stride]>workspace.s.ceiling, dtype=np.uint64)
+    return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
+
+
+def exact_passes(DirichletMultinomialBank bank):
+    """For how many customers of production's sweeps the bound was not enough."""
+    return workspace_of(bank).s.exact_passes
 
 
 def forget(DirichletMultinomialBank bank):

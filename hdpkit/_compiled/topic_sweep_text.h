@@ -70,6 +70,8 @@ template <class Real, bool Scripted> struct Sweep {
         double wanted = root * 1.25;
         /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
         if (s->totals[k] < s->small && wanted < typical) wanted = typical;
+        /* No dish has more tables than customers, so nothing is above 1; twice as much would not fit. */
+        if (wanted > 1.0) wanted = 1.0;
         const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
         const uint64_t more = ceiling - s->ceiling[k];
         if (s->totals[k] > 0)
@@ -91,7 +93,9 @@ template <class Real, bool Scripted> struct Sweep {
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
         Real *root = (Real *)s->root;
         const double total = (double)s->totals[k] + s->eta_sum;
-        const double inverse = 1.0 / total, less = s->totals[k] > 0 ? 1.0 / (total - 1.0) : inverse;
+        const double inverse = 1.0 / total;
+        /* Nobody can leave a table that stays where all sit alone. */
+        const double less = s->totals[k] > s->tables[k] ? 1.0 / (total - 1.0) : inverse;
         const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
         s->inverse_less[k] = less;

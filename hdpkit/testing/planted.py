@@ -6,8 +6,8 @@ A test suite is worth what it catches. Each `PlantedBug` names the check that mu
 Nothing is executed anew: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
 
-Compiled text can't be exchanged. A fused sweep has its bugs built in (`PlantedFault`), where only scripts find
-them.
+Compiled text can't be exchanged: the fused sweep of topic models has its bugs built in (`PlantedFault`), for
+scripts alone.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from hdpkit.testing.planted import PlantedFault
 
 __all__ = ["FAULTS"]
 
-_STEPS, _SWEEP, _SITES = "check_steps", "check_sweep", "check_sites"
+_STEPS, _NEXT, _SITES = "check_steps", "check_neighbours", "check_sites"
 
 FAULTS: tuple[PlantedFault, ...] = (
     # ------------------------------------------------------------------ parts of the conditional
@@ -61,21 +61,19 @@ FAULTS: tuple[PlantedFault, ...] = (
     ),
     # ------------------------------------------------------------------ what the next customer finds
     PlantedFault(
-        "total of the old dish", "The sum of the dish that was left grows, not that of the new one.", _SWEEP
+        "total of the old dish", "The sum of the dish that was left grows, not that of the new one.", _NEXT
     ),
+    PlantedFault("stale total of the new dish", "A dish that grew is weighed with the sum of before.", _NEXT),
+    PlantedFault("stale share", "n_jk - d t_jk of a dish that was shared stays as it was.", _NEXT),
     PlantedFault(
-        "stale total of the new dish", "A dish that grew is weighed with the sum of before.", _SWEEP
-    ),
-    PlantedFault("stale share", "n_jk - d t_jk of a dish that was shared stays as it was.", _SWEEP),
-    PlantedFault(
-        "stale place", "Entries are looked up where they were before one was put among them.", _SWEEP
+        "stale place", "Entries are looked up where they were before one was put among them.", _NEXT
     ),
     PlantedFault(
         "stale open of the last restaurant",
         "The next document opens tables with the odds of the one before.",
-        _SWEEP,
+        _NEXT,
     ),
-    PlantedFault("opened table not counted", "m_k doesn't count a table that opened.", _SWEEP),
+    PlantedFault("opened table not counted", "m_k doesn't count a table that opened.", _NEXT),
     # ------------------------------------------------------------------ sums
     PlantedFault("last dish left out", "The last dish can't get a new table: a truncated sum.", _STEPS),
     PlantedFault("last block left out", "The last sixteen slots can't get a new table.", _SITES),

@@ -1,0 +1,149 @@
+"""The conditional of every customer of a sweep, as the fused sweep of topic models has it and as others do.
+
+A *site* is a customer who stands outside, and the law of where it goes: to a table of dish k, to a new table
+of dish k, or to a new dish. Whole sweeps are recorded in doubles; the same choices are then played to the
+numbers of production, in floats, and customer by customer to the generic kernel. So nothing need be tiny:
+states are those of real runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled import fused_topics
+from hdpkit._compiled import sweeps as generic
+from hdpkit.franchise import Franchise
+from hdpkit.testing.asked import AskedSource
+from hdpkit.testing.exact import ExactFailure
+
+__all__ = ["NEW", "Site", "at_random", "generic_law", "record_sites", "replayed"]
+
+Floats = npt.NDArray[np.float64]
+Take = Callable[[Floats], int]
+NEW = -1  # the outcome of a new dish
+
+
+@attrs.frozen
+class Site:
+    """What a sweep asked when one customer stood outside, and what it was told.
+
+    Attributes
+    ----------
+    customer : int
+    law : dict of int to float
+        Probability of each outcome: 2 k to share a table of dish k, 2 k + 1 to open one, `NEW` for a new
+        dish.
+    outcome : int
+        The one that was taken.
+    before, after : list of int
+        Answers to the store: which table the customer leaves, and which one it joins.
+    place : int
+        The answer to the sweep.
+    """
+
+    customer: int
+    law: dict[int, float]
+    outcome: int
+    place: int
+    before: list[int] = attrs.field(factory=list)
+    after: list[int] = attrs.field(factory=list)
+
+    @property
+    def answers(self) -> list[int]:
+        """Everything that was answered, in order."""
+        return [*self.before, self.place, *self.after]
+
+
+def at_random(generator: np.random.Generator) -> Take:
+    """Branches by their weights."""
+
+    def take(weights: Floats) -> int:
+        place = int(np.searchsorted(np.cumsum(weights), generator.random() * weights.sum(), side="right"))
+        return min(place, int(np.flatnonzero(weights)[-1]))
+
+    return take
+
+
+def replayed(sites: Sequence[Site]) -> Take:
+    """The branches that were taken at these sites."""
+    answers: Iterator[int] = iter([answer for site in sites for answer in site.answers])
+    return lambda weights: next(answers)
+
+
+def record_sites(
+    franchise: Franchise, first: int, last: int, take: Take, *, floats: bool = False
+) -> list[Site]:
+    """Reseat customers first .. last - 1 by the fused kernel with a script, and say what was asked.
+
+    With ``floats`` the numbers are production's.
+    """
+    bank: Any = franchise.bank
+    sites: list[Site] = []
+    pending: list[int] = []
+    seen: list[int] = []
+
+    def ask(weights: Floats) -> int:
+        place = take(weights)
+        customer, outcomes = fused_topics.asked_for(bank)
+        if len(outcomes):
+            codes = np.where(outcomes >= 0, 2 * outcomes, 2 * (-2 - outcomes) + 1)
+            codes[-1] = NEW
+            law: dict[int, float] = {}
+            for which in np.flatnonzero(weights):
+                code = int(codes[which])
+                law[code] = law.get(code, 0.0) + float(weights[which] / weights.sum())
+            sites.append(Site(int(customer), law, int(codes[place]), place, pending.copy()))
+            pending.clear()
+            seen.append(int(customer))
+        elif seen and seen[-1] == customer:
+            sites[-1].after.append(place)
+        else:
+            pending.append(place)
+        return place
+
+    name, reseat = franchise._served("reseat")
+    assert name == "fused", name
+    source = AskedSource(ask)
+    with franchise.turn():
+        reseat(franchise.walk(), bank, first, last, source, floats=floats)
+    return sites
+
+
+def generic_law(franchise: Franchise, site: Site) -> tuple[dict[int, float], float | None]:
+    """Take the same step as at a site by the generic kernel; return the law of its dish.
+
+    Returns
+    -------
+    law : dict of int to float
+        Probability of each dish, by slot, and of `NEW`.
+    opens : float or None
+        Probability that the customer opens a table of its dish, given that dish; None if it can't but.
+    """
+    slots = franchise.slots
+    dish = NEW if site.outcome == NEW else site.outcome // 2
+    law: dict[int, float] = {}
+    opens: list[float] = []
+    own = [None, None] if dish != NEW and 2 * dish in site.law else [None]  # the dish; whether a table opens
+    answers: list[int | None] = [*site.before, *own, *site.after]
+
+    def ask(weights: Floats) -> int:
+        answer = answers.pop(0)
+        if answer is not None:
+            return answer
+        if not law:
+            live = slots.occupied_slots().tolist()
+            law.update(zip([*live, NEW], (weights / weights.sum()).tolist(), strict=True))
+            return len(live) if dish == NEW else live.index(dish)
+        opens.append(float(weights[1]))
+        return site.outcome % 2
+
+    source = AskedSource(ask)
+    generic.reseat(franchise.walk("generic"), franchise.bank, site.customer, site.customer + 1, source)
+    if answers:
+        raise ExactFailure(f"customer {site.customer}: the generic kernel asked less: {answers} are left")
+    return law, opens[0] if opens else None

@@ -1,0 +1,79 @@
+"""States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.machines import same
+from hdpkit.testing.sites import NEW, at_random, generic_law, record_sites, replayed
+
+
+def corpus(n_documents, length, n_terms, n_topics=12, seed=0):
+    """Documents of a few topics each, of unequal length."""
+    generator = np.random.default_rng(seed)
+    topics = generator.dirichlet(np.full(n_terms, 0.1), size=n_topics)
+    documents = []
+    for _ in range(n_documents):
+        weights = generator.dirichlet(np.full(n_topics, 0.3))
+        size = int(generator.integers(length // 2, 3 * length // 2 + 1))
+        documents.append(generator.choice(n_terms, size=size, p=weights @ topics))
+    return hk.Corpus.from_documents(documents, n_terms=n_terms)
+
+
+def franchise_over(data, store, *, eta=0.1, root=(5.0, 0.0), below=(1.5, 0.0), init=None, sweeps=2, seed=1):
+    """A franchise after some sweeps of production."""
+    restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=root[0], discount=root[1])
+    document = hk.Restaurant(base=restaurant, concentration=below[0], discount=below[1], each="document")
+    franchise = hk.Franchise(document, data, store=store)
+    start(franchise, init or "sequential", Streams(seed).source(STARTS))
+    source = RandomStream((seed, 7))
+    for _ in range(sweeps):
+        franchise.reseat(0, franchise.topology.n_customers, source)
+    franchise.settle()
+    return franchise
+
+
+def many_dishes(store):
+    """Some seventy dishes. In a sweep many die and more are born, and new blocks of slots come into use.
+
+    Rows have room for them, since there were more dishes before; those of a copy have not.
+    """
+    data, eta = corpus(12, 40, 50), np.linspace(0.02, 0.4, 50)
+    franchise = franchise_over(data, store, root=(100.0, 0.2), below=(8.0, 0.3), eta=eta, sweeps=3)
+    franchise.set_concentration("root", 1.0)
+    franchise.reseat(0, franchise.topology.n_customers, RandomStream((5, 7)))
+    franchise.set_concentration("root", 100.0)
+    franchise.settle()
+    return franchise
+
+
+def total_variation(p, q):
+    return 0.5 * sum(abs(p.get(k, 0.0) - q.get(k, 0.0)) for k in p.keys() | q.keys())
+
+
+def lockstep(franchise, seed=0):
+    """One sweep in doubles, step by step with the generic kernel and at the end with production's floats.
+
+    Returns the sites in doubles and in floats.
+    """
+    n = franchise.topology.n_customers
+    in_floats, in_generic = franchise.copy(), franchise.copy()
+    sites = record_sites(franchise, 0, n, at_random(np.random.default_rng(seed)))
+    assert [site.customer for site in sites] == list(range(n))
+    for site in sites:
+        law, opens = generic_law(in_generic, site)
+        dishes = {dish: site.law.get(2 * dish, 0.0) + site.law.get(2 * dish + 1, 0.0) for dish in law}
+        dishes[NEW] = site.law.get(NEW, 0.0)
+        assert max(abs(dishes[dish] - law[dish]) for dish in law) <= 1e-12, site.customer
+        if opens is not None:
+            dish = site.outcome // 2
+            assert abs(site.law.get(2 * dish + 1, 0.0) / dishes[dish] - opens) <= 1e-12, site.customer
+    floats = record_sites(in_floats, 0, n, replayed(sites), floats=True)
+    assert [site.answers for site in floats] == [site.answers for site in sites]
+    states = [each.freeze() for each in (franchise, in_floats, in_generic)]
+    assert same(states[0], states[1])
+    assert same(states[0]["seating"], states[2]["seating"])
+    for each in (franchise, in_floats, in_generic):
+        each.audit()
+    return sites, floats

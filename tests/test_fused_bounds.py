@@ -1,0 +1,96 @@
+"""Upper bounds that spare the fused sweep of topic models a pass: never too low, and of no influence."""
+
+import numpy as np
+import pytest
+from fused_cases import corpus, franchise_over, many_dishes
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit._compiled import fused_topics
+from hdpkit.random import RandomStream
+from hdpkit.testing.machines import same
+
+UNKNOWN = np.uint64(2**64 - 1)
+UNIT = 2.0**-31
+
+
+def check_bounds(franchise):
+    """What is kept by increments is what a recount gives, and nothing is above its bound."""
+    root, ceiling, reach = fused_topics.bounds(franchise.bank)
+    slots = franchise.slots.occupied_slots()
+    counts = np.zeros((len(root), len(reach)), dtype=np.uint64)
+    counts[slots] = franchise.bank.counts(slots)
+    totals = counts.sum(axis=1)
+    known = reach != UNKNOWN
+    assert np.array_equal(reach[known], (ceiling @ counts)[known])
+    assert np.all(root <= ceiling * UNIT)
+    m = np.array([franchise.store.customers(0, slot) for slot in slots]) - franchise._discount[0]
+    eta_sum = franchise.measure.eta_vector.sum()
+    assert np.allclose(root[slots], m / (totals[slots] + eta_sum), rtol=1e-6, atol=0.0)
+    apart = m + franchise._discount[0] < totals[slots]  # somebody can leave a table that stays
+    assert np.all((m / (totals[slots] - 1 + eta_sum))[apart] <= (ceiling[slots] * UNIT)[apart] * (1 + 1e-6))
+    assert root.sum() == pytest.approx(root[slots].sum())
+    return known
+
+
+def lonely(store):
+    """Documents of one or two tokens: tables are as many as tokens; and eta so small that sum eta < 1."""
+    generator = np.random.default_rng(3)
+    documents = [generator.integers(0, 20, size=1 + (j == 0)) for j in range(300)]
+    data = hk.Corpus.from_documents(documents, n_terms=20)
+    return franchise_over(data, store, eta=0.005, root=(4.0, 0.1), below=(5.0, 0.0))
+
+
+STATES = {
+    "many dishes": many_dishes,
+    "tables as tokens": lonely,
+    "long documents": lambda store: franchise_over(corpus(15, 120, 200), store, eta=0.05),
+}
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("state", STATES)
+def test_bounds_hold_whatever_happens_between_sweeps(state, store):
+    franchise = STATES[state](store)
+    n = franchise.topology.n_customers
+    source = RandomStream((4, 4))
+    for between in (
+        lambda: None,
+        lambda: franchise.set_concentration("root", 0.1),
+        lambda: moves.SplitMerge().apply(franchise, source),
+        lambda: franchise.set_concentration("root", 300.0),
+        lambda: franchise.set_discount("root", 0.0),
+        lambda: moves.DishGibbs().apply(franchise, source),
+        franchise.settle,
+        lambda: franchise.bank.adopt(franchise.measure),
+    ):
+        between()
+        franchise.reseat(0, n, source)
+        assert check_bounds(franchise).any()
+        franchise.reseat(n // 3, 2 * n // 3, source)
+        check_bounds(franchise)
+    franchise.audit()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("state", STATES)
+def test_the_chain_does_not_depend_on_what_is_remembered(state, store):
+    remembers = STATES[state](store)
+    forgets = remembers.copy()
+    n = remembers.topology.n_customers
+    sources = [RandomStream((4, 5)) for _ in range(2)]
+    for first in range(0, n, n // 5 + 1):
+        for franchise, source in zip((remembers, forgets), sources, strict=True):
+            franchise.reseat(first, min(first + n // 5 + 1, n), source)
+        fused_topics.forget(forgets.bank)
+    assert same(remembers.freeze(), forgets.freeze())
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_most_customers_need_no_pass_over_all_dishes(store):
+    franchise = STATES["long documents"](store)
+    n = franchise.topology.n_customers
+    franchise.reseat(0, n, RandomStream((4, 6)))
+    before = fused_topics.exact_passes(franchise.bank)
+    franchise.reseat(0, n, RandomStream((4, 7)))
+    assert fused_topics.exact_passes(franchise.bank) - before < n / 2

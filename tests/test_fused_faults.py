@@ -1,0 +1,103 @@
+"""Planted faults of the fused sweep of topic models: each is caught by the check that it names."""
+
+import itertools
+
+import numpy as np
+import pytest
+from fused_cases import lockstep, many_dishes
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit._compiled import fused_topics
+from hdpkit.errors import HdpkitError
+from hdpkit.testing.bugs import FAULTS
+from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
+from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.planted import planted_fault
+
+ETA = [0.3, 1.1, 0.6]
+THREE = TinyShape({"document": [0, 0, 0, 1]}, 4)  # without one customer, two tables of one dish
+FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2
+
+
+def model_of(shape, corner="discounts", store="explicit"):
+    measure = hk.DirichletMultinomial(ETA, n_terms=3)
+    franchise = tiny_franchise(shape, measure, store=store, kernel="fused", corner=corner)
+    return ExactModel(franchise, dirichlet_multinomial_log_marginal(ETA, 3))
+
+
+def audited(franchise, source, steps=None):
+    moves.TableGibbs().apply(franchise, source, steps)
+    franchise.audit()
+
+
+def exact_steps(model):
+    """Every step against the posterior, every branch of it audited."""
+    n = moves.TableGibbs().n_steps(model.franchise)
+    matrices = [model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n)]
+    return check_exact(model, moves.TableGibbs(), matrices=matrices)
+
+
+def check_steps():
+    for store in ("explicit", "histogram"):
+        exact_steps(model_of("2+1", "middle", store))
+        exact_steps(model_of(THREE, store=store))
+        exact_steps(model_of(FOUR, store=store))
+
+
+def check_concentrations_below_zero():
+    for below in (0.0, -0.2):
+        exact_steps(model_of("2+1", Corner(-0.1, below, 0.3, 0.6)))
+
+
+def check_neighbours():
+    """A call for two customers is the product of their steps: what one leaves to the next is right."""
+    for shape in ("2+2", TinyShape({"document": [0, 0, 0]}, 3)):
+        model = model_of(shape)
+        steps = step_matrices(model, moves.TableGibbs())
+        for i, (first, second) in enumerate(itertools.pairwise(steps)):
+            both = model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 2)))
+            assert np.abs(both - first @ second).max() <= 1e-12
+
+
+def check_sites():
+    """Sixty dishes, in doubles: the generic kernel's law at every customer of a sweep."""
+    for store in ("explicit", "histogram"):
+        lockstep(many_dishes(store), seed=3)
+
+
+CHECKS = {
+    name: check
+    for name, check in list(globals().items())
+    if name.startswith("check_") and name != "check_exact"
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_check_passes_without_a_fault(name):
+    CHECKS[name]()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_planted_fault_is_caught(fault):
+    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError)):
+        CHECKS[fault.caught_by]()
+
+
+def test_every_fault_that_is_built_in_is_planted():
+    assert sorted(fault.name for fault in FAULTS) == sorted(fused_topics.FAULTS[1:])
+    assert {fault.caught_by for fault in FAULTS} == set(CHECKS)  # a check that catches nothing is no check
+
+
+def test_production_has_no_fault():
+    """What is planted is active in scripted sweeps alone."""
+    franchises = [many_dishes("explicit") for _ in range(2)]
+    n = franchises[0].topology.n_customers
+    franchises[0].reseat(0, n, hk.random.RandomStream((1, 2)))
+    for fault in range(1, len(fused_topics.FAULTS)):
+        franchise = franchises[1].copy()
+        fused_topics.reseat(
+            franchise.walk(), franchise.bank, 0, n, hk.random.RandomStream((1, 2)), fault=fault
+        )
+        assert np.array_equal(franchise.dishes, franchises[0].dishes)
