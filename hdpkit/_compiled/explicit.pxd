@@ -17,6 +17,7 @@ cdef class ExplicitStore(Seating):
     cdef vector[int32_t] seats         # table of each data customer, -1 while unseated
     cdef vector[Table] pool
     cdef int32_t free_table
+    cdef int64_t scattered             # tables that opened since numbers went by restaurant and dish
     cdef vector[double] weights
     cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
     cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
@@ -25,6 +26,7 @@ cdef class ExplicitStore(Seating):
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int gather(self) except -1 nogil
     cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
     cdef int free(self, int32_t table) noexcept nogil

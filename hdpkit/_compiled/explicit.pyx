@@ -30,6 +30,7 @@ cdef class ExplicitStore(Seating):
         self.pool.clear()
         self.free_table = -1
         self.changes += 1
+        self.scattered = 0
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil:
         return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
@@ -93,6 +94,7 @@ cdef class ExplicitStore(Seating):
             if self.pool.capacity() == self.pool.size():
                 self.pool.reserve(self.pool.size() + self.pool.size() // 4 + 4)
             self.pool.resize(table + 1)
+        self.scattered += 1
         self.pool[table].size = 1
         self.pool[table].dish = entry.dish
         self.pool[table].node = node
@@ -104,6 +106,42 @@ cdef class ExplicitStore(Seating):
             self.pool[table].next = self.pool[head].next
             self.pool[head].next = table
         return table
+
+    cdef int gather(self) except -1 nogil:
+        """Number tables by restaurant, dish and place in the list again, once many have opened since.
+
+        Whoever goes through a list then goes through memory in order.
+        """
+        cdef vector[int32_t] number
+        cdef vector[Table] fresh
+        cdef int32_t node, place, table
+        cdef int64_t i
+        cdef Entry *entry
+        if 2 * self.scattered <= <int64_t>self.pool.size():
+            return 0
+        number.resize(self.pool.size())
+        fresh.reserve(self.pool.size())
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                table = entry.extra
+                entry.extra = <int32_t>fresh.size()
+                while table >= 0:
+                    number[table] = <int32_t>fresh.size()
+                    fresh.push_back(self.pool[table])
+                    table = self.pool[table].next
+                    fresh.back().next = -1 if table < 0 else <int32_t>fresh.size()
+        for i in range(<int64_t>fresh.size()):
+            if fresh[i].seat >= 0:
+                fresh[i].seat = number[fresh[i].seat]
+        for i in range(self.n_customers):
+            if self.seats[i] >= 0:
+                self.seats[i] = number[self.seats[i]]
+        self.pool.swap(fresh)
+        self.free_table = -1
+        self.scattered = 0
+        self.changes += 1
+        return 0
 
     cdef int promote(self, Entry *entry, int32_t table) noexcept nogil:
         """Move a table that has grown past the one before it in their list up by one place."""

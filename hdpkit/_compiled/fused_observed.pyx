@@ -21,7 +21,7 @@ from hdpkit._compiled.histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measure cimport CompiledBank
 from hdpkit._compiled.seating cimport Entry, Node
 from hdpkit._compiled.walk cimport Walk
-from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_PARENTS, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, fetch_parents, find, narrow, prefetch
+from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox, philox_next_double
 
@@ -96,13 +96,13 @@ cdef inline int settle(source_t *source, Work *work) noexcept nogil:
 
 cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Entry *entry) noexcept nogil:
     """Size of the table that a customer leaves: by customer, whatever the discount."""
-    cdef int32_t i, n = store.block(entry.extra).size
+    cdef int32_t i
     cdef Bin *bin = store.block(entry.extra) + 1
-    for i in range(n - 1):
+    for i in range(store.block(entry.extra).size - 1, 0, -1):
         if stops(source, work, <double>bin[i].size * bin[i].count):
             return bin[i].size
-    stops(source, work, <double>bin[n - 1].size * bin[n - 1].count)
-    return bin[n - 1].size
+    stops(source, work, <double>bin[0].size * bin[0].count)
+    return bin[0].size
 
 
 cdef inline int leave(store_t store, source_t *source, Work *work, Level *level, int32_t k,
@@ -146,31 +146,36 @@ cdef inline double predictive(Level *level, bint left, bint closed, double above
 
 cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Level *level, int32_t gone,
                                double fresh) noexcept nogil:
-    """Go through the options at a level: a new table, then those of the dish as the customer has left them."""
+    """Go through the options at a level: a new table, the one that the customer has left, those of the dish.
+
+    ``gone`` is the table that the customer left, or its size; NEW if nobody left one here. By the order of options
+    few are looked at: many customers come back to where they sat, and large tables come first.
+    """
     cdef int32_t chosen = NEW, i, count, size, table
     cdef Bin *bin
     if stops(source, work, fresh):
         return NEW
     if store_t is ExplicitStore:
+        if gone != NEW and store.pool[gone].size > 1:
+            if stops(source, work, (store.pool[gone].size - 1) - level.d):
+                return gone
         table = level.entry.extra
         while table >= 0:
-            size = store.pool[table].size - (table == gone)
-            if size > 0:
+            if table != gone:
                 chosen = table
-                if stops(source, work, size - level.d):
+                if stops(source, work, store.pool[table].size - level.d):
                     return table
             table = store.pool[table].next
     else:
+        if gone > 1 and stops(source, work, (gone - 1) - level.d):
+            return gone - 1
         bin = store.block(level.entry.extra) + 1
-        for i in range(store.block(level.entry.extra).size):
+        for i in range(store.block(level.entry.extra).size - 1, -1, -1):
             count = bin[i].count - (bin[i].size == gone)
             if count > 0:
                 chosen = bin[i].size
-                if stops(source, work, (bin[i].size - level.d) * count):
+                if stops(source, work, (chosen - level.d) * count):
                     return chosen
-        if gone > 1:
-            chosen = gone - 1
-            stops(source, work, chosen - level.d)
     return chosen
 
 
@@ -237,6 +242,14 @@ cdef inline int refill(HistogramStore store, Level *level, int32_t before, int32
     return 0
 
 
+cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
+    """Where a customer sits, once it has left a table, to come back to it (to one of the same size)."""
+    if store_t is ExplicitStore:
+        return level.left
+    else:
+        return level.left - 1
+
+
 cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer, int32_t closed, int32_t opened,
                      int32_t sits) except -1 nogil:
     """Write what has changed: tables closed below level ``closed`` and opened below ``opened``.
@@ -247,10 +260,10 @@ cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer
     cdef int32_t k = closed if closed < opened else opened, top = closed + opened - k, before, table
     cdef int32_t code
     cdef Entry *entry
+    if closed == opened and (k > last or sits == stays(store, level + k)):
+        return 0
     if store_t is ExplicitStore:
         code = ~level[k - 1].left if k > 0 else customer
-        if closed == opened and (k > last or level[k].left == sits):
-            return 0
         if closed <= last:
             store.pool[level[closed].left].size -= 1
         while k < opened:
@@ -350,6 +363,8 @@ cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_
     cdef Work work
     cdef int64_t b, begin, end, lane, missing
     store.index_entries()
+    if store_t is ExplicitStore:
+        store.gather()
     for b in range(AHEAD_WAYS + 1):
         batches[b].begins[0] = 0
     for b in range(-AHEAD_HOMES, (last - first + BATCH - 1) // BATCH):
@@ -357,7 +372,6 @@ cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_
         end = place(b + AHEAD_HOMES + 1, first, last)
         fetch_homes(walk, store, begin, end)
         fetch_seats(store, begin, end)
-        fetch_parents(walk, store, place(b + AHEAD_PARENTS, first, last), place(b + AHEAD_PARENTS + 1, first, last))
         narrow(walk, store, batches + ((b + AHEAD_WAYS) & AHEAD_WAYS),
                place(b + AHEAD_WAYS, first, last), place(b + AHEAD_WAYS + 1, first, last))
         begin = place(b + 1, first, last)

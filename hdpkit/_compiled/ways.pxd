@@ -23,7 +23,6 @@ cdef extern from *:
 cdef enum:
     BATCH = 16             # customers whose ways are looked up together
     AHEAD_HOMES = 3       # by how many batches each stage is ahead of the sweep
-    AHEAD_PARENTS = 2
     AHEAD_WAYS = 1         # one less than a power of two
 
 
@@ -51,26 +50,10 @@ cdef inline void fetch_homes(Walk walk, Seating store, int64_t first, int64_t la
         prefetch(&store.nodes[r])
         prefetch(&store.nodes[r].capacity)
         prefetch(&walk.parent[r])
-        prefetch(&walk.concentration[r])
-        prefetch(&walk.discount[r])
-
-
-cdef inline void fetch_parents(Walk walk, Seating store, int64_t first, int64_t last) noexcept nogil:
-    """Second stage: the same for restaurants further up."""
-    cdef int64_t i
-    cdef int32_t r
-    for i in range(first, last):
-        r = walk.parent[walk.home[i]]
-        while r > 0:
-            prefetch(&store.nodes[r])
-            prefetch(&store.nodes[r].capacity)
-            prefetch(&walk.concentration[r])
-            prefetch(&walk.discount[r])
-            r = walk.parent[r]
 
 
 cdef inline int narrow(Walk walk, Seating store, Batch *batch, int64_t first, int64_t last) except -1 nogil:
-    """Third stage: all levels, and at each the stretch of at most 16 entries where the dish must be."""
+    """Second stage: all levels, and at each the stretch of at most 16 entries where the dish must be."""
     cdef int32_t n = 0, r, dish, begin, end, n_atoms = <int32_t>walk.base.shape[0] - 1
     cdef int64_t lane, offset, low, high, half, length
     cdef const int32_t *samples = store.samples.data()
