@@ -65,6 +65,7 @@ ARGUMENTS = {
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
+    "memory": (TOPICS, "| histogram |"),
     "ngram": (
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",
@@ -75,6 +76,7 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "startup": (f"{{corpus}} {HALVES} --seconds 0.05 --figure {{folder}}/starts.png", "held-out perplexity"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
         "reference s",
