@@ -65,6 +65,7 @@ ARGUMENTS = {
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
+    "memory": (TOPICS, "| mapped | explicit |"),
     "ngram": (
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",
