@@ -1,0 +1,85 @@
+"""Runs the moves with fused sweeps for a while and prints what came out, for tests that compare processes.
+
+``python chain_digest.py [MODULE]``: a compiled module that takes the place of the baseline instruction set.
+"""
+
+import hashlib
+import importlib.util
+import json
+import sys
+
+
+def take_the_place_of_the_baseline(path):
+    """Load another compilation of the baseline, before the package looks for it."""
+    name = "hdpkit._compiled.isa_baseline"
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+
+
+def digest(store, discounts):
+    """A number for a whole run to the last bit: its trace, its last state, and all weights of one more sweep.
+
+    Without the weights a sum in another order would hardly ever be seen: it changes one draw of millions.
+    """
+    import numpy as np
+    from fused_cases import corpus
+    from hdpkit.testing.asked import AskedSource
+
+    import hdpkit as hk
+    from hdpkit import moves
+    from hdpkit.testing.sites import at_random, record_sites
+
+    prior = hk.Gamma(2.0, 0.2)
+    discount = hk.Beta(1.0, 3.0) if discounts else 0.0
+    eta = 0.05 if not discounts else hk.Gamma(1.0, 10.0)
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=prior, discount=discount)
+    document = hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), discount=discount, each="document")
+    franchise = hk.Franchise(document, corpus(20, 80, 150), store=store)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+    if discounts:
+        schedule += [moves.Discount(), moves.BaseMeasureParameters()]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=12, rng=3, init="sequential")
+    found = hashlib.sha256()
+    for name in ("n_dishes", "n_tables", "log_joint"):
+        found.update(trace[name].tobytes())
+    frozen = franchise.freeze()
+    for name in sorted(frozen["seating"]):
+        found.update(frozen["seating"][name].tobytes())
+    found.update(frozen["concentration"].tobytes() + frozen["discount"].tobytes())
+
+    take = at_random(np.random.default_rng(5))
+
+    def ask(weights):
+        found.update(weights.tobytes())
+        return take(weights)
+
+    record_sites(franchise, 0, franchise.topology.n_customers, ask, floats=True)
+    for move in schedule[:3]:
+        move.apply(franchise, AskedSource(ask))
+    return found.hexdigest()
+
+
+def digests():
+    """Every case of this file."""
+    return {
+        f"{store}, discounts {discounts}": digest(store, discounts)
+        for store in ("explicit", "histogram")
+        for discounts in (False, True)
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        take_the_place_of_the_baseline(sys.argv[1])
+    from hdpkit._compiled import instruction_set
+
+    print(
+        json.dumps(
+            {
+                "instruction_set": instruction_set.instruction_set(),
+                "file": instruction_set.chosen.__file__,
+                "digests": digests(),
+            }
+        )
+    )

@@ -1,0 +1,177 @@
+"""Same seed, same chain, bit for bit: between runs, pieces of a sweep, and instruction sets."""
+
+import importlib.util
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chain_digest import digests
+from fused_cases import corpus, franchise_over, many_dishes
+
+from hdpkit._compiled import instruction_set
+from hdpkit.errors import ParameterError
+from hdpkit.random import RandomStream
+from hdpkit.testing.machines import same
+
+TESTS = Path(__file__).resolve().parent
+SOURCES = TESTS.parent / "hdpkit"
+
+STATES = {
+    "many dishes": many_dishes,
+    "long documents": lambda store: franchise_over(corpus(15, 120, 200), store, eta=0.05),
+}
+
+
+@pytest.fixture(scope="module")
+def here():
+    """What this process makes of it."""
+    return digests()
+
+
+def elsewhere(isa, *arguments):
+    """What another process makes of it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("HDPKIT_ISA", None)
+    if isa:
+        environment["HDPKIT_ISA"] = isa
+    return subprocess.run(
+        [sys.executable, str(TESTS / "chain_digest.py"), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# ------------------------------------------------------------------ runs and pieces
+
+
+def test_two_runs_are_one_chain_and_seeds_matter(here):
+    assert digests() == here
+    assert len(set(here.values())) == len(here)
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@pytest.mark.parametrize("state", STATES)
+def test_a_sweep_in_pieces_is_the_sweep(state, store):
+    whole = STATES[state](store)
+    pieces = whole.copy()
+    n, generator = whole.topology.n_customers, np.random.default_rng(2)
+    sources = [RandomStream((6, 6)) for _ in range(2)]
+    for _ in range(3):
+        whole.reseat(0, n, sources[0])
+        cuts = [0, *sorted(generator.choice(np.arange(1, n), size=20, replace=False).tolist()), n]
+        assert any(whole.topology.home[cut] == whole.topology.home[cut - 1] for cut in cuts[1:-1])
+        for first, last in itertools.pairwise(cuts):
+            pieces.reseat(first, last, sources[1])
+        assert same(whole.freeze(), pieces.freeze())
+        whole.settle()
+        pieces.settle()
+    for _ in range(2):
+        whole.reseat(0, n // 2, sources[0])
+        for i in range(n // 2):
+            pieces.reseat(i, i + 1, sources[1])
+    assert same(whole.freeze(), pieces.freeze())
+    whole.audit()
+
+
+# ------------------------------------------------------------------ instruction sets
+
+
+@pytest.mark.parametrize("isa", [*instruction_set.available(), None], ids=str)
+def test_every_instruction_set_has_the_same_chain(here, isa):
+    done = elsewhere(isa)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["instruction_set"] == (isa or instruction_set.available()[0])
+    assert found["digests"] == here
+
+
+def test_the_widest_is_chosen_and_all_that_were_compiled_are_tried():
+    assert "baseline" in instruction_set.available()
+    compiled = {path.name.split(".")[0] for path in (SOURCES / "_compiled").glob("isa_*.cpp")}
+    assert compiled == {f"isa_{name}" for name in instruction_set.WIDEST_FIRST}
+
+
+def test_an_unknown_instruction_set_is_refused():
+    done = elsewhere("sse9")
+    assert done.returncode != 0
+    assert "ParameterError" in done.stderr
+    for fact in ("HDPKIT_ISA", "'sse9'", "one of", "Unset the variable"):
+        assert fact in done.stderr
+
+
+def test_what_the_processor_lacks_is_refused(monkeypatch):
+    monkeypatch.setitem(instruction_set.WIDEST_FIRST, "avx512", lambda: False)
+    assert "avx512" not in instruction_set.available()
+    monkeypatch.setenv("HDPKIT_ISA", "avx512")
+    with pytest.raises(ParameterError, match="HDPKIT_ISA") as caught:
+        instruction_set._choose()
+    assert caught.value.value == "avx512"
+    monkeypatch.setenv("HDPKIT_ISA", "")
+    name, module = instruction_set._choose()
+    assert name != "avx512"
+    assert Path(module.__file__).name.startswith(f"isa_{name}.")
+
+
+def test_what_was_not_compiled_is_refused(monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name.endswith("avx2") else find_spec(name)
+    )
+    monkeypatch.setenv("HDPKIT_ISA", "avx2")
+    with pytest.raises(ParameterError, match="HDPKIT_ISA"):
+        instruction_set._choose()
+
+
+# ------------------------------------------------------------------ compilers without vectors
+
+PLAIN = """
+import sys
+from setuptools import Extension, setup
+
+flags = ["-O1", "-std=c++17", "-ffp-contract=off"]
+if sys.platform == "win32":
+    flags = ["/O1", "/std:c++17", "/fp:precise"]
+setup(
+    name="plain",
+    ext_modules=[
+        Extension(
+            "isa_baseline",
+            ["isa_baseline.cpp"],
+            include_dirs=[{sources!r}, {headers!r}],
+            define_macros=[("HDPKIT_PLAIN_LANES", "1")],
+            extra_compile_args=flags,
+            language="c++",
+        )
+    ],
+)
+"""
+
+
+def test_plain_loops_have_the_same_chain(here, tmp_path):
+    """What a compiler without vector types gets: the same text over arrays, here optimised otherwise too."""
+    compiled = SOURCES / "_compiled"
+    (tmp_path / "isa_baseline.cpp").write_text((compiled / "isa_baseline.cpp").read_text(encoding="utf-8"))
+    script = PLAIN.format(sources=str(compiled), headers=str(SOURCES / "include"))
+    (tmp_path / "setup.py").write_text(script, encoding="utf-8")
+    built = subprocess.run(
+        [sys.executable, "setup.py", "build_ext", "--inplace"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    (module,) = [path for path in tmp_path.glob("isa_baseline.*") if path.suffix in (".so", ".pyd")]
+    done = elsewhere("baseline", str(module))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["file"] == str(module)
+    assert found["digests"] == here
