@@ -25,7 +25,7 @@ def convert(corpus: Path, folder: Path, format: str | None, vocabulary: Path | N
     \b
     Examples:
       hdpkit convert docword.pubmed.txt.gz pubmed --vocabulary vocab.pubmed.txt
-      hdpkit fit pubmed --out run
+      hdpkit convert corpus.ldac folder --format ldac
     """
     made = convert_corpus(corpus, folder, format, vocabulary)
     sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"

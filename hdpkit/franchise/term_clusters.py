@@ -22,6 +22,7 @@ __all__ = ["TermClusters", "check_term_clusters", "prefers_term_clusters", "term
 
 RANK = 50  # directions in which terms are compared
 ROUNDS = 5  # of k-means; more don't pay
+COPIED = 0.8  # of the customers begin with the cluster of another one of their document
 FEWEST = 2_000  # customers below whom the sequential start is as good
 
 Floats = npt.NDArray[np.float64]
@@ -29,16 +30,19 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen
 class TermClusters:
-    """Each term's customers begin with one dish, terms of similar documents with the same.
+    """Customers begin with clusters of terms: their own term's, or that of another one of their document.
 
     Terms are placed by latent semantic analysis (a randomised one; Halko, Martinsson & Tropp 2011, algorithm
-    4.4, on the logarithms of the counts) and grouped by spherical k-means; then customers sit by the prior
-    given their dishes. Not part of the chain: what comes after is exact from any start.
+    4.4, on the logarithms of the counts) and grouped by spherical k-means. Four customers of five take the
+    cluster of a random customer of their document, the others that of their own term: documents then begin
+    with a few topics, terms with all that they are used in. Customers sit by the prior given their dishes.
+    This is not part of the chain: what comes after is exact from any start.
 
     Parameters
     ----------
     n_dishes : int, optional
-        K, at least 1; by default half the square root of the number of customers.
+        K, at least 1; by default the least of the square root of the number of customers and three times that
+        of the number of terms that occur.
     """
 
     n_dishes: int | None = attrs.field(
@@ -74,13 +78,19 @@ def term_clusters(start: TermClusters, franchise: Franchise, source: RandomStrea
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
     counts = sparse.csr_matrix(data.to_counts(), dtype=np.float64)
-    n_dishes = start.n_dishes or max(1, round(len(data) ** 0.5 / 2))
     counts.data = np.log1p(counts.data)
     generator = source.generator
     used = np.flatnonzero(np.diff(counts.tocsc().indptr))
+    n_dishes = start.n_dishes or max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
     labels = np.zeros(counts.shape[1], dtype=np.int32)
     labels[used] = _k_means(_placed(counts[:, used], generator), n_dishes, generator)
-    return labels[data.terms]
+    dishes = labels[data.terms]
+    offsets = np.concatenate([[0], np.cumsum(data.document_lengths)])
+    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        own, n = dishes[first:last], last - first
+        other = (generator.random(n) * n).astype(np.int64)
+        dishes[first:last] = np.where(generator.random(n) < COPIED, own[other], own)
+    return dishes
 
 
 def _placed(counts: Any, generator: np.random.Generator) -> Floats:

@@ -1,0 +1,123 @@
+"""The fused sweep of topic models at the edges: odd documents, growth, extreme numbers."""
+
+import numpy as np
+import pytest
+from fused_cases import corpus, franchise_over, lockstep, many_dishes
+
+import hdpkit as hk
+from hdpkit._compiled import fused_topics
+from hdpkit.data import Groups
+from hdpkit.errors import StateError
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.machines import same
+
+both_stores = pytest.mark.parametrize("store", ["explicit", "histogram"])
+
+
+def sweep(franchise, seed, sweeps=5):
+    """Some sweeps, every piece of them audited."""
+    assert franchise.kernel("reseat") == "fused"
+    n, source = franchise.topology.n_customers, RandomStream((seed, 1))
+    for _ in range(sweeps):
+        franchise.reseat(0, n // 2, source)
+        franchise.audit()
+        franchise.reseat(n // 2, n, source)
+        franchise.audit()
+        franchise.settle()
+        franchise.audit()
+    assert (franchise.dishes >= 0).all()
+
+
+@both_stores
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [[0]],
+        [[0], [1], [0]],
+        [[], [2, 2, 2, 1], [], [0], []],
+        [[v] for v in range(40)],
+        [[0] * 60],
+        [[0, 1], [], [1] * 30, [2]],
+    ],
+    ids=["one token", "one each", "empty ones", "forty", "one term", "mixed"],
+)
+@pytest.mark.parametrize("discount", [0.0, 0.4])
+def test_odd_documents(documents, store, discount):
+    data = hk.Corpus.from_documents(documents, n_terms=40)
+    franchise = franchise_over(data, store, root=(2.0, discount), below=(0.7, discount), sweeps=0)
+    sweep(franchise, 1)
+    if all(documents):
+        lockstep(franchise)
+
+
+@both_stores
+@pytest.mark.parametrize(
+    ("root", "below"),
+    [
+        ((-0.1, 0.3), (-0.2, 0.5)),
+        ((0.5, 0.0), (0.0, 0.4)),
+        ((0.0, 0.4), (1.0, 0.0)),
+        ((1e-8, 0.0), (1e8, 0.0)),
+        ((1e8, 0.0), (1e-8, 0.0)),
+        ((1.0, 0.99), (1.0, 0.99)),
+    ],
+    ids=str,
+)
+def test_concentrations_and_discounts(store, root, below):
+    franchise = franchise_over(corpus(8, 20, 10), store, root=root, below=below, eta=0.3, sweeps=0)
+    sweep(franchise, 2)
+    lockstep(franchise)
+
+
+@both_stores
+def test_customers_of_the_root_among_others(store):
+    generator = np.random.default_rng(1)
+    documents = [None if generator.random() < 0.2 else int(j) for j in np.repeat(np.arange(12), 15)]
+    data = Groups.from_labels(generator.integers(0, 9, size=180), {"document": documents})
+    root = hk.Restaurant(base=hk.DirichletMultinomial(0.2, n_terms=9), concentration=9.0)
+    document = hk.Restaurant(base=root, concentration=1.5, discount=0.2, each="document")
+    franchise = hk.Franchise(document, data, store=store)
+    start(franchise, "sequential", Streams(1).source(STARTS))
+    sweep(franchise, 3)
+    twin = franchise.copy()
+    franchise.reseat(0, 180, RandomStream((1, 2)))
+    source = RandomStream((1, 2))
+    for i in range(180):
+        twin.reseat(i, i + 1, source)
+    assert same(franchise.freeze(), twin.freeze())
+
+
+@both_stores
+def test_rows_that_grow_within_a_sweep_change_nothing(store):
+    roomy = many_dishes(store)  # its rows have room for more dishes than it has
+    tight = roomy.copy()
+    tight.set_concentration("root", 1e4)
+    roomy.set_concentration("root", 1e4)
+    n = roomy.topology.n_customers
+    for franchise in (roomy, tight):
+        franchise.reseat(0, n, RandomStream((9, 9)))
+        franchise.audit()
+    assert same(roomy.freeze(), tight.freeze())
+
+
+def test_growth_from_one_line_of_slots():
+    franchise = franchise_over(corpus(10, 40, 50), "histogram", init="one", sweeps=0)
+    franchise.reseat(0, 1, RandomStream((2, 2)))
+    assert len(fused_topics.bounds(franchise.bank)[0]) == 16
+    franchise.set_concentration("root", 1e3)
+    franchise.set_concentration("document", 10.0)
+    franchise.reseat(0, franchise.topology.n_customers, RandomStream((2, 3)))
+    assert len(fused_topics.bounds(franchise.bank)[0]) >= 64
+    franchise.audit()
+    lockstep(franchise)
+
+
+@both_stores
+def test_a_customer_who_stands_outside_is_named(store):
+    franchise = franchise_over(corpus(4, 15, 12), store)
+    franchise.restaurant("document", 1).unseat(int(np.flatnonzero(franchise.topology.home == 2)[3]), 1)
+    with pytest.raises(StateError, match="customer"):
+        franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
+    franchise.audit()
+    assert (franchise.dishes < 0).sum() == 1
