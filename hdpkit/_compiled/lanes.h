@@ -11,20 +11,61 @@ constexpr int LANES = 16;
 
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
 
-typedef int32_t ints __attribute__((vector_size(4 * LANES), may_alias));
-typedef float floats __attribute__((vector_size(4 * LANES), may_alias));
-typedef double doubles __attribute__((vector_size(8 * LANES), may_alias));
-
-template <class Real> struct lanes;
-template <> struct lanes<float> { typedef floats type; };
-template <> struct lanes<double> { typedef doubles type; };
-
-template <class Vector> inline Vector as_reals(const ints &n) { return __builtin_convertvector(n, Vector); }
-
 /* A macro, for use in functions that are always inlined: GCC takes a function that only prefetches for one without
    an effect, and drops its calls. */
 #define HDPKIT_INLINE __attribute__((always_inline)) inline
 #define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
+
+#if defined(__AVX512F__)
+constexpr int REGISTER = 64;                                   /* bytes */
+#elif defined(__AVX2__)
+constexpr int REGISTER = 32;
+#else
+constexpr int REGISTER = 16;
+#endif
+
+template <class Real> struct in_register;
+template <> struct in_register<float> {
+    typedef float type __attribute__((vector_size(REGISTER), may_alias));
+    typedef int32_t whole __attribute__((vector_size(REGISTER), may_alias));
+};
+template <> struct in_register<double> {
+    typedef double type __attribute__((vector_size(REGISTER), may_alias));
+    typedef int32_t whole __attribute__((vector_size(REGISTER / 2), may_alias));
+};
+
+struct __attribute__((may_alias)) ints { int32_t x[LANES]; };
+
+/* In registers of the size that there is: larger vectors GCC keeps in memory. */
+template <class Real> struct __attribute__((may_alias)) cut {
+    static constexpr int N = LANES * (int)sizeof(Real) / REGISTER;
+    typename in_register<Real>::type x[N];
+    HDPKIT_INLINE cut &operator+=(const cut &other) {
+        for (int i = 0; i < N; i++) x[i] += other.x[i];
+        return *this;
+    }
+};
+template <class Real> HDPKIT_INLINE cut<Real> operator*(cut<Real> a, const cut<Real> &b) {
+    for (int i = 0; i < cut<Real>::N; i++) a.x[i] *= b.x[i];
+    return a;
+}
+template <class Real> HDPKIT_INLINE cut<Real> operator+(cut<Real> a, Real b) {
+    for (int i = 0; i < cut<Real>::N; i++) a.x[i] += b;
+    return a;
+}
+template <class Real> struct lanes { typedef cut<Real> type; };
+
+template <class Real> struct reals;
+template <class Real> struct reals<cut<Real>> {
+    static HDPKIT_INLINE cut<Real> of(const ints &n) {
+        typedef typename in_register<Real>::type type;
+        const typename in_register<Real>::whole *whole = (const typename in_register<Real>::whole *)n.x;
+        cut<Real> out;
+        for (int i = 0; i < cut<Real>::N; i++) out.x[i] = __builtin_convertvector(whole[i], type);
+        return out;
+    }
+};
+template <class Vector> HDPKIT_INLINE Vector as_reals(const ints &n) { return reals<Vector>::of(n); }
 
 #else
 

@@ -146,15 +146,14 @@ template <class Real, bool Scripted> struct Sweep {
     }
 
     /* Sums by lane over the restaurant's dishes but `own`. */
-    static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
-        const vec *share = (const vec *)s->document;
-        const int32_t block = own / LANES, lane = own % LANES;
+    HDPKIT_INLINE static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
+        const vec *share = (const vec *)s->document, *keep = (const vec *)KEEP<Real>.but;
+        const int32_t block = own / LANES, lane = own % LANES, n = s->n_blocks, *blocks = s->blocks;
         vec *running = (vec *)s->running;
         vec sum = {};
-        for (int32_t i = 0; i < s->n_blocks; i++) {
-            const int32_t b = s->blocks[i];
-            sum += share[b] * *(const vec *)KEEP<Real>.but[b == block ? lane : LANES]
-                * (as_reals<vec>(((const ints *)row)[b]) + eta);
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t b = blocks[i];
+            sum += share[b] * keep[b == block ? lane : LANES] * (as_reals<vec>(((const ints *)row)[b]) + eta);
             running[i] = sum;
         }
     }
