@@ -41,15 +41,18 @@ template <class Real> struct __attribute__((may_alias)) cut {
     static constexpr int N = LANES * (int)sizeof(Real) / REGISTER;
     typename in_register<Real>::type x[N];
     HDPKIT_INLINE cut &operator+=(const cut &other) {
+#pragma GCC unroll 8
         for (int i = 0; i < N; i++) x[i] += other.x[i];
         return *this;
     }
 };
 template <class Real> HDPKIT_INLINE cut<Real> operator*(cut<Real> a, const cut<Real> &b) {
+#pragma GCC unroll 8
     for (int i = 0; i < cut<Real>::N; i++) a.x[i] *= b.x[i];
     return a;
 }
 template <class Real> HDPKIT_INLINE cut<Real> operator+(cut<Real> a, Real b) {
+#pragma GCC unroll 8
     for (int i = 0; i < cut<Real>::N; i++) a.x[i] += b;
     return a;
 }
@@ -61,6 +64,7 @@ template <class Real> struct reals<cut<Real>> {
         typedef typename in_register<Real>::type type;
         const typename in_register<Real>::whole *whole = (const typename in_register<Real>::whole *)n.x;
         cut<Real> out;
+#pragma GCC unroll 8
         for (int i = 0; i < cut<Real>::N; i++) out.x[i] = __builtin_convertvector(whole[i], type);
         return out;
     }
