@@ -348,7 +348,7 @@ LARGER = """
         root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
         document = hk.Restaurant(base=root, concentration=1.0, each="document")
         franchise = hk.Franchise(document, data, store=store)
-        trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
+        trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, init="sequential")
         assert trace["n_dishes"][-1] == franchise.n_dishes >= 1
         print("done")
     except MemoryError:

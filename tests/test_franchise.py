@@ -262,6 +262,10 @@ def test_every_depth(depth, store, kernel):
     for label in list(labels)[: depth - 1]:
         restaurant = hk.Restaurant(restaurant, concentration=hk.Gamma(1.0, 1.0), discount=0.2, each=label)
     data = hk.Groups.from_labels([0, 0, 1, 1, 2, 0, 2, 1, 2], labels)
+    if kernel == "fused" and depth != 2:
+        with pytest.raises(errors.KernelError):
+            hk.Franchise(restaurant, data, store=store, kernel=kernel)
+        return
     franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel)
     assert franchise.topology.n_levels == depth
     used = [moves.TableGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1), moves.Concentration()]
