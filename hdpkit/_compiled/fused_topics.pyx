@@ -68,6 +68,7 @@ cdef extern from "topic_sweep.h":
         double *inverse_less
         int64_t *root_less
         int32_t *place
+        int32_t *several
         int32_t *tables
         uint32_t *ceiling
         void *running
@@ -127,7 +128,7 @@ cdef class Workspace:
         if stride == self.stride:
             return 0
         before.swap(self.arrays)
-        self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
+        self.arrays.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
         self.s.document = <void *>at
@@ -143,6 +144,7 @@ cdef class Workspace:
         self.s.tables = <int32_t *>(at + narrow)
         self.s.ceiling = <uint32_t *>(at + 2 * narrow)
         self.s.blocks = <int32_t *>(at + 3 * narrow)
+        self.s.several = <int32_t *>(at + 4 * narrow)
         if kept > 0:
             memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
         self.stride = stride
