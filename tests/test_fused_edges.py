@@ -121,3 +121,14 @@ def test_a_customer_who_stands_outside_is_named(store):
         franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
     franchise.audit()
     assert (franchise.dishes < 0).sum() == 1
+
+
+@both_stores
+@pytest.mark.parametrize("eta", [1e-20, 1e-9, 1e5])
+def test_rows_that_grow_under_odd_priors(store, eta):
+    """A new dish has its table before its first customer: eta is all that there is to divide by."""
+    data = corpus(10, 40, 50)
+    franchise = franchise_over(data, store, root=(1e3, 0.1), below=(10.0, 0.1), eta=eta, init="one")
+    sweep(franchise, 4)
+    if eta < 1.0:
+        assert len(fused_topics.bounds(franchise.bank)[0]) > 16
