@@ -32,8 +32,8 @@ if sanitize:
     # The vector macro marks what lies between a vector's size and its capacity as not to be touched.
     macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
     link_args = ["-fsanitize=address,undefined"]
-    # Python's own flags let signed numbers wrap around, and then nobody reports it; numbers that no integer can
-    # hold have a flag of their own.
+    # Python's own flags let signed numbers wrap around, and then nobody reports it; floats that no
+    # integer can hold have a flag of their own.
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
     compile_args += [*link_args, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
