@@ -32,7 +32,10 @@ if sanitize:
     # The vector macro marks what lies between a vector's size and its capacity as not to be touched.
     macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
     link_args = ["-fsanitize=address,undefined"]
-    compile_args += [*link_args, "-fno-omit-frame-pointer", "-O1", "-g"]
+    # Python's own flags let signed numbers wrap around, and then nobody reports it; floats that no
+    # integer can hold have a flag of their own.
+    extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
+    compile_args += [*link_args, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
 folders = ["hdpkit/include", "hdpkit/_compiled"]
 shared = ["hdpkit/_compiled/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]

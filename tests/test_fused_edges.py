@@ -5,7 +5,7 @@ import pytest
 from fused_cases import corpus, franchise_over, lockstep, many_dishes
 
 import hdpkit as hk
-from hdpkit._compiled import fused_topics
+from hdpkit._compiled import fused_topics, sweeps
 from hdpkit.data import Groups
 from hdpkit.errors import StateError
 from hdpkit.franchise import start
@@ -121,3 +121,27 @@ def test_a_customer_who_stands_outside_is_named(store):
         franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
     franchise.audit()
     assert (franchise.dishes < 0).sum() == 1
+
+
+@both_stores
+@pytest.mark.parametrize("eta", [1e-20, 1e-9, 1e5])
+def test_rows_that_grow_under_odd_priors(store, eta):
+    """A new dish has its table before its first customer: eta is all that there is to divide by."""
+    data = corpus(10, 40, 50)
+    franchise = franchise_over(data, store, root=(1e3, 0.1), below=(10.0, 0.1), eta=eta, init="one")
+    sweep(franchise, 4)
+    if eta < 1.0:
+        assert len(fused_topics.bounds(franchise.bank)[0]) > 16
+
+
+@both_stores
+@pytest.mark.parametrize("eta", [1e-100, 1e-40, 1e7, 1e39, 1e100])
+def test_priors_beyond_floats_have_the_generic_chain(store, eta):
+    fused = franchise_over(corpus(6, 20, 10), store, eta=eta, sweeps=0)
+    generic = fused.copy()
+    sources = [RandomStream((6, 1)) for _ in range(2)]
+    for _ in range(2):
+        fused.reseat(0, fused.topology.n_customers, sources[0])
+        sweeps.reseat(generic.walk(), generic.bank, 0, generic.topology.n_customers, sources[1])
+        fused.audit()
+    assert same(fused.freeze(), generic.freeze())

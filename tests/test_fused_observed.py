@@ -74,3 +74,59 @@ def test_growing_and_shrinking_between_sweeps(store):
     franchise.enter(n // 2, n, source)
     franchise.reseat(0, n, source)
     franchise.audit()
+
+
+def restaurants(order):
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=1.0, discount=0.3)
+    for level in range(1, order):
+        restaurant = hk.Restaurant(restaurant, each=f"context {level}", concentration=0.4, discount=0.8)
+    return restaurant
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_thousands_of_contexts_come_and_go_between_sweeps(store, order):
+    """Every array of the seating moves while addresses into it are held for one call only."""
+    data = hk.NGrams.from_sentences([["w0"]], order=order)
+    franchise = hk.Franchise(restaurants(order), data, store=store)
+    franchise.enter(0, len(data), RandomStream((0, order)))
+    assert franchise.kernel("reseat") == "fused"
+    source = RandomStream((order, 1))
+    for round_ in range(4):
+        franchise.extend(franchise.data.plus(sentences(150, seed=round_)), rng=source)
+        for _ in range(2):
+            n = len(franchise.data)
+            middle = int(np.random.default_rng(round_).integers(0, n))
+            franchise.reseat(middle, n, source)
+            franchise.reseat(0, middle, source)
+            franchise.audit()
+        if round_ % 2:
+            franchise.store.compact(0.0)
+            franchise.discard(100 * round_, 100 * round_ + 40, rng=source)
+            franchise.reseat(0, len(franchise.data), source)
+            franchise.audit()
+    twin = franchise.copy()
+    for one in (franchise, twin):
+        one.reseat(0, len(one.data), RandomStream((3, 3)))
+    assert same(franchise.store.freeze(), twin.store.freeze())
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("sizes", ["one dish", "few tables", "many tables"])
+def test_tables_of_one_restaurant_open_and_close_by_the_thousand(store, sizes):
+    """Long lists of tables and histograms of many sizes, which grow and shrink within a sweep."""
+    theta, d, words = {
+        "one dish": (50.0, 0.9, 1),
+        "few tables": (1e-3, 0.01, 3),
+        "many tables": (1e4, 0.5, 2),
+    }[sizes]
+    data = hk.NGrams.from_sentences([[f"w{i % words}" for i in range(1500)]], order=2, end=None)
+    root = hk.Restaurant(hk.Uniform(), concentration=theta, discount=d)
+    franchise = hk.Franchise(
+        hk.Restaurant(root, each="context 1", concentration=theta, discount=d), data, store=store
+    )
+    source = RandomStream((2, words))
+    franchise.enter(0, len(data), source)
+    for _ in range(6):
+        franchise.reseat(0, len(data), source)
+        franchise.audit()

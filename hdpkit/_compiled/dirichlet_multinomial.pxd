@@ -12,6 +12,7 @@ cdef cppclass DirichletCounts:
     int64_t stride                  # slots that a row has room for
     double eta_sum
     bint plain                      # whether short blocks may be plain products
+    bint moderate                   # whether single precision is enough for predictives
     vector[double] eta              # of each term
     int32_t *counts                 # n_terms rows of stride, each on cache lines of its own
     vector[int32_t] cells           # where they lie

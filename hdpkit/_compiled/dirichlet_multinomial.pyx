@@ -21,7 +21,9 @@ cdef enum:
     SHORT = 16           # customers of a block whose probability is a plain product
 
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
-
+# Between them a share of a restaurant, times eta, is a normal float, and a share of the root, m / (n + sum eta),
+# has 16 bits or more in units of 2**-40.
+cdef double LEAST_MODERATE = 1e-20, MOST_MODERATE = 16777216.0
 
 
 cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
@@ -235,6 +237,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.b.plain = bool(np.min(e) >= PLAIN)
         # A symmetric sum as one product: the same for every number of terms and every way of summing.
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else float(np.sum(e))
+        self.b.moderate = bool(np.min(e) >= LEAST_MODERATE) and self.b.eta_sum <= MOST_MODERATE
         self.b.table.resize(TABULATED if symmetric else 0)
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = log_rising(e[0], v)

@@ -166,7 +166,7 @@ template <class Real, bool Scripted> struct Shares {
             const int32_t k = entry[i].dish;
             s->tables[k] = entry[i].customers;
             if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
-            refresh_dish(s, k);
+            if (s->totals[k] > 0) refresh_dish(s, k);       /* the first customer of a new dish is yet to come */
         }
         return 0;
     }
