@@ -1,9 +1,18 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import fused, hyperparameters, measures, moves, observed, seating, updates
+from hdpkit.testing.bugs import (
+    fused,
+    fused_blocks,
+    hyperparameters,
+    measures,
+    moves,
+    observed,
+    seating,
+    updates,
+)
 from hdpkit.testing.planted import PlantedBug, PlantedFault
 
-__all__ = ["BUGS", "FAULTS"]
+__all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS"]
 
 BUGS: tuple[PlantedBug, ...] = (
     *seating.BUGS,
@@ -15,3 +24,4 @@ BUGS: tuple[PlantedBug, ...] = (
 )
 
 FAULTS: tuple[PlantedFault, ...] = fused.FAULTS
+BLOCK_FAULTS: tuple[PlantedFault, ...] = fused_blocks.FAULTS
