@@ -3,6 +3,7 @@
 from hdpkit.testing.bugs import (
     fused,
     fused_blocks,
+    fused_observed,
     hyperparameters,
     measures,
     moves,
@@ -12,7 +13,7 @@ from hdpkit.testing.bugs import (
 )
 from hdpkit.testing.planted import PlantedBug, PlantedFault
 
-__all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS"]
+__all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS", "OBSERVED_FAULTS"]
 
 BUGS: tuple[PlantedBug, ...] = (
     *seating.BUGS,
@@ -25,3 +26,4 @@ BUGS: tuple[PlantedBug, ...] = (
 
 FAULTS: tuple[PlantedFault, ...] = fused.FAULTS
 BLOCK_FAULTS: tuple[PlantedFault, ...] = fused_blocks.FAULTS
+OBSERVED_FAULTS: tuple[PlantedFault, ...] = fused_observed.FAULTS
