@@ -1,8 +1,8 @@
-"""Single steps of the fused sweep of observed dishes in states of real size: their exact laws, and production's.
+"""Single steps of the fused sweep of observed dishes in states of real size.
 
 A script walks through every branch of a step. What changes is how the tables of one dish are filled, from the
-customer's restaurant up to the root: at every customer the law of these sizes is the generic kernel's. The steps of
-production are drawn many times; the sampled tests register their p-values, as test_sampled_laws.py does.
+customer's restaurant up to the root: at every customer the law of these sizes is the generic kernel's. Steps
+of production are drawn many times; the sampled tests register their p-values, as test_sampled_laws.py does.
 """
 
 import functools
@@ -78,9 +78,9 @@ def test_every_customer_has_the_generic_law(name, store):
 
 # ------------------------------------------------------------------ production
 
-# Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with 20
-# seeds: 20 of 20 below the limit (4.2e-6), the largest p-value 5.5e-44. Without a fault the 240 p-values of these
-# runs are uniform (Kolmogorov and Smirnov: 0.76).
+# Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with
+# 20 seeds: 20 of 20 below the limit (4.2e-6), the largest p-value 5.5e-44. Without a fault the 240 p-values
+# of these runs are uniform (Kolmogorov and Smirnov: 0.76).
 POWER = {
     ("explicit", "discounts", "nobody alone"): [
         "opening by the dish",
