@@ -14,6 +14,7 @@ constexpr int LANES = 16;
 /* A macro, for use in functions that are always inlined: GCC takes a function that only prefetches for one without
    an effect, and drops its calls. */
 #define HDPKIT_INLINE __attribute__((always_inline)) inline
+#define HDPKIT_OUTLINE __attribute__((noinline))
 #define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
 
 #if defined(__AVX512F__)
@@ -99,6 +100,7 @@ template <class Vector> inline Vector as_reals(const ints &n) {
 }
 
 #define HDPKIT_INLINE inline
+#define HDPKIT_OUTLINE
 #define HDPKIT_PREFETCH(address) ((void)0)
 
 #endif
@@ -123,25 +125,27 @@ template <class Real> inline int64_t last_positive(const Real *running, int64_t 
 }
 
 /* Where a threshold falls in n blocks of running sums by lane: block * LANES + lane. Lanes come one after the
-   other, blocks within a lane. Never a place without a share. */
-template <class Real> inline int64_t pick(const Real *running, int64_t n, Real threshold) {
+   other, blocks within a lane. Never a place without a share. No branch depends on where it falls: that can't be
+   foreseen, and a processor that guessed wrong has to start again. */
+template <class Real> HDPKIT_INLINE int64_t pick(const Real *running, int64_t n, Real threshold) {
     const Real *total = running + (n - 1) * LANES;
-    Real group[4], before = 0;
-    int lane = 0, g = 0;
-    for (int i = 0; i < 4; i++) group[i] = group_sum(total, i);
-    const Real first = group[0], second = first + group[1], third = second + group[2];
-    g = (threshold >= first) + (threshold >= second) + (threshold >= third);
-    before = g == 0 ? Real(0) : g == 1 ? first : g == 2 ? second : third;
-    threshold -= before;
+    Real edge[4];
+    edge[0] = Real(0);
+    edge[1] = group_sum(total, 0);
+    edge[2] = edge[1] + group_sum(total, 1);
+    edge[3] = edge[2] + group_sum(total, 2);
+    const int g = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
+    threshold -= edge[g];
     const Real *x = total + 4 * g;
-    const Real one = x[0], two = one + x[1], three = two + x[2];
-    lane = (threshold >= one) + (threshold >= two) + (threshold >= three);
-    before = lane == 0 ? Real(0) : lane == 1 ? one : lane == 2 ? two : three;
-    threshold -= before;
-    lane += 4 * g;
-    for (int64_t i = 0; i < n; i++)
-        if (running[i * LANES + lane] > threshold) return i * LANES + lane;
-    return last_positive(running, n);
+    edge[1] = x[0];
+    edge[2] = edge[1] + x[1];
+    edge[3] = edge[2] + x[2];
+    const int h = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
+    threshold -= edge[h];
+    const Real *lane = running + 4 * g + h;
+    int64_t block = 0;
+    for (int64_t i = 0; i < n; i++) block += lane[i * LANES] <= threshold;
+    return block < n ? block * LANES + 4 * g + h : last_positive(running, n);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ typedef struct hdpkit_topics {
     double typical;              /* a high value of `root` */
     int64_t small;               /* totals below which a dish may soon have it */
     double open;                 /* (theta + d T_j) / (theta0 + m) */
-    double fresh;                /* open (theta0 + d0 K) */
+    double fresh;                /* open (theta0 + d0 K) / eta_sum */
     int64_t exact_passes;        /* how often the bound was not enough */
 } hdpkit_topics;
 

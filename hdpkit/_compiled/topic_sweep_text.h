@@ -28,6 +28,7 @@
 namespace {
 
 constexpr uint64_t UNKNOWN = ~(uint64_t)0;
+constexpr int64_t SHARED = INT64_MIN;
 constexpr double ROOT_UNIT = 1.0 / 1099511627776.0;            /* 2**-40 */
 constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
@@ -57,7 +58,8 @@ template <class Real, bool Scripted> struct Sweep {
         if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
         const double customers = (double)entry->customers - d * (double)entry->tables;
         ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
-        ((Real *)s->document_less)[k] = entry->tables > 1 || entry->customers == 1
+        /* Which of several tables a customer leaves is known to the explicit store alone. */
+        ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 
@@ -87,15 +89,16 @@ template <class Real, bool Scripted> struct Sweep {
         return (Real)((customers - d0) * inverse);
     }
 
+    static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
+
     static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
 
     /* Bring what hangs on a dish's totals up to date. */
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
         Real *root = (Real *)s->root;
-        const double total = (double)s->totals[k] + s->eta_sum;
-        const double inverse = 1.0 / total;
+        const double inverse = inverse_of(s, s->totals[k]);
         /* Nobody can leave a table that stays where all sit alone. */
-        const double less = s->totals[k] > s->tables[k] ? 1.0 / (total - 1.0) : inverse;
+        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
         const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
         s->inverse_less[k] = less;
@@ -105,13 +108,39 @@ template <class Real, bool Scripted> struct Sweep {
         if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
     }
 
+    /* The same where one customer has left a table that stays: half of it was there already. */
+    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k) {
+        if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
+        const double inverse = s->inverse_less[k];
+        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
+        const double now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_sum += s->root_less[k];
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    /* The same where one has joined a table. */
+    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k) {
+        const double less = s->inverse[k], inverse = inverse_of(s, s->totals[k]);
+        const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_less[k] = in_units(then) - in_units(now);
+        s->root_sum -= s->root_less[k];
+    }
+
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
         const double theta0 = s->concentration[0];
         const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
         const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* whatever comes first is new */
-            s->open = s->fresh = 1.0;
+            s->open = 1.0;
+            s->fresh = 1.0 / s->eta_sum;
             return;
         }
         s->open = 1.0 / (theta0 + (double)root->customers);
@@ -121,7 +150,7 @@ template <class Real, bool Scripted> struct Sweep {
             const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
             s->open *= s->concentration[node] + d * (double)tables;
         }
-        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables);
+        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables) / s->eta_sum;
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
@@ -195,17 +224,46 @@ template <class Real, bool Scripted> struct Sweep {
         uint64_t reach;          /* and the bound */
     };
 
-    /* Take a customer out of the only table of its dish, where others stay. */
-    static void leave(hdpkit_topics *s, Traveller *t) {
+    /* Take a customer out of a table that stays. */
+    HDPKIT_INLINE static void leave(hdpkit_topics *s, Traveller *t) {
         const int32_t z = t->own;
         hdpkit_entry *entry = entries(s, t->node) + s->place[z];
         t->gone = true;
         uncount(s, t->v, t->row, z);
         entry->customers -= 1;
         s->nodes[t->node].customers -= 1;
-        if (s->seats != 0) s->pool[entry->extra].size -= 1;
-        refresh_dish(s, z);
+        if (s->seats != 0) s->pool[s->seats[t->i]].size -= 1;
+        one_fewer(s, z);
         refresh_share(s, entry, s->discount[t->node]);
+    }
+
+    /* One of the tables of a dish, by customers but for the discount; explicit store, production. */
+    static int32_t draw_table(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        int32_t table = entry->extra;
+        double left = hdpkit_philox_double(s->stream) * ((double)entry->customers - d * (double)entry->tables);
+        while ((left -= (double)s->pool[table].size - d) >= 0.0 && s->pool[table].next >= 0) table = s->pool[table].next;
+        return table;
+    }
+
+    /* The same by a script, -1 for a failure. */
+    static int32_t choose_table(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        int32_t table, n = 0;
+        if (has(s, JOINED_WITHOUT_DISCOUNT)) d = 0.0;
+        for (table = entry->extra; table >= 0; table = s->pool[table].next) s->weights[n++] = s->pool[table].size - d;
+        int64_t chosen = s->choose(s->script, s->weights, n);
+        if (chosen < 0) return -1;
+        for (table = entry->extra; chosen > 0; chosen--) table = s->pool[table].next;
+        return table;
+    }
+
+    /* Whether only the store can take a customer out: the table closes, or is one of several that look alike. */
+    static bool closes(const hdpkit_topics *s, const Traveller *t) {
+        return s->seats != 0 ? s->pool[s->seats[t->i]].size == 1 : t->share < Real(0);
+    }
+
+    /* Whether a customer who stays with its dish may still change the table. */
+    static bool redraws(const hdpkit_topics *s, const Traveller *t) {
+        return s->seats != 0 && entries(s, t->node)[s->place[t->own]].tables > 1;
     }
 
     static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
@@ -214,7 +272,7 @@ template <class Real, bool Scripted> struct Sweep {
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
     }
 
-    static int64_t pick_root(hdpkit_topics *s) {
+    HDPKIT_OUTLINE static int64_t pick_root(hdpkit_topics *s) {
         const Real *running = (const Real *)s->running_root;
         const Real total = lane_sum(running + (int64_t)(s->n_all - 1) * LANES);
         return pick(running, s->n_all, (Real)(hdpkit_philox_double(s->stream) * (double)total));
@@ -228,33 +286,41 @@ template <class Real, bool Scripted> struct Sweep {
         return (int64_t)s->blocks[place / LANES] * LANES + place % LANES;
     }
 
+    /* The rest of a production draw where the bound was not enough: as below, or SHARED. */
+    HDPKIT_OUTLINE static int64_t open_one(hdpkit_topics *s, Traveller *t, double u, double share, double smooth,
+                                           double rest) {
+        double term = 0.0;
+        s->exact_passes += 1;
+        if (!t->gone) leave(s, t);
+        if (s->n_all > 0) {
+            term_pass(s, t->row, Real(0));
+            term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
+        }
+        if (s->reach[t->v] == UNKNOWN) s->reach[t->v] = measure_reach(s, t->row);
+        if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
+        const double threshold = u * (rest + term);
+        if (threshold < share) return SHARED;
+        if (threshold < share + term) return -2 - pick_root(s);
+        if (threshold < share + term + smooth) {
+            smooth_pass(s);
+            return -2 - pick_root(s);
+        }
+        return -2 - s->stride;
+    }
+
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
-    static int64_t draw(hdpkit_topics *s, Traveller *t) {
+    HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
         const double eta = s->eta[t->v], own = t->share, share = own + others(s);
         const double smooth = s->open * eta * ((double)t->root_sum * ROOT_UNIT);
-        const double rest = share + (smooth + s->fresh * eta / s->eta_sum);
+        const double rest = share + (smooth + s->fresh * eta);
         const uint64_t word = hdpkit_philox_uint64(s->stream);
         const double u = (double)(word >> 24) * ROOT_UNIT;
         const bool known = s->reach[t->v] != UNKNOWN;
         if (!(known && u * (rest + s->open * ((double)t->reach * (CEILING_UNIT * SLACK))) < share)) {
-            double term = 0.0;
-            s->exact_passes += 1;
-            if (!t->gone) leave(s, t);
-            if (s->n_all > 0) {
-                term_pass(s, t->row, Real(0));
-                term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
-            }
-            if (!known) s->reach[t->v] = measure_reach(s, t->row);
-            if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
-            const double threshold = u * (rest + term);
-            if (!(threshold < share)) {
-                if (threshold < share + term) return -2 - pick_root(s);
-                if (threshold < share + term + smooth) {
-                    smooth_pass(s);
-                    return -2 - pick_root(s);
-                }
-                return -2 - s->stride;
-            }
+            Traveller other = *t;     /* so that this one can live in registers */
+            const int64_t k = open_one(s, &other, u, share, smooth, rest);
+            t->gone = other.gone;
+            if (k != SHARED) return k;
         }
         const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0) * share;
         if (within < own) return t->own;
@@ -272,7 +338,7 @@ template <class Real, bool Scripted> struct Sweep {
     }
 
     /* The same choice by a script: the own dish, every other place of every part as the passes have summed them. */
-    static int64_t choose(hdpkit_topics *s, Traveller *t) {
+    HDPKIT_INLINE static int64_t choose(hdpkit_topics *s, Traveller *t) {
         const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
         const double eta = eta_of(s, t->v);
         const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
@@ -282,9 +348,9 @@ template <class Real, bool Scripted> struct Sweep {
         if (!t->gone) leave(s, t);
         term_pass(s, t->row, (Real)(has(s, SMOOTH_PART_DROPPED) ? 0.0 : eta));
         for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
-        open[all] = s->fresh * eta / s->eta_sum;
-        if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta;
-        if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh / (double)s->n_terms;
+        open[all] = s->fresh * eta;
+        if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta * s->eta_sum;
+        if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh * s->eta_sum / (double)s->n_terms;
         if (has(s, FRESH_PART_DROPPED)) open[all] *= 1e-3;
         for (int64_t k = 0; k < all; k++) {
             if (has(s, TERM_PART_DROPPED)) open[k] = s->open * eta * ((const Real *)s->root)[k];
@@ -311,7 +377,6 @@ template <class Real, bool Scripted> struct Sweep {
         const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
         if (s->seats != 0 && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
         if (node != s->loaded) HDPKIT_PREFETCH(s->words + s->nodes[node].offset);
-        if (v == s->terms[i + AHEAD - 1]) return;
         const int32_t *row = s->counts + (int64_t)v * s->stride;
         for (int32_t b = 0; b < s->n_blocks; b++) HDPKIT_PREFETCH(row + (int64_t)s->blocks[b] * LANES);
         HDPKIT_PREFETCH(s->reach + v);
@@ -322,6 +387,7 @@ template <class Real, bool Scripted> struct Sweep {
         Traveller t;
         int64_t k;
         hdpkit_entry *entry;
+        int32_t table;
         const int32_t answered = s->resume;
         s->resume = HDPKIT_DONE;
         t.i = s->customer;
@@ -353,7 +419,7 @@ template <class Real, bool Scripted> struct Sweep {
                 if (t.own < 0) return s->resume = HDPKIT_UNSEATED;
             }
             t.share = less[t.own];
-            if (t.share < Real(0)) {
+            if (closes(s, &t)) {
                 s->dish = t.own;
                 uncount(s, t.v, t.row, t.own);
                 return s->resume = HDPKIT_LEAVE;
@@ -376,7 +442,7 @@ template <class Real, bool Scripted> struct Sweep {
                 load(s, t.node);
                 if (has(s, STALE_OPEN)) s->open = open;
             } else {
-                refresh_dish(s, t.own);
+                one_fewer(s, t.own);
                 refresh_share(s, entries(s, t.node) + s->place[t.own], s->discount[t.node]);
             }
             t.gone = true;
@@ -386,7 +452,7 @@ template <class Real, bool Scripted> struct Sweep {
         choice:
             share_pass(s, t.row, (Real)eta_of(s, t.v), t.own);
             k = Scripted ? choose(s, &t) : draw(s, &t);
-            if (k == t.own && !t.gone) continue;
+            if (k == t.own && !t.gone && !redraws(s, &t)) continue;
             if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
             if (k < 0) {
@@ -394,15 +460,21 @@ template <class Real, bool Scripted> struct Sweep {
                 return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
             }
             entry = entries(s, t.node) + s->place[k];
+            table = entry->extra;
             if (entry->tables > 1) {
-                s->dish = (int32_t)k;
-                return s->resume = HDPKIT_JOIN;
+                if (s->seats == 0 || (Scripted && entry->tables > 2 * s->stride)) {
+                    s->dish = (int32_t)k;
+                    return s->resume = HDPKIT_JOIN;
+                }
+                const double d = s->discount[t.node];
+                table = Scripted ? choose_table(s, entry, d) : draw_table(s, entry, d);
+                if (table < 0) return s->resume = HDPKIT_FAILED;
             }
             entry->customers += 1;
             s->nodes[t.node].customers += 1;
             if (s->seats != 0) {
-                s->seats[t.i] = entry->extra;
-                s->pool[entry->extra].size += 1;
+                s->seats[t.i] = table;
+                s->pool[table].size += 1;
             } else {
                 s->labels[t.i] = (int32_t)k;
             }
@@ -417,7 +489,8 @@ template <class Real, bool Scripted> struct Sweep {
                 refresh_dish(s, (int32_t)k);
                 load(s, t.node);
             } else {
-                if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) refresh_dish(s, (int32_t)k);
+                if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
+                else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k);
                 if (!has(s, STALE_SHARE)) refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
             }
         }
