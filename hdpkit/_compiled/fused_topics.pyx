@@ -21,7 +21,6 @@ from hdpkit._compiled.sweeps cimport drop_dish, misplaced, new_dish, put_back, r
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.instruction_set import chosen
-from hdpkit._compiled.sweeps import reseat as generic_reseat
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
@@ -245,8 +244,7 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
            bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
-    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug. An eta
-    that is too small or too large for floats goes to the generic sweep.
+    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef HistogramStore histogram = walk.store if isinstance(walk.store, HistogramStore) else None
@@ -254,9 +252,6 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream)
     if first >= last:
-        return
-    if not scripted and not bank.b.moderate:
-        generic_reseat(walk, bank, first, last, source)
         return
     if explicit is not None:
         explicit.changes += 1
