@@ -164,10 +164,10 @@ def p_of(counts, law):
 @pytest.mark.parametrize("name", SITES)
 def test_one_step_of_production(name):
     franchise = many_dishes("explicit")
-    assert franchise.n_dishes > 64  # several lines of slots
+    assert franchise.n_dishes > 48  # several lines of slots
     unit = uncertain(franchise, SITES[name])
     law = law_at(franchise, unit)
-    assert max(law.values()) < 0.5
+    assert max(law.values()) < 0.7
     FAMILY.check(name, lambda more, seed: [p_of(drawn(franchise, unit, more * DRAWS, seed), law)])
 
 
