@@ -187,7 +187,7 @@ cdef class DenseBank(CompiledBank):
         """Recount everything from each customer's dish (-1: unseated), in data order."""
         cdef int64_t i
         self.reset()
-        self._check(make_room(&self.d, max([int(slot) for slot in slots], default=-1)))
+        self.check(make_room(&self.d, max([int(slot) for slot in slots], default=-1)))
         with nogil:
             for i in range(dishes.shape[0]):
                 if dishes[i] >= 0:
@@ -198,7 +198,7 @@ cdef class DenseBank(CompiledBank):
         cdef int64_t slot
         for slot in range(mapping.shape[0]):
             if mapping[slot] >= 0:
-                self._check(dense_move(&self.d, <int32_t>slot, mapping[slot]))
+                self.check(dense_move(&self.d, <int32_t>slot, mapping[slot]))
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal probability of the values of these slots: shape (n,), nats."""
@@ -207,7 +207,7 @@ cdef class DenseBank(CompiledBank):
         cdef double[::1] o = out
         cdef int64_t i
         for i in range(s.shape[0]):
-            self._check(dense_marginal(&self.d, s[i], &o[i]))
+            self.check(dense_marginal(&self.d, s[i], &o[i]))
         return out
 
     def row(self, int32_t slot):

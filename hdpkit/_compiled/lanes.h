@@ -35,6 +35,9 @@ template <> struct in_register<double> {
     typedef int32_t whole __attribute__((vector_size(REGISTER / 2), may_alias));
 };
 
+template <class Real> struct four { typedef Real type __attribute__((vector_size(4 * sizeof(Real)), may_alias)); };
+template <class Real> using quad = typename four<Real>::type;
+
 struct __attribute__((may_alias)) ints { int32_t x[LANES]; };
 
 /* In registers of the size that there is: larger vectors GCC keeps in memory. */
@@ -74,6 +77,15 @@ template <class Vector> HDPKIT_INLINE Vector as_reals(const ints &n) { return re
 
 #else
 
+template <class Real> struct quad {
+    Real x[4];
+    quad operator+(const quad &other) const {
+        quad out;
+        for (int i = 0; i < 4; i++) out.x[i] = x[i] + other.x[i];
+        return out;
+    }
+};
+
 struct ints { int32_t x[LANES]; };
 
 template <class Real> struct plain {
@@ -105,14 +117,16 @@ template <class Vector> inline Vector as_reals(const ints &n) {
 
 #endif
 
-/* Sum of the lanes, in groups of four, always in this order. */
-template <class Real> inline Real group_sum(const Real *lane, int group) {
-    const Real *x = lane + 4 * group;
-    return (x[0] + x[1]) + (x[2] + x[3]);
+/* Sums of the lanes that are equal modulo four, and of all, always in this order. */
+template <class Real> HDPKIT_INLINE void quarter_sums(const Real *x, Real *sum) {
+    const quad<Real> *q = (const quad<Real> *)x;
+    *(quad<Real> *)sum = (q[0] + q[2]) + (q[1] + q[3]);
 }
 
-template <class Real> inline Real lane_sum(const Real *lane) {
-    return (group_sum(lane, 0) + group_sum(lane, 1)) + (group_sum(lane, 2) + group_sum(lane, 3));
+template <class Real> HDPKIT_INLINE Real lane_sum(const Real *x) {
+    alignas(4 * sizeof(Real)) Real sum[4];
+    quarter_sums(x, sum);
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
 /* The last place with a positive share, for a threshold that rounding left at the total. */
@@ -124,28 +138,30 @@ template <class Real> inline int64_t last_positive(const Real *running, int64_t 
     return -1;
 }
 
-/* Where a threshold falls in n blocks of running sums by lane: block * LANES + lane. Lanes come one after the
-   other, blocks within a lane. Never a place without a share. No branch depends on where it falls: that can't be
-   foreseen, and a processor that guessed wrong has to start again. */
+/* Where a threshold falls in n blocks of running sums by lane: block * LANES + lane. Lanes come by what they are
+   modulo four, blocks within a lane. Never a place without a share. No branch depends on where it falls: that can't
+   be foreseen, and a processor that guessed wrong has to start again. */
 template <class Real> HDPKIT_INLINE int64_t pick(const Real *running, int64_t n, Real threshold) {
     const Real *total = running + (n - 1) * LANES;
+    alignas(4 * sizeof(Real)) Real sum[4];
     Real edge[4];
+    quarter_sums(total, sum);
     edge[0] = Real(0);
-    edge[1] = group_sum(total, 0);
-    edge[2] = edge[1] + group_sum(total, 1);
-    edge[3] = edge[2] + group_sum(total, 2);
+    edge[1] = sum[0];
+    edge[2] = edge[1] + sum[1];
+    edge[3] = edge[2] + sum[2];
     const int g = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
     threshold -= edge[g];
-    const Real *x = total + 4 * g;
+    const Real *x = total + g;
     edge[1] = x[0];
-    edge[2] = edge[1] + x[1];
-    edge[3] = edge[2] + x[2];
+    edge[2] = edge[1] + x[4];
+    edge[3] = edge[2] + x[8];
     const int h = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
     threshold -= edge[h];
-    const Real *lane = running + 4 * g + h;
+    const Real *lane = running + g + 4 * h;
     int64_t block = 0;
     for (int64_t i = 0; i < n; i++) block += lane[i * LANES] <= threshold;
-    return block < n ? block * LANES + 4 * g + h : last_positive(running, n);
+    return block < n ? block * LANES + g + 4 * h : last_positive(running, n);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ cdef extern from "hdpkit/measure.h":
 cdef class CompiledBank:
     cdef measure_t c
     cdef int complete(self) except -1
+    cdef int check(self, int status) except -1
 
 
 cdef inline int as_weights(double *out, int64_t n) noexcept nogil:

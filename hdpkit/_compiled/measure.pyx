@@ -50,23 +50,23 @@ cdef class CompiledBank:
 
     def born(self, int32_t slot):
         """Empty statistics for a slot."""
-        self._check(self.c.born(self.c.self, slot))
+        self.check(self.c.born(self.c.self, slot))
 
     def died(self, int32_t slot):
         """The slot's statistics are no longer needed."""
-        self._check(self.c.died(self.c.self, slot))
+        self.check(self.c.died(self.c.self, slot))
 
     def add(self, int32_t slot, customers):
         """Add the values of these data customers to a slot."""
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         if who.shape[0]:
-            self._check(self.c.add(self.c.self, slot, &who[0], who.shape[0]))
+            self.check(self.c.add(self.c.self, slot, &who[0], who.shape[0]))
 
     def remove(self, int32_t slot, customers):
         """Take the values of these data customers out of a slot."""
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         if who.shape[0]:
-            self._check(self.c.remove(self.c.self, slot, &who[0], who.shape[0]))
+            self.check(self.c.remove(self.c.self, slot, &who[0], who.shape[0]))
 
     def log_predictive(self, int32_t customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,).
@@ -76,7 +76,7 @@ cdef class CompiledBank:
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
-        self._check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        self.check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         with np.errstate(divide="ignore"):
             return np.log(out)
 
@@ -95,9 +95,9 @@ cdef class CompiledBank:
         out = np.full(s.shape[0] + 1, 0.0 if logs else 1.0)
         cdef double[::1] o = out
         if who.shape[0] and logs:
-            self._check(self.c.log_block(self.c.self, &who[0], who.shape[0], first, s.shape[0], &o[0]))
+            self.check(self.c.log_block(self.c.self, &who[0], who.shape[0], first, s.shape[0], &o[0]))
         elif who.shape[0]:
-            self._check(measure_block(&self.c, &who[0], who.shape[0], first, s.shape[0], &o[0]))
+            self.check(measure_block(&self.c, &who[0], who.shape[0], first, s.shape[0], &o[0]))
         return out
 
     def freeze(self):
@@ -110,12 +110,14 @@ cdef class CompiledBank:
     def prepare(self, source):
         """A compiled measure draws nothing."""
 
-    def _check(self, int status):
-        if status < 0:
-            error = pending_exception()
-            if error is not None:
-                raise error
-            raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
+    cdef int check(self, int status) except -1:
+        """Raise what a C function has left behind. In C, as nothing in Python may be looked up before that."""
+        if status >= 0:
+            return 0
+        error = pending_exception()
+        if error is not None:
+            raise error
+        raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
 
 
 cdef class CapsuleBank(CompiledBank):
@@ -185,7 +187,7 @@ cdef class CapsuleBank(CompiledBank):
         """Slots have new numbers, never larger ones, in ascending order."""
         for slot, to in enumerate(mapping):
             if to >= 0 and to != slot:
-                self._check(self.c.move(self.c.self, slot, to))
+                self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
         """Log marginal probability of the data of each slot: shape (n,), nats."""
@@ -193,7 +195,7 @@ cdef class CapsuleBank(CompiledBank):
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
             if self.c.marginal != NULL:
-                self._check(self.c.marginal(self.c.self, slot, &value))
+                self.check(self.c.marginal(self.c.self, slot, &value))
                 out[place] = value
             else:
                 out[place] = self.log_block(np.flatnonzero(dishes == slot), ())[0]

@@ -324,7 +324,7 @@ def add_units(CompiledBank bank, Units units, const int64_t[::1] which, int32_t 
     cdef int64_t i, u
     for i in range(which.shape[0]):
         u = which[i]
-        bank._check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
+        bank.check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
                                units.offset[u + 1] - units.offset[u]))
 
 
@@ -345,7 +345,7 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
         block = units.customer.data() + units.offset[u]
         size = units.offset[u + 1] - units.offset[u]
         old = store.dish_at(block[0])
-        bank._check(measure.remove(measure.self, old, block, size))
+        bank.check(measure.remove(measure.self, old, block, size))
         if store.remove_customer(0, old, code, &source.c, &as_customer):
             drop_dish(walk, measure, old)
         for j in range(units.table_offset[u], units.table_offset[u + 1]):
@@ -354,4 +354,4 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
             store.open_table(0, dish, code, &as_customer)
         else:
             store.join_table(0, dish, code, 0.0, &source.c)
-        bank._check(measure.add(measure.self, dish, block, size))
+        bank.check(measure.add(measure.self, dish, block, size))
