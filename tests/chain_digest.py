@@ -60,13 +60,57 @@ def digest(store, discounts):
     return found.hexdigest()
 
 
+def digest_of_blocks(store, seed):
+    """The same for moves of whole tables alone, with what they proposed and all weights of one more each."""
+    import numpy as np
+    from block_cases import Watched, state_number
+    from hdpkit.testing.asked import AskedSource
+
+    from hdpkit import moves
+    from hdpkit.random import RandomStream
+    from hdpkit.testing.sites import at_random
+
+    franchise, found = state_number(seed, store), hashlib.sha256()
+    splits = [Watched(), Watched(scans=0), Watched(scans=2)]
+
+    def add(move):
+        if isinstance(move, Watched):
+            sides, *logs = move.found
+            found.update(sides.tobytes() + np.array(logs).tobytes())
+        seating = franchise.freeze()["seating"]
+        for name in sorted(seating):
+            found.update(seating[name].tobytes())
+
+    for number in range(20):
+        for move in [moves.DishGibbs(), *splits]:
+            move.apply(franchise, RandomStream((seed, number)))
+            add(move)
+
+    take = at_random(np.random.default_rng(5))
+
+    def ask(weights):
+        found.update(weights.tobytes())
+        return take(weights)
+
+    for move in [moves.DishGibbs(), *splits]:
+        move.apply(franchise, AskedSource(ask))
+        add(move)
+    return found.hexdigest()
+
+
 def digests():
     """Every case of this file."""
-    return {
+    runs = {
         f"{store}, discounts {discounts}": digest(store, discounts)
         for store in ("explicit", "histogram")
         for discounts in (False, True)
     }
+    blocks = {
+        f"{store}, {state}": digest_of_blocks(store, seed)
+        for store in ("explicit", "histogram")
+        for state, seed in (("long blocks", 3), ("many dishes", 9), ("some at the root", 1))
+    }
+    return runs | blocks
 
 
 if __name__ == "__main__":

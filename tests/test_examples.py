@@ -43,10 +43,12 @@ def agreement(truth, fits):
 
 
 def test_three_levels_recover_planted_topics_better_than_two(recovery):
-    score = agreement(*recovery["study_corpus"](seed=3, sweeps=80))
-    assert score["three levels"] > 0.47  # 0.57; 0.25 after two sweeps
-    assert score["two levels"] > 0.35  # 0.44; 0.17 after two sweeps
-    assert score["three levels"] > score["two levels"] + 0.05
+    scores = [agreement(*recovery["study_corpus"](seed=seed, sweeps=80)) for seed in range(4)]
+    three, two = (np.array([score[f"{levels} levels"] for score in scores]) for levels in ("three", "two"))
+    assert three.mean() > 0.47  # 0.54; 0.25 after two sweeps
+    assert two.mean() > 0.35  # 0.48; 0.17 after two sweeps
+    assert (three > two).all()
+    assert (three - two).mean() > 0.05  # 0.06, and 0.07 over eight corpora
 
 
 def test_a_flat_mixture_recovers_gaussians_that_stand_apart(recovery):

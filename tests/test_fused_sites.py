@@ -157,6 +157,42 @@ def p_of(counts, law):
     return one_sample_p([counts.get(code, 0) for code in codes], weights / weights.sum())
 
 
+def tables_at(franchise, customer):
+    """Tables of the others in a customer's restaurant: number to (dish, size). Explicit store."""
+    store, home = franchise.store, franchise.topology.home
+    neighbours = [i for i in np.flatnonzero(home == home[customer]).tolist() if i != customer]
+    seats = [store.table_at(i) for i in neighbours]
+    return {
+        table: (int(store.dish_of(neighbours[seats.index(table)])), seats.count(table))
+        for table in sorted(set(seats))
+    }
+
+
+def table_law(franchise, customer, discount):
+    """Probability of each of the others' tables, and of a new one (-1)."""
+    law, tables = law_at(franchise, customer), tables_at(franchise, customer)
+    out = {-1: sum(p for k, p in law.items() if k % 2)}
+    for dish in {dish for dish, _ in tables.values()}:
+        own = {table: size - discount for table, (k, size) in tables.items() if k == dish}
+        out.update({table: law[2 * dish] * size / sum(own.values()) for table, size in own.items()})
+    return out
+
+
+def drawn_tables(franchise, customer, draws, seed):
+    """How often production seats a customer at each table. Nothing else changes, so steps are independent."""
+    walk, bank, store = franchise.walk(), franchise.bank, franchise.store
+    others = tables_at(franchise, customer)
+    source, state, counts = RandomStream(), franchise.freeze(), {}
+    for draw in range(draws):
+        source.rekey(seed, customer, 1, draw, 0)
+        fused_topics.reseat(walk, bank, customer, customer + 1, source)
+        table = store.table_at(customer)
+        table = table if table in others else -1
+        counts[table] = counts.get(table, 0) + 1
+    franchise.thaw(state)
+    return counts
+
+
 SITES = {
     f"one step of production: {store}, {'discounts' if discounts else 'no discounts'}, {kind}": (
         store,
@@ -169,7 +205,8 @@ SITES = {
     if store == "explicit" or kind != "one of several"  # the law would depend on the table that is left
 }
 FAMILY = SampledTests()
-for name_ in SITES:
+TABLES = "one step of production: explicit, discounts, one of several, by table"
+for name_ in [*SITES, TABLES]:
     FAMILY.register(name_)
 LIMIT = SampledTests.FIRST / FAMILY.n_p_values
 DRAWS = {"explicit": 20_000, "histogram": 5_000}
@@ -200,3 +237,18 @@ def test_one_step_catches_a_fault_of_the_law(name, fault):
     with planted_fault(next(each for each in FAULTS if each.name == fault)):
         law = law_at(small(store, discounts), customer)
     assert p_of(counts, law) < LIMIT
+
+
+def test_one_step_of_production_by_table():
+    franchise = small("explicit", True)
+    franchise.thaw(franchise.freeze())  # which numbers tables anew
+    customer = liveliest(franchise, "one of several")
+    dishes = [dish for dish, _ in tables_at(franchise, customer).values()]
+    assert max(map(dishes.count, dishes)) > 1
+    law = table_law(franchise, customer, 0.4)
+    FAMILY.check(
+        TABLES, lambda more, seed: [p_of(drawn_tables(franchise, customer, more * 20_000, seed), law)]
+    )
+    counts = drawn_tables(franchise, customer, 20_000, 1)
+    assert p_of(counts, law) > 1e-3
+    assert p_of(counts, table_law(franchise, customer, 0.0)) < LIMIT  # tables joined without the discount

@@ -12,7 +12,6 @@ cdef cppclass DirichletCounts:
     int64_t stride                  # slots that a row has room for
     double eta_sum
     bint plain                      # whether short blocks may be plain products
-    bint moderate                   # whether single precision is enough for predictives
     vector[double] eta              # of each term
     int32_t *counts                 # n_terms rows of stride, each on cache lines of its own
     vector[int32_t] cells           # where they lie
@@ -31,6 +30,7 @@ cdef cppclass DirichletCounts:
 cdef class DirichletMultinomialBank(CompiledBank):
     cdef DirichletCounts b
     cdef readonly object terms
+    cdef readonly bint in_floats     # whether eta is one for sweeps in single precision
     cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
 
     cdef int tally_cells(self) except -1 nogil

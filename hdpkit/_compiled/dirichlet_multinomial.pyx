@@ -20,10 +20,10 @@ cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
+# A share of a table, over a total of some millions, times eta must be a normal float; a table's share over the sum of
+# eta must be many units of 2**-40.
+cdef double SMALLEST_IN_FLOATS = 1e-28, LARGEST_IN_FLOATS = 1e7
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
-# Between them a share of a restaurant, times eta, is a normal float, and a share of the root, m / (n + sum eta),
-# has 16 bits or more in units of 2**-40.
-cdef double LEAST_MODERATE = 1e-20, MOST_MODERATE = 16777216.0
 
 
 cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
@@ -237,7 +237,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.b.plain = bool(np.min(e) >= PLAIN)
         # A symmetric sum as one product: the same for every number of terms and every way of summing.
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else float(np.sum(e))
-        self.b.moderate = bool(np.min(e) >= LEAST_MODERATE) and self.b.eta_sum <= MOST_MODERATE
+        self.in_floats = bool(np.min(e) >= SMALLEST_IN_FLOATS) and self.b.eta_sum <= LARGEST_IN_FLOATS
         self.b.table.resize(TABULATED if symmetric else 0)
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = log_rising(e[0], v)

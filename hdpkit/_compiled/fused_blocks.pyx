@@ -90,6 +90,21 @@ cdef extern from "topic_sweep.h":
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
     const char *HDPKIT_TOPIC_CAPSULE
 
+cdef extern from "block_faults.h":
+    enum:
+        FAULTS_END "hdpkit_block_faults::END"
+        EMPTY_DISH_KEPT "hdpkit_block_faults::EMPTY_DISH_KEPT"
+        TWO_NEW_DISHES "hdpkit_block_faults::TWO_NEW_DISHES"
+        TABLE_NOT_SERVED "hdpkit_block_faults::TABLE_NOT_SERVED"
+        BOUNDS_KEPT "hdpkit_block_faults::BOUNDS_KEPT"
+        STALE_UNITS "hdpkit_block_faults::STALE_UNITS"
+        CUSTOMERS_OF_THE_ROOT_FORGOTTEN "hdpkit_block_faults::CUSTOMERS_OF_THE_ROOT_FORGOTTEN"
+        Q_OF_THE_LAST_UNIT "hdpkit_block_faults::Q_OF_THE_LAST_UNIT"
+        Q_WITHOUT_EXPONENTS "hdpkit_block_faults::Q_WITHOUT_EXPONENTS"
+    const char *hdpkit_block_fault_names[]
+
+FAULTS = tuple(hdpkit_block_fault_names[i].decode().lower().replace("_", " ") for i in range(FAULTS_END))
+
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
 
@@ -187,7 +202,7 @@ cdef class Blocks:
         cdef int32_t dish = self.s.origin
         measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
                        self.s.offset[u + 1] - self.s.offset[u])
-        if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
+        if self.walk.unseat_customer(self.s.code[u], 0, dish, source) and self.s.fault != EMPTY_DISH_KEPT:
             drop_dish(self.walk, measure, dish)
         self.s.outside = 1
         return 0
@@ -219,9 +234,10 @@ cdef class Blocks:
                 return 0
             if event == HDPKIT_BLOCK_MOVED:
                 u -= 1
-                self.bank.b.version += 1
+                self.bank.b.version += s.fault != BOUNDS_KEPT
                 self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
-                serve_below(self.store, self.units, u, s.dish)
+                if s.fault != TABLE_NOT_SERVED:
+                    serve_below(self.store, self.units, u, s.dish)
                 self.store.join_table(0, s.dish, s.code[u], s.discount, source)
                 continue
             if not s.outside:      # a table that stays where it is was never taken out
@@ -230,6 +246,8 @@ cdef class Blocks:
                 self.bring_in(u, s.dish, source)
                 functions.blocks_next(s)
             elif event == HDPKIT_BLOCK_BIRTH:
+                if s.fault == TWO_NEW_DISHES:
+                    new_dish(self.walk, measure, &s.dish)
                 if new_dish(self.walk, measure, &s.dish):
                     put_back_table(self.walk, measure, self.units, u, s.dish, source)
                 self.bring_in(u, s.dish, source)
@@ -242,10 +260,11 @@ cdef class Blocks:
 
 
 def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
-                const int32_t[::1] node_level, int32_t level, bint with_customers):
+                const int32_t[::1] node_level, int32_t level, bint with_customers, int fault=0):
     """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
 
     Moves of whole tables leave them as they are: until somebody sits elsewhere the same object is returned.
+    Tests plant bugs by ``fault``, a place in `FAULTS`.
     """
     cdef Units units
     cdef vector[int32_t] unit_of_table
@@ -253,8 +272,9 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
     cdef int64_t i, n = store.n_customers
     cdef int32_t table, unit
     cdef bint at_root = False        # whether anybody sits at the root
-    if store.units_found is not None and store.units_at == store.changes and with_customers in store.units_found:
-        return store.units_found[with_customers]
+    if store.units_found is not None and with_customers in store.units_found:
+        if store.units_at == store.changes or fault == STALE_UNITS:
+            return store.units_found[with_customers]
     store.units_found = None
     units = Units()
     with nogil:
@@ -294,6 +314,8 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
         for i in range(<int64_t>units.code.size()):
             if units.code[i] >= 0:
                 units.customer[units.offset[i]] = units.code[i]
+    if fault == CUSTOMERS_OF_THE_ROOT_FORGOTTEN:
+        at_root = False
     store.units_found = {with_customers: units} if at_root else {False: units, True: units}
     store.units_at = store.changes
     return units
@@ -317,7 +339,7 @@ def redish(Walk walk, DirichletMultinomialBank bank, Units units, int64_t first,
            ChoiceSource source, int fault=0):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
 
-    With a script, ``fault`` plants a bug (see `topic_blocks_text.h`).
+    With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     blocks.s.unit = first
@@ -331,7 +353,7 @@ def scan_units(Walk walk, DirichletMultinomialBank bank, Units units, const int6
                ChoiceSource source, double log_q=0.0, int fault=0):
     """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
 
-    See the generic twin. With a script, ``fault`` plants a bug (see `topic_blocks_text.h`).
+    See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     cdef hdpkit_blocks *s = &blocks.s
@@ -356,7 +378,7 @@ def scan_units(Walk walk, DirichletMultinomialBank bank, Units units, const int6
         target = forced
         s.target = &target[0]
     s.last = order.shape[0]
-    bank.b.version += 1
+    bank.b.version += s.fault != BOUNDS_KEPT
     with nogil:
         blocks.refresh()
         if functions.scan_units(s) == HDPKIT_BLOCK_FAILED:
@@ -364,5 +386,7 @@ def scan_units(Walk walk, DirichletMultinomialBank bank, Units units, const int6
                 fail(pending_exception(), "the restricted conditional",
                      units.customer[units.offset[order[s.unit]]])
         for i in range(order.shape[0]):
-            log_q += det_log(odds[i]) + down[i] * LOG_2
+            if s.fault == Q_OF_THE_LAST_UNIT:
+                log_q = 0.0
+            log_q += det_log(odds[i]) + (0.0 if s.fault == Q_WITHOUT_EXPONENTS else down[i]) * LOG_2
     return log_q

@@ -12,10 +12,10 @@ The law of a step is that of `sweeps.reseat`. One text for a `RandomStream`, who
 other source: with a script a test walks through every branch of it.
 """
 
-from libc.math cimport INFINITY
+cimport hdpkit._compiled.observed_faults as faults
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
 
+from hdpkit._compiled.draws cimport FAILED, Work, begin, coin, has, settle, source_t, stops
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measure cimport CompiledBank
@@ -23,85 +23,40 @@ from hdpkit._compiled.seating cimport Entry, Node
 from hdpkit._compiled.walk cimport Walk
 from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import StateError
-from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox, philox_next_double
+from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox
+
+FAULTS = tuple(
+    faults.hdpkit_observed_fault_names[i].decode().lower().replace("_", " ")
+    for i in range(faults.HDPKIT_FAULTS_END)
+)
 
 cdef enum:
     NEW = -1       # where a customer sits: at a new table
-    FAILED = -2
-
-ctypedef fused source_t:
-    philox
-    choice_source
 
 ctypedef fused store_t:
     ExplicitStore
     HistogramStore
 
 
-cdef cppclass Work:
-    vector[double] weights
-    int64_t stop               # the option to stop at; -1: none yet, weights are collected
-    double left                # of the threshold of a draw
-
-
-# ------------------------------------------------------------------ draws
-
-cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
-    """1 with odds yes : no; FAILED where these are none."""
-    cdef double total = yes + no
-    if not (0.0 < total < INFINITY):
-        return FAILED
-    if source_t is philox:
-        return philox_next_double(source) * total < yes
-    else:
-        return <int>source.bernoulli(source.state, yes / total)
-
-
-cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil:
-    """Begin a draw among options whose weights sum to ``total``, but for rounding."""
-    if source_t is philox:
-        work.left = philox_next_double(source) * total
-    else:
-        work.weights.clear()
-        work.stop = -1
-    return 0 if 0.0 < total < INFINITY else FAILED
-
-
-cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nogil:
-    """Whether the next option is the one, or (scripts, first pass) just its weight.
-
-    Where none was, the last one is: rounding has left a bit of the threshold.
-    """
-    if source_t is philox:
-        work.left -= weight
-        return work.left < 0.0
-    else:
-        if work.stop < 0:
-            work.weights.push_back(weight)
-            return False
-        work.stop -= 1
-        return work.stop < 0
-
-
-cdef inline int settle(source_t *source, Work *work) noexcept nogil:
-    """After a pass through all options: 1 if another one is needed, which will stop; FAILED if none can be."""
-    if source_t is philox:
-        return 0
-    else:
-        work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
-        return 1 if work.stop >= 0 else FAILED
-
-
 # ------------------------------------------------------------------ out: which tables close
 
-cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Entry *entry) noexcept nogil:
-    """Size of the table that a customer leaves: by customer, whatever the discount."""
+cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin) noexcept nogil:
+    """Weight of the tables of a size as what a customer leaves: by customer, whatever the discount."""
+    if has(source, work, faults.REMOVAL_BY_TABLE):
+        return bin.count
+    if has(source, work, faults.REMOVAL_WITH_DISCOUNT):
+        return (bin.size - level.d) * bin.count
+    return <double>bin.size * bin.count
+
+
+cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Level *level) noexcept nogil:
+    """Size of the table that a customer leaves."""
     cdef int32_t i
-    cdef Bin *bin = store.block(entry.extra) + 1
-    for i in range(store.block(entry.extra).size - 1, 0, -1):
-        if stops(source, work, <double>bin[i].size * bin[i].count):
+    cdef Bin *bin = store.block(level.entry.extra) + 1
+    for i in range(store.block(level.entry.extra).size - 1, 0, -1):
+        if stops(source, work, leaving(source, work, level, bin + i)):
             return bin[i].size
-    stops(source, work, <double>bin[0].size * bin[0].count)
+    stops(source, work, leaving(source, work, level, bin))
     return bin[0].size
 
 
@@ -121,25 +76,50 @@ cdef inline int leave(store_t store, source_t *source, Work *work, Level *level,
         else:
             if begin(source, work, entry.customers) < 0:
                 return FAILED
-            level[k].left = size_left(store, source, work, entry)
+            level[k].left = size_left(store, source, work, level + k)
             again = settle(source, work)
             if again < 0:
                 return FAILED
             if again:
-                level[k].left = size_left(store, source, work, entry)
+                level[k].left = size_left(store, source, work, level + k)
         return level[k].left == 1
 
 
 # ------------------------------------------------------------------ predictives without the customer
 
-cdef inline double predictive(Level *level, bint left, bint closed, double above) noexcept nogil:
+cdef inline double opening(source_t *source, Work *work, Level *level, bint closed) noexcept nogil:
+    """theta + d T, the weight of a new table before the parent's share."""
+    cdef int32_t tables = level.node.tables
+    if has(source, work, faults.OPENING_BY_THE_DISH):
+        tables = level.entry.tables
+    if has(source, work, faults.CLOSED_TABLE_STILL_COUNTED):
+        closed = False
+    return level.theta + level.d * (tables - closed)
+
+
+cdef inline double predictive(source_t *source, Work *work, Level *level, bint left, bint closed,
+                              double above) noexcept nogil:
     """P of the dish in a restaurant that the customer has left, where its table may have closed."""
     cdef Entry *entry = level.entry
     cdef int64_t customers = level.node.customers - left
+    cdef double share = (entry.customers - left) - level.d * (entry.tables - closed)
+    cdef double theta = level.theta, fresh = opening(source, work, level, closed) * above
     if customers == 0:        # an empty restaurant passes on what its parent has
         return above
-    return ((entry.customers - left) - level.d * (entry.tables - closed)
-            + (level.theta + level.d * (level.node.tables - closed)) * above) / (level.theta + customers)
+    if has(source, work, faults.CUSTOMER_NOT_REMOVED):
+        share += left
+        customers += left
+    if has(source, work, faults.DISCOUNT_IGNORED):
+        share = entry.customers - left
+    if has(source, work, faults.DISCOUNT_ONCE):
+        share = (entry.customers - left) - level.d
+    if has(source, work, faults.OPENING_WITHOUT_DISCOUNT):
+        fresh = theta * above
+    if has(source, work, faults.CONCENTRATION_OF_THE_CHILD):
+        theta = (level - 1).theta
+    if has(source, work, faults.PARENT_LEFT_OUT):
+        fresh = 0.0
+    return (share + fresh) / (theta + customers)
 
 
 # ------------------------------------------------------------------ in again: where the customer sits
@@ -151,30 +131,37 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
     ``gone`` is the table that the customer left, or its size; NEW if nobody left one here. By the order of options
     few are looked at: many customers come back to where they sat, and large tables come first.
     """
-    cdef int32_t chosen = NEW, i, count, size, table
+    cdef int32_t chosen = NEW, i, count, table
+    cdef double d = 0.0 if has(source, work, faults.JOIN_WITHOUT_DISCOUNT) else level.d
+    cdef bint comes_back = not has(source, work, faults.TABLE_THAT_WAS_LEFT_OUT)
+    cdef bint is_full = has(source, work, faults.TABLE_THAT_WAS_LEFT_FULL)
     cdef Bin *bin
     if stops(source, work, fresh):
         return NEW
     if store_t is ExplicitStore:
-        if gone != NEW and store.pool[gone].size > 1:
-            if stops(source, work, (store.pool[gone].size - 1) - level.d):
+        if gone != NEW and store.pool[gone].size > 1 and comes_back:
+            if stops(source, work, (store.pool[gone].size - 1 + is_full) - d):
                 return gone
         table = level.entry.extra
         while table >= 0:
-            if table != gone:
+            if has(source, work, faults.LAST_TABLE_LEFT_OUT) and store.pool[table].next < 0:
+                break
+            if table != gone or (has(source, work, faults.TABLE_THAT_WAS_LEFT_TWICE) and store.pool[gone].size > 1):
                 chosen = table
-                if stops(source, work, store.pool[table].size - level.d):
+                if stops(source, work, store.pool[table].size - d):
                     return table
             table = store.pool[table].next
     else:
-        if gone > 1 and stops(source, work, (gone - 1) - level.d):
+        if gone > 1 and comes_back and stops(source, work, (gone - 1 + is_full) - d):
             return gone - 1
         bin = store.block(level.entry.extra) + 1
         for i in range(store.block(level.entry.extra).size - 1, -1, -1):
             count = bin[i].count - (bin[i].size == gone)
             if count > 0:
                 chosen = bin[i].size
-                if stops(source, work, (chosen - level.d) * count):
+                if has(source, work, faults.JOIN_BY_SIZE_ALONE):
+                    count = 1
+                if stops(source, work, (chosen - d) * count):
                     return chosen
     return chosen
 
@@ -184,10 +171,18 @@ cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *lev
     """The table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
     cdef Entry *entry = level.entry
     cdef int32_t customers = entry.customers - left, tables = entry.tables - closed, chosen
-    cdef double fresh = (level.theta + level.d * (level.node.tables - closed)) * level.above
+    cdef double fresh = opening(source, work, level, closed) * level.above
     cdef double share = customers - level.d * tables
     cdef int drawn
+    if has(source, work, faults.NEW_TABLE_WITHOUT_PARENT):
+        fresh = opening(source, work, level, closed)
+    if has(source, work, faults.NEW_TABLE_WITHOUT_DISCOUNT):
+        fresh = level.theta * level.above
+    if has(source, work, faults.SHARE_WITHOUT_DISCOUNT):
+        share = customers
     if tables == 1:
+        if has(source, work, faults.COIN_REVERSED):
+            fresh, share = share, fresh
         drawn = coin(source, fresh, share)
         if drawn != 0:
             return NEW if drawn > 0 else FAILED
@@ -220,8 +215,8 @@ cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t
     return store.change(entry, size + by, 1)
 
 
-cdef inline int refill(HistogramStore store, Level *level, int32_t before, int32_t k, int32_t closed,
-                       int32_t opened, int32_t sits) except -1 nogil:
+cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level *level, int32_t before, int32_t k,
+                       int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
     """Histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
     cdef Entry *entry = level.entry
     if entry.tables == 1:                 # its size is the number of customers
@@ -232,8 +227,11 @@ cdef inline int refill(HistogramStore store, Level *level, int32_t before, int32
         store.change(entry, entry.customers - 1, 1)
         return store.change(entry, 1, 1)
     if k < closed:
-        store.change(entry, 1, -1)
-    elif k == closed:
+        if has(source, work, faults.LARGEST_CLOSES):
+            store.change(entry, store.block(entry.extra)[store.block(entry.extra).size].size, -1)
+        else:
+            store.change(entry, 1, -1)
+    elif k == closed and not has(source, work, faults.STALE_SIZES):
         resize(store, entry, level.left, -1)
     if k < opened:
         store.change(entry, 1, 1)
@@ -250,8 +248,8 @@ cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
         return level.left - 1
 
 
-cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer, int32_t closed, int32_t opened,
-                     int32_t sits) except -1 nogil:
+cdef inline int move(store_t store, source_t *source, Work *work, Level *level, int32_t last, int32_t customer,
+                     int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
     """Write what has changed: tables closed below level ``closed`` and opened below ``opened``.
 
     Where both happened at a level, the table stays and nothing is written. At level ``closed`` somebody left a
@@ -286,8 +284,12 @@ cdef inline int move(store_t store, Level *level, int32_t last, int32_t customer
         entry.tables += (k < opened) - (k < closed)
         level[k].node.customers += (k <= opened) - (k <= closed)
         level[k].node.tables += (k < opened) - (k < closed)
+        if has(source, work, faults.OPENING_NOT_PASSED_UP) and 0 < k == opened:
+            entry.customers -= 1
+        if has(source, work, faults.TABLES_NOT_COUNTED):
+            level[k].node.tables -= (k < opened) - (k < closed)
         if store_t is HistogramStore:
-            refill(store, level + k, before, k, closed, opened, sits)
+            refill(store, source, work, level + k, before, k, closed, opened, sits)
         k += 1
     return 0
 
@@ -301,6 +303,9 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
     cdef int leaves
     while first <= last and level[first].entry.customers == 1:    # closes for certain, and opens for certain
         first += 1
+    if has(source, work, faults.LONE_TABLE_FOR_LONE_CUSTOMER):
+        while first <= last and level[first].entry.tables == 1:
+            first += 1
     if first > last:
         return 0
     if store_t is ExplicitStore:
@@ -314,9 +319,14 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
         if not leaves:
             break
         closed += 1
+    if has(source, work, faults.CLOSING_NOT_PASSED_UP):
+        closed = first
+    if has(source, work, faults.BASE_LEFT_OUT):
+        base = 1.0
     for k in range(last, first, -1):
         level[k].above = base
-        base = predictive(level + k, k <= closed, k < closed, base)
+        if not has(source, work, faults.STRAIGHT_TO_THE_BASE):
+            base = predictive(source, work, level + k, k <= closed, k < closed, base)
     level[first].above = base
     opened = first
     while opened <= last:
@@ -326,7 +336,7 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
         opened += 1
     if sits == FAILED:
         return impossible(customer)
-    return move(store, level, last, customer, closed, opened, sits)
+    return move(store, source, work, level, last, customer, closed, opened, sits)
 
 
 cdef int impossible(int64_t customer) except -1 with gil:
@@ -356,12 +366,13 @@ cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept n
             prefetch(store.block(batch.levels[m].entry.extra))
 
 
-cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last) except -1 nogil:
+cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last, int fault) except -1 nogil:
     """Each stage of looking ways up runs some batches ahead of the next."""
     cdef Batch batches[AHEAD_WAYS + 1]
     cdef Batch *batch
     cdef Work work
-    cdef int64_t b, begin, end, lane, missing
+    cdef int64_t b, begin, end, lane, missing, like
+    work.fault = fault
     store.index_entries()
     if store_t is ExplicitStore:
         store.gather()
@@ -384,10 +395,13 @@ cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_
         begin = place(b, first, last)
         end = place(b + 1, first, last)
         batch = batches + (b & AHEAD_WAYS)
+        if has(source, &work, faults.LAST_OF_BATCH_LEFT_OUT) and end > begin:
+            end -= 1
         for lane in range(end - begin):
+            like = begin if has(source, &work, faults.BASE_OF_THE_BATCH) else begin + lane
             reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
                        batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
-                       walk.base[walk.value[begin + lane]])
+                       walk.base[walk.value[like]])
     return 0
 
 
@@ -396,18 +410,22 @@ cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil
     return min(max(first + b * BATCH, first), last)
 
 
-cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source) except -1:
+cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source,
+                    int fault) except -1:
     if isinstance(source, RandomStream):
         with nogil:
-            sweep(store, <philox *>source.c.state, walk, first, last)
+            sweep(store, <philox *>source.c.state, walk, first, last, 0)
     else:
         with nogil:
-            sweep(store, &source.c, walk, first, last)
+            sweep(store, &source.c, walk, first, last, fault)
     return 0
 
 
-def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
-    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed)."""
+def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source, int fault=0):
+    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed).
+
+    With a script, ``fault``, a place in `FAULTS`, plants a bug.
+    """
     cdef int64_t i
     with nogil:
         for i in range(first, last):
@@ -416,6 +434,6 @@ def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSour
                     raise StateError(
                         "customer", i, "seated", "Start the franchise, or seat the customer first.")
     if isinstance(walk.store, ExplicitStore):
-        sweep_from[ExplicitStore](walk.store, walk, first, last, source)
+        sweep_from[ExplicitStore](walk.store, walk, first, last, source, fault)
     else:
-        sweep_from[HistogramStore](walk.store, walk, first, last, source)
+        sweep_from[HistogramStore](walk.store, walk, first, last, source, fault)

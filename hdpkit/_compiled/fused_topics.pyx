@@ -21,7 +21,6 @@ from hdpkit._compiled.sweeps cimport drop_dish, misplaced, new_dish, put_back, r
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.instruction_set import chosen
-from hdpkit._compiled.sweeps import reseat as generic_reseat
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
@@ -69,6 +68,7 @@ cdef extern from "topic_sweep.h":
         double *inverse_less
         int64_t *root_less
         int32_t *place
+        int32_t *several
         int32_t *tables
         uint32_t *ceiling
         void *running
@@ -128,7 +128,7 @@ cdef class Workspace:
         if stride == self.stride:
             return 0
         before.swap(self.arrays)
-        self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
+        self.arrays.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
         self.s.document = <void *>at
@@ -144,6 +144,7 @@ cdef class Workspace:
         self.s.tables = <int32_t *>(at + narrow)
         self.s.ceiling = <uint32_t *>(at + 2 * narrow)
         self.s.blocks = <int32_t *>(at + 3 * narrow)
+        self.s.several = <int32_t *>(at + 4 * narrow)
         if kept > 0:
             memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
         self.stride = stride
@@ -243,8 +244,7 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
            bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
-    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug. An eta
-    that is too small or too large for floats goes to the generic sweep.
+    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef HistogramStore histogram = walk.store if isinstance(walk.store, HistogramStore) else None
@@ -252,9 +252,6 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream)
     if first >= last:
-        return
-    if not scripted and not bank.b.moderate:
-        generic_reseat(walk, bank, first, last, source)
         return
     if explicit is not None:
         explicit.changes += 1

@@ -53,7 +53,7 @@ typedef struct hdpkit_blocks {
     int64_t unit, last;
     int32_t origin, dish;
     int32_t outside;             /* whether the unit was taken out of its dish */
-    int32_t fault;               /* for tests: which bug a scripted verb has, 0 for none */
+    int32_t fault;               /* for tests: which bug a scripted verb has (block_faults.h), 0 for none */
     int32_t every;               /* factors whose product is a normal number: even */
     /* scratch */
     hdpkit_factor *now, *next;   /* of the present unit and of the one after it */

@@ -64,6 +64,7 @@ typedef struct hdpkit_topics {
     double *inverse_less;        /* 1 / (n_k - 1 + eta_sum) */
     int64_t *root_less;          /* what `root_sum` gains when a customer of the dish stands outside */
     int32_t *place;              /* of the dish among the entries of the restaurant */
+    int32_t *several;            /* whether the restaurant has more than one table of the dish */
     int32_t *tables;             /* m_k, customers of the root */
     uint32_t *ceiling;           /* of `root`, in units of 2**-31 */
     void *running, *running_root;/* sums of the lanes, block after block */

@@ -141,6 +141,7 @@ class FranchiseCore:
             self.measure = self.measure.with_parameters(**values)
             if not self.bank.adopt(self.measure):
                 self.recount()
+            self._functions.clear()  # what runs a verb may depend on the values
 
     # ------------------------------------------------------------------ kernels and walks
 

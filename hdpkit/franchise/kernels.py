@@ -68,19 +68,25 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
     )
 
 
+def _is_topic_model(store: type, bank: Any, depth: int) -> bool:
+    return is_compiled(store) and type(bank) is DirichletMultinomialBank and depth == 2
+
+
 TABLE = [
     Row(
         "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        lambda store, bank, depth: _is_topic_model(store, bank, depth) and bank.in_floats,
+    ),
+    Row(
+        "fused",
         SimpleNamespace(
-            reseat=fused_topics.reseat,
             index_units=fused_blocks.index_units,
             unit_dishes=fused_blocks.unit_dishes,
             redish=fused_blocks.redish,
             scan_units=fused_blocks.scan_units,
         ),
-        lambda store, bank, depth: (
-            is_compiled(store) and type(bank) is DirichletMultinomialBank and depth == 2
-        ),
+        lambda store, bank, depth: _is_topic_model(store, bank, depth),
     ),
     Row(
         "fused",

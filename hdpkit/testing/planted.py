@@ -6,8 +6,7 @@ A test suite is worth what it catches. Each `PlantedBug` names the check that mu
 Nothing is executed anew: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
 
-Compiled text can't be exchanged: the fused sweep of topic models has its bugs built in (`PlantedFault`), for
-scripts alone.
+Compiled text can't be exchanged: fused verbs have their bugs built in (`PlantedFault`), for scripts alone.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from inspect import CO_OPTIMIZED
+from inspect import CO_OPTIMIZED, signature
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import attrs
 
-from hdpkit._compiled import fused_topics
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import kernels
 
@@ -103,33 +101,43 @@ def planted(bug: PlantedBug) -> Iterator[None]:
 
 @attrs.frozen
 class PlantedFault:
-    """A mistake that the fused sweep of topic models has built in, for scripts alone.
+    """A mistake that fused verbs have built in, for scripts alone.
 
     Attributes
     ----------
     name : str
-        One of `hdpkit._compiled.fused_topics.FAULTS`.
+        One of the ``FAULTS`` of the module.
     what : str
         The mistake.
     caught_by : str
         Name of the check that fails while it is planted.
+    module : str
+        Dotted name of the compiled module that has the verbs.
     """
 
     name: str
     what: str
     caught_by: str
+    module: str = "hdpkit._compiled.fused_topics"
 
 
 @contextmanager
 def planted_fault(fault: PlantedFault) -> Iterator[None]:
-    """Plant a fault for the length of a block, in scripted sweeps of franchises that are made within it."""
-    healthy = fused_topics.reseat
-    (row,) = [row for row in kernels.TABLE if getattr(row.verbs, "reseat", None) is healthy]
-    row.verbs.reseat = partial(healthy, fault=fused_topics.FAULTS.index(fault.name))
+    """Plant a fault for the length of a block, in scripted verbs of franchises that are made within it."""
+    number = importlib.import_module(fault.module).FAULTS.index(fault.name)
+    healthy = [
+        (row.verbs, verb, function)
+        for row in kernels.TABLE
+        for verb, function in vars(row.verbs).items()
+        if function.__module__ == fault.module and "fault" in signature(function).parameters
+    ]
     try:
+        for verbs, verb, function in healthy:
+            setattr(verbs, verb, partial(function, fault=number))
         yield
     finally:
-        row.verbs.reseat = healthy
+        for verbs, verb, function in healthy:
+            setattr(verbs, verb, function)
 
 
 class _Bodiless(ast.NodeTransformer):

@@ -1,9 +1,19 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import fused, hyperparameters, measures, moves, observed, seating, updates
+from hdpkit.testing.bugs import (
+    fused,
+    fused_blocks,
+    fused_observed,
+    hyperparameters,
+    measures,
+    moves,
+    observed,
+    seating,
+    updates,
+)
 from hdpkit.testing.planted import PlantedBug, PlantedFault
 
-__all__ = ["BUGS", "FAULTS"]
+__all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS", "OBSERVED_FAULTS"]
 
 BUGS: tuple[PlantedBug, ...] = (
     *seating.BUGS,
@@ -15,3 +25,5 @@ BUGS: tuple[PlantedBug, ...] = (
 )
 
 FAULTS: tuple[PlantedFault, ...] = fused.FAULTS
+BLOCK_FAULTS: tuple[PlantedFault, ...] = fused_blocks.FAULTS
+OBSERVED_FAULTS: tuple[PlantedFault, ...] = fused_observed.FAULTS

@@ -1,0 +1,66 @@
+/* Bugs that tests plant in the fused verbs of blocks; only scripted verbs can have them, at no cost to production.
+   What each of them is, and which test catches it: hdpkit/testing/bugs/fused_blocks.py. */
+#ifndef HDPKIT_BLOCK_FAULTS_H
+#define HDPKIT_BLOCK_FAULTS_H
+
+#define HDPKIT_BLOCK_FAULTS(FAULT) \
+    FAULT(BLOCK_NOT_REMOVED) \
+    FAULT(BLOCK_STILL_IN_TOTAL) \
+    FAULT(TABLE_NOT_REMOVED) \
+    FAULT(DISCOUNT_IGNORED) \
+    FAULT(TOKENS_FOR_TABLES) \
+    FAULT(VALUES_AS_INDEPENDENT) \
+    FAULT(TERM_COUNTED_TWICE) \
+    FAULT(SMOOTHING_LEFT_OUT) \
+    FAULT(SYMMETRIC_ETA) \
+    FAULT(ETA_SUM_LEFT_OUT) \
+    FAULT(TOTALS_AS_POWER) \
+    FAULT(MIDDLE_LEFT_OUT) \
+    FAULT(FIRST_FACTORS_ALONE) \
+    FAULT(EXPONENTS_DROPPED) \
+    FAULT(GAMMA_LEFT_OUT) \
+    FAULT(FRESH_WITHOUT_DISCOUNT) \
+    FAULT(FRESH_BY_COUNT) \
+    FAULT(FRESH_LEFT_OUT) \
+    FAULT(LAST_DISH_LEFT_OUT) \
+    FAULT(SHIFTED_DISH) \
+    FAULT(STALE_DISH) \
+    FAULT(STALE_NEW_DISH) \
+    FAULT(STALE_BLOCK) \
+    FAULT(COUNTS_LEFT_BEHIND) \
+    FAULT(TOTAL_LEFT_BEHIND) \
+    FAULT(TABLE_STILL_COUNTED) \
+    FAULT(TABLE_NOT_COUNTED) \
+    FAULT(EMPTY_DISH_KEPT) \
+    FAULT(TWO_NEW_DISHES) \
+    FAULT(TABLE_NOT_SERVED) \
+    FAULT(BOUNDS_KEPT) \
+    FAULT(STALE_UNITS) \
+    FAULT(CUSTOMERS_OF_THE_ROOT_FORGOTTEN) \
+    FAULT(SIZES_IGNORED) \
+    FAULT(SIDE_NOT_COUNTED) \
+    FAULT(SIDE_STILL_COUNTED) \
+    FAULT(FORCED_SIDE_IGNORED) \
+    FAULT(OTHER_SIDE) \
+    FAULT(Q_NOT_NORMALISED) \
+    FAULT(Q_OF_THE_LAST_UNIT) \
+    FAULT(Q_WITHOUT_EXPONENTS)
+
+struct hdpkit_block_faults {
+    enum fault {
+        NO_FAULT,
+#define HDPKIT_FAULT(name) name,
+        HDPKIT_BLOCK_FAULTS(HDPKIT_FAULT)
+#undef HDPKIT_FAULT
+        END,
+    };
+};
+
+static const char *const hdpkit_block_fault_names[] = {
+    "",
+#define HDPKIT_FAULT(name) #name,
+    HDPKIT_BLOCK_FAULTS(HDPKIT_FAULT)
+#undef HDPKIT_FAULT
+};
+
+#endif

@@ -1,0 +1,175 @@
+/* What a fused sweep keeps by slot, and how it is brought up to date; see topic_sweep_text.h for the parts. */
+
+#include <string.h>
+
+#include "lanes.h"
+#include "topic_faults.h"
+#include "topic_sweep.h"
+
+namespace {
+
+constexpr uint64_t UNKNOWN = ~(uint64_t)0;
+constexpr double ROOT_UNIT = 1.0 / 1099511627776.0;            /* 2**-40 */
+constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
+
+template <class Real, bool Scripted> struct Shares {
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return Scripted && s->fault == fault; }
+
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+
+    /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
+    static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+        const int32_t k = entry->dish;
+        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
+        const double customers = (double)entry->customers - d * (double)entry->tables;
+        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        s->several[k] = entry->tables > 1;
+        /* Which of several tables a customer leaves is known to the explicit store alone. */
+        ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
+            ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
+    }
+
+    static hdpkit_entry *entries(const hdpkit_topics *s, int32_t node) {
+        return (hdpkit_entry *)(s->words + s->nodes[node].offset);
+    }
+
+    static void raise(hdpkit_topics *s, int32_t k, double root) {
+        const double typical = s->typical;
+        double wanted = root * 1.25;
+        /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
+        if (s->totals[k] < s->small && wanted < typical) wanted = typical;
+        /* No dish has more tables than customers, so nothing is above 1; twice as much would not fit. */
+        if (wanted > 1.0) wanted = 1.0;
+        const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
+        const uint64_t more = ceiling - s->ceiling[k];
+        if (s->totals[k] > 0)
+            for (int64_t v = 0; v < s->n_terms; v++)
+                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
+        s->ceiling[k] = ceiling;
+    }
+
+    static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
+        if (s->tables[k] == 0) return 0.0;
+        const double d0 = has(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const double customers = has(s, TOKENS_FOR_TABLES) ? (double)s->totals[k] : (double)s->tables[k];
+        return (Real)((customers - d0) * inverse);
+    }
+
+    static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
+
+    static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
+
+    /* Bring what hangs on a dish's totals up to date. */
+    static void refresh_dish(hdpkit_topics *s, int32_t k) {
+        Real *root = (Real *)s->root;
+        const double inverse = inverse_of(s, s->totals[k]);
+        /* Nobody can leave a table that stays where all sit alone. */
+        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
+        const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        root[k] = (Real)now;
+        s->root_sum += in_units(now) - in_units(before);
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    /* The same where one customer has left a table that stays: half of it was there already. */
+    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k) {
+        if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
+        const double inverse = s->inverse_less[k];
+        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
+        const double now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_sum += s->root_less[k];
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    /* The same where one has joined a table. */
+    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k) {
+        const double less = s->inverse[k], inverse = inverse_of(s, s->totals[k]);
+        const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_less[k] = in_units(then) - in_units(now);
+        s->root_sum -= s->root_less[k];
+    }
+
+    static void refresh_open(hdpkit_topics *s, int32_t node) {
+        const hdpkit_node *root = s->nodes, *here = s->nodes + node;
+        const double theta0 = s->concentration[0];
+        const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
+        const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
+        if (root->customers == 0) {            /* whatever comes first is new */
+            s->open = 1.0;
+            s->fresh = 1.0 / s->eta_sum;
+            return;
+        }
+        s->open = 1.0 / (theta0 + (double)root->customers);
+        if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
+            /* An empty restaurant passes its parent's row through. */
+            const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
+            const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
+            s->open *= s->concentration[node] + d * (double)tables;
+        }
+        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables) / s->eta_sum;
+    }
+
+    static void load(hdpkit_topics *s, int32_t node) {
+        Real *share = (Real *)s->document;
+        for (int32_t i = 0; i < s->n_blocks; i++)
+            memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
+        const hdpkit_entry *entry = entries(s, node);
+        const int32_t n = s->nodes[node].n_entries;
+        const double d = s->discount[node], open = s->open;
+        const bool entered = s->loaded >= 0 && s->loaded != node;
+        int32_t block = -1, n_blocks = 0;
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
+            refresh_share(s, entry + i, d);
+            if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
+        }
+        s->n_blocks = n_blocks;
+        s->loaded = node;
+        refresh_open(s, node);
+        if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
+    }
+
+    /* Everything by slot from the root's entries; with `anew`, bounds from nothing. */
+    static int start(hdpkit_topics *s, int anew) {
+        Real *root = (Real *)s->root;
+        const hdpkit_entry *entry = entries(s, 0);
+        const int32_t n = s->nodes[0].n_entries;
+        int64_t seated = 0;
+        memset(s->document, 0, s->stride * sizeof(Real));
+        memset(root, 0, s->stride * sizeof(Real));
+        memset(s->tables, 0, s->stride * sizeof(int32_t));
+        s->n_blocks = 0;
+        s->n_all = 0;
+        s->loaded = -1;
+        s->root_sum = 0;
+        s->root_customers = s->nodes[0].customers;
+        for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
+        s->typical = seated > 0 ? 2.0 * (double)s->root_customers / (double)seated : 1.0;
+        s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
+        if (anew) {
+            memset(s->ceiling, 0, s->stride * sizeof(uint32_t));
+            memset(s->reach, 0xFF, s->n_terms * sizeof(uint64_t));
+        }
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            s->tables[k] = entry[i].customers;
+            if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
+            if (s->totals[k] > 0) refresh_dish(s, k);       /* the first customer of a new dish is yet to come */
+        }
+        return 0;
+    }
+};
+
+}  // namespace

@@ -1,0 +1,140 @@
+"""Topic models of many kinds, and moves of whole tables side by side under two kernels."""
+
+import numpy as np
+from fused_cases import corpus
+from hdpkit.testing.asked import AskedSource
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit._compiled import sweeps as generic
+from hdpkit._compiled import units
+from hdpkit.data import Groups
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.machines import same
+from hdpkit.testing.sites import at_random
+
+STORES = ["explicit", "histogram"]
+ETAS = [0.01, 0.3, 4.0, None, 1e-5]  # None: one for each term
+ROOTS = [(1.0, 0.0), (30.0, 0.0), (3.0, 0.4), (-0.1, 0.3), (0.0, 0.7)]
+BELOW = [(0.5, 0.0), (6.0, 0.0), (1.0, 0.5), (-0.2, 0.6)]
+SPLITS = [moves.SplitMerge(), moves.SplitMerge(scans=0), moves.SplitMerge(scans=2)]
+
+
+def state_of(data, n_terms, eta, root, below, store, init="sequential", seed=0):
+    """A state after two sweeps of production."""
+    restaurant = hk.Restaurant(
+        hk.DirichletMultinomial(eta, n_terms=n_terms), concentration=root[0], discount=root[1]
+    )
+    document = hk.Restaurant(restaurant, each="document", concentration=below[0], discount=below[1])
+    franchise = hk.Franchise(document, data, store=store)
+    start(franchise, init, Streams(seed).source(STARTS))
+    for sweep in range(2):
+        franchise.reseat(0, franchise.topology.n_customers, RandomStream((seed, sweep)))
+    franchise.settle()
+    return franchise
+
+
+def state_number(seed, store):
+    """A state of some kind: every fourth has few long documents, every third customers at the root."""
+    generator = np.random.default_rng(seed)
+    n_terms, is_long = int(generator.integers(3, 60)), seed % 4 == 3
+    drawn = corpus(
+        3 if is_long else 8, 150 if is_long else int(generator.integers(4, 30)), n_terms, seed=seed
+    )
+    home = np.repeat(np.arange(len(drawn.document_lengths)), drawn.document_lengths).tolist()
+    labels = [None if seed % 3 == 1 and generator.random() < 0.15 else j for j in home]
+    eta = ETAS[seed % len(ETAS)] or generator.uniform(0.01, 2.0, size=n_terms)
+    init = "one" if seed % 3 == 2 else "sequential"
+    root, below = ROOTS[seed % len(ROOTS)], BELOW[seed % len(BELOW)]
+    data = Groups.from_labels(np.asarray(drawn.values), {"document": labels})
+    return state_of(data, n_terms, eta, root, below, store, init, seed)
+
+
+def twin_of(franchise, kernel="generic"):
+    """The same state under another kernel."""
+    twin = hk.Franchise(
+        franchise.restaurant_declared,
+        franchise.data,
+        store=franchise.store_type,
+        kernel=kernel,
+        measure=franchise.measure,
+    )
+    twin.thaw(franchise.freeze())
+    return twin
+
+
+class Watched(moves.SplitMerge):
+    """Keeps what was proposed: sides, log q, log ratio of the data."""
+
+    def _allocate(self, *arguments):
+        self.found = super()._allocate(*arguments)
+        return self.found
+
+
+def side_by_side(move, franchise, twin, generator):
+    """Apply a move to two franchises in one state, the same branches in both.
+
+    Returns the largest difference of a branch's probability.
+    """
+    take, asked, errors = at_random(generator), [], []
+
+    def ask(weights):
+        asked.append((weights / weights.sum(), take(weights)))
+        return asked[-1][1]
+
+    def replay(weights):
+        law, place = left.pop(0)
+        errors.append(np.abs(law - weights / weights.sum()).max())
+        return place
+
+    move.apply(franchise, AskedSource(ask))
+    left = asked.copy()
+    found = getattr(move, "found", None)
+    move.apply(twin, AskedSource(replay))
+    assert not left
+    assert same(franchise.freeze(), twin.freeze())
+    if found is not None:
+        sides, log_q, log_data = move.found
+        assert np.array_equal(sides, found[0])
+        assert abs(log_q - found[1]) <= 1e-9 * max(1.0, abs(log_q))
+        assert abs(log_data - found[2]) <= 1e-9 * max(1.0, abs(log_data))
+    return max(errors, default=0.0)
+
+
+def check_units():
+    """Units are what a search anew finds, whatever has happened since they were found."""
+    for seed in range(6):
+        check_units_of(state_number(3 * seed + 1, "explicit"), RandomStream((seed, 2)))  # some at the root
+
+
+def check_units_of(franchise, source):
+    n, frozen, t = franchise.topology.n_customers, franchise.freeze(), franchise.topology
+    changes = {
+        "reseat": lambda: franchise.reseat(n // 3, n // 2, source),
+        "one": lambda: franchise.reseat(n // 2, n // 2 + 1, source),
+        "generic": lambda: generic.reseat(franchise.walk("generic"), franchise.bank, 0, n // 4, source),
+        "leave": lambda: franchise.leave(n // 2, n, source),
+        "enter": lambda: franchise.enter(n // 2, n, source),
+        "redish": lambda: moves.DishGibbs().apply(franchise, source),
+        "split": lambda: moves.SplitMerge().apply(franchise, source),
+        "settle": franchise.settle,
+        "compact": lambda: franchise.store.compact(0.0),
+        "thaw": lambda: franchise.thaw(frozen),
+    }
+    assert set(changes) == set(ORDER)
+    for name in ORDER:
+        changes[name]()
+        for with_customers in (False, True, False):
+            found = franchise.units(1, with_customers)
+            anew = units.index_units(franchise.seating, t.home, t.parent, t.level, 1, with_customers)
+            assert np.array_equal(found.codes, anew.codes), name
+            for unit in range(len(anew)):
+                assert np.array_equal(found.customers(unit), anew.customers(unit)), name
+                assert np.array_equal(found.tables(unit), anew.tables(unit)), name
+
+
+ORDER = (
+    "reseat", "redish", "split", "one", "redish", "generic", "settle", "leave", "split", "enter", "redish",
+    "reseat", "compact", "redish", "thaw", "one", "split", "reseat",
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""Planted faults of the fused sweep of observed dishes: each is caught by the check that it names."""
+
+import numpy as np
+import pytest
+from observed_checks import atoms_of, observed
+from test_fused_observed import franchise_of, same, swept
+
+import hdpkit as hk
+from hdpkit._compiled import fused_observed
+from hdpkit.errors import HdpkitError
+from hdpkit.moves import TableGibbs
+from hdpkit.testing.bugs import OBSERVED_FAULTS
+from hdpkit.testing.cases import Corner, TinyShape
+from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, step_matrices
+from hdpkit.testing.marginals import atomic_log_marginal
+from hdpkit.testing.planted import planted_fault
+
+STORES = ["explicit", "histogram"]
+ATOMS = hk.Categorical([0.3, 0.2, 0.5])
+CORNER = Corner(0.8, 0.4, 0.3, 0.6)
+# Each leaves tables that others don't: two sizes in one restaurant, two dishes, tables of several documents,
+# three levels, customers at inner restaurants.
+CASES = {
+    "one document": (TinyShape({"document": [0] * 4}, 4), [0] * 4),
+    "two dishes": (TinyShape({"document": [0, 0, 0, 1]}, 4), [1, 0, 1, 0]),
+    "at the root": (TinyShape({"document": [0, 0, None, 1]}, 4), [0] * 4),
+    "three levels": (TinyShape({"author": ["a", "a", "a", "b"], "document": [0, 0, 1, 2]}, 4), [0] * 4),
+    "inner customers": (
+        TinyShape({"author": ["a", "a", "b", None], "document": [0, None, 1, None]}, 4),
+        [0] * 4,
+    ),
+}
+
+
+def model_of(case, store, kernel="fused"):
+    franchise = observed(*CASES[case], CORNER, store, kernel, ATOMS)
+    return ExactModel(franchise, atomic_log_marginal(atoms_of(ATOMS)))
+
+
+def audited_steps(model):
+    def step(number):
+        def apply(franchise, source):
+            TableGibbs().apply(franchise, source, (number, number + 1))
+            franchise.audit()
+
+        return apply
+
+    return [model.matrix(step(number)) for number in range(TableGibbs().n_steps(model.franchise))]
+
+
+def check_steps():
+    """Every step against the posterior, every branch of it audited."""
+    for case in CASES:
+        for store in STORES:
+            model = model_of(case, store)
+            check_exact(model, TableGibbs(), reversible=True, matrices=audited_steps(model))
+
+
+def check_one_law():
+    """Every step against the generic kernel."""
+    for store in STORES:
+        models = [model_of("three levels", store, kernel) for kernel in ("fused", "generic")]
+        for P, Q in zip(*(step_matrices(model, TableGibbs()) for model in models), strict=True):
+            assert np.abs(P - Q).max() <= TOLERANCE
+
+
+def check_sweeps():
+    """A sweep in a batch is the product of its steps."""
+    for store in STORES:
+        model = model_of("two dishes", store)
+        whole = model.matrix(lambda franchise, source: TableGibbs().apply(franchise, source))
+        assert np.abs(whole - np.linalg.multi_dot(step_matrices(model, TableGibbs()))).max() <= TOLERANCE
+
+
+CHECKS = {
+    name: check
+    for name, check in list(globals().items())
+    if name.startswith("check_") and name != "check_exact"
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_check_passes_without_a_fault(name):
+    CHECKS[name]()
+
+
+@pytest.mark.parametrize("fault", OBSERVED_FAULTS, ids=lambda fault: fault.name)
+def test_planted_fault_is_caught(fault):
+    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError)):
+        CHECKS[fault.caught_by]()
+
+
+def test_every_fault_that_is_built_in_is_planted():
+    assert sorted(fault.name for fault in OBSERVED_FAULTS) == sorted(fused_observed.FAULTS[1:])
+    assert {fault.caught_by for fault in OBSERVED_FAULTS} == set(CHECKS)  # none that catches nothing
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_production_has_no_fault(store):
+    """What is planted is active in scripted sweeps alone."""
+    franchise = franchise_of(store)
+    expected = swept(franchise.copy(), [])
+    for fault in OBSERVED_FAULTS:
+        with planted_fault(fault):
+            assert same(swept(franchise.copy(), []), expected)
