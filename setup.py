@@ -70,6 +70,7 @@ fused = [
         include_dirs=folders,
         # What should be unrolled says so; the optimiser's own taste at -O3 costs some 7 %.
         extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *flags],
+        extra_link_args=link_args,
         language="c++",
         depends=headers,
     )

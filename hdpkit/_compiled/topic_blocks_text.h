@@ -212,7 +212,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
 
     /* The dish that is drawn, `stride` for a new one, -1 for a failure. */
     static int64_t draw(hdpkit_blocks *s, double fresh) {
-        double lane[LANES] = {};
+        alignas(LANES * sizeof(double)) double lane[LANES] = {};
         const int64_t n = s->n_all;
         for (int64_t k = 0; k < n; k += LANES)
             for (int i = 0; i < LANES; i++) s->running[k + i] = lane[i] += s->weights[k + i];
