@@ -1,5 +1,6 @@
 """Shared set-up: the examples are registered, so that they are tested as the package's own are."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,10 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 import gaussian_measure  # noqa: E402, F401
 import python_move  # noqa: E402, F401
+
+# A job in the background has Ctrl-C ignored, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
