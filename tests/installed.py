@@ -14,7 +14,9 @@ def main() -> None:
     assert (root / "py.typed").is_file()
     for name in (
         "_compiled/measure.pxd",
+        "_compiled/topic_sweep.h",
         "include/hdpkit/measure.h",
+        "include/hdpkit/philox.h",
         "_compiled/seating.pxd",
         "random/_source.pxd",
     ):
@@ -29,9 +31,11 @@ def main() -> None:
         franchise = hk.Franchise(document, corpus, store=store)
         trace = schedule.run(franchise, sweeps=50, rng=0)
         assert trace.n_draws == 50
-        assert franchise.kernel("reseat") == "generic"
+        assert franchise.kernel("reseat") == "fused"
         franchise.audit()
-    print(f"hdpkit {hk.__version__} works from {root} on Python {sys.version.split()[0]}")
+    print(
+        f"hdpkit {hk.__version__} works from {root} on Python {sys.version.split()[0]}, {hk.instruction_set()}"
+    )
 
 
 if __name__ == "__main__":
