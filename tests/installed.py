@@ -14,7 +14,7 @@ def main() -> None:
     assert (root / "py.typed").is_file()
     for name in (
         "_compiled/measure.pxd",
-        "_compiled/topic_sweep.h",
+        "_compiled/layout.h",
         "include/hdpkit/measure.h",
         "include/hdpkit/philox.h",
         "_compiled/seating.pxd",
