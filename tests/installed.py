@@ -33,9 +33,8 @@ def main() -> None:
         assert trace.n_draws == 50
         assert franchise.kernel("reseat") == "fused"
         franchise.audit()
-    print(
-        f"hdpkit {hk.__version__} works from {root} on Python {sys.version.split()[0]}, {hk.instruction_set()}"
-    )
+    python = sys.version.split()[0]
+    print(f"hdpkit {hk.__version__} works from {root} on Python {python}, {hk.instruction_set()}")
 
 
 if __name__ == "__main__":
