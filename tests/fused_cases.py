@@ -1,11 +1,14 @@
 """States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
 
+from inspect import signature
+
 import numpy as np
 
 import hdpkit as hk
 from hdpkit.franchise import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
+from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.sites import NEW, at_random, generic_law, record_sites, replayed
 
 
@@ -77,3 +80,19 @@ def lockstep(franchise, seed=0):
     for each in (franchise, in_floats, in_generic):
         each.audit()
     return sites, floats
+
+
+def p_of(counts, law):
+    """P-value of the counts given the law; outcomes that it doesn't have count as impossible."""
+    outcomes = sorted(counts.keys() | law.keys())
+    weights = np.array([law.get(outcome, 0.0) for outcome in outcomes])
+    return one_sample_p([counts.get(outcome, 0) for outcome in outcomes], weights / weights.sum())
+
+
+def checks_of(names):
+    """The checks that faults name: functions of a test file that are called check_* and take nothing."""
+    return {
+        name: check
+        for name, check in names.items()
+        if name.startswith("check_") and not signature(check).parameters
+    }

@@ -10,7 +10,7 @@ from block_cases import (
     state_number,
     twin_of,
 )
-from fused_cases import many_dishes
+from fused_cases import checks_of, many_dishes
 from hdpkit.testing.asked import AskedSource
 from test_fused_bounds import check_bounds
 
@@ -94,11 +94,7 @@ def check_bounds_after_moves():
     check_bounds(franchise)
 
 
-CHECKS = {
-    name: check
-    for name, check in list(globals().items())
-    if name.startswith("check_") and name not in ("check_exact", "check_bounds")
-}
+CHECKS = checks_of(globals())
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 import pytest
 from block_cases import STORES, Watched, check_units, side_by_side, state_number, twin_of
-from fused_cases import many_dishes
+from fused_cases import many_dishes, p_of
 from hdpkit.testing.asked import AskedSource
 
 from hdpkit import moves
@@ -18,7 +18,7 @@ from hdpkit.random import RandomStream
 from hdpkit.testing.bugs import BLOCK_FAULTS
 from hdpkit.testing.machines import same
 from hdpkit.testing.planted import planted_fault
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 NEW = -1
 SEEDS = range(15)
@@ -153,12 +153,6 @@ def drawn(franchise, unit, draws, seed):
         code = dish if store.customers(0, dish) > 1 else NEW
         counts[code] = counts.get(code, 0) + 1
     return counts
-
-
-def p_of(counts, law):
-    codes = sorted(counts.keys() | law.keys())
-    weights = np.array([law.get(code, 0.0) for code in codes])
-    return one_sample_p([counts.get(code, 0) for code in codes], weights / weights.sum())
 
 
 @pytest.mark.parametrize("name", SITES)

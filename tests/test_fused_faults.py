@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from fused_cases import lockstep, many_dishes
+from fused_cases import checks_of, lockstep, many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
@@ -67,11 +67,7 @@ def check_sites():
         lockstep(many_dishes(store), seed=3)
 
 
-CHECKS = {
-    name: check
-    for name, check in list(globals().items())
-    if name.startswith("check_") and name != "check_exact"
-}
+CHECKS = checks_of(globals())
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fused_cases import checks_of
 from observed_checks import atoms_of, observed
 from test_fused_observed import franchise_of, same, swept
 
@@ -72,11 +73,7 @@ def check_sweeps():
         assert np.abs(whole - np.linalg.multi_dot(step_matrices(model, TableGibbs()))).max() <= TOLERANCE
 
 
-CHECKS = {
-    name: check
-    for name, check in list(globals().items())
-    if name.startswith("check_") and name != "check_exact"
-}
+CHECKS = checks_of(globals())
 
 
 @pytest.mark.parametrize("name", CHECKS)

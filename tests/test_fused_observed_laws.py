@@ -7,8 +7,8 @@ of production are drawn many times; the sampled tests register their p-values, a
 
 import functools
 
-import numpy as np
 import pytest
+from fused_cases import p_of
 from test_fused_observed import STORES, franchise_of
 
 from hdpkit._compiled import sweeps as generic
@@ -16,7 +16,7 @@ from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.bugs import OBSERVED_FAULTS
 from hdpkit.testing.exact import TOLERANCE
 from hdpkit.testing.planted import planted_fault
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 # d and theta from the root down.
 HYPERPARAMETERS = {
@@ -138,12 +138,6 @@ def drawn(franchise, state, customer, draws, seed):
         outcome = sizes(franchise, customer)
         counts[outcome] = counts.get(outcome, 0) + 1
     return counts
-
-
-def p_of(counts, law):
-    keys = sorted(counts.keys() | law.keys())
-    weights = np.array([law.get(key, 0.0) for key in keys])
-    return one_sample_p([counts.get(key, 0) for key in keys], weights / weights.sum())
 
 
 @pytest.mark.parametrize("name", SITES)

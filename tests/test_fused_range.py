@@ -5,8 +5,8 @@ The sampled tests register their p-values, as test_sampled_laws.py does.
 
 import numpy as np
 import pytest
-from fused_cases import corpus, franchise_over, lockstep, total_variation
-from test_fused_sites import VARIATION, drawn, law_at, liveliest, p_of
+from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
+from test_fused_sites import VARIATION, drawn, law_at, liveliest
 
 import hdpkit as hk
 from hdpkit.random import RandomStream

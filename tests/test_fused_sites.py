@@ -9,13 +9,13 @@ parts of the conditional are alive. The sampled tests register their p-values, a
 
 import numpy as np
 import pytest
-from fused_cases import corpus, franchise_over, lockstep, total_variation
+from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
 
 from hdpkit._compiled import fused_topics
 from hdpkit.random import RandomStream
 from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.planted import planted_fault
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 from hdpkit.testing.sites import NEW, record_sites
 
 # ------------------------------------------------------------------ numbers
@@ -148,13 +148,6 @@ def drawn(franchise, customer, draws, seed, restore):
             franchise._thaw(state)
     franchise.thaw(state)
     return counts
-
-
-def p_of(counts, law):
-    """P-value of the counts given the law; outcomes that it doesn't have count as impossible."""
-    codes = sorted(counts.keys() | law.keys())
-    weights = np.array([law.get(code, 0.0) for code in codes])
-    return one_sample_p([counts.get(code, 0) for code in codes], weights / weights.sum())
 
 
 def tables_at(franchise, customer):

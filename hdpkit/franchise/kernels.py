@@ -86,7 +86,7 @@ TABLE = [
             redish=fused_blocks.redish,
             scan_units=fused_blocks.scan_units,
         ),
-        lambda store, bank, depth: _is_topic_model(store, bank, depth),
+        _is_topic_model,
     ),
     Row(
         "fused",
