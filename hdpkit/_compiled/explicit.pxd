@@ -27,6 +27,7 @@ cdef class ExplicitStore(Seating):
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
     cdef int gather(self) except -1 nogil
+    cdef int renumber(self, int64_t room) except -1 nogil
     cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
     cdef int free(self, int32_t table) noexcept nogil

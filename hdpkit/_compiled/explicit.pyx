@@ -108,19 +108,20 @@ cdef class ExplicitStore(Seating):
         return table
 
     cdef int gather(self) except -1 nogil:
-        """Number tables by restaurant, dish and place in the list again, once many have opened since.
+        """Number tables anew once many have opened since: who goes through a list goes through memory in order."""
+        if 2 * self.scattered > <int64_t>self.pool.size():
+            self.renumber(self.pool.size())
+        return 0
 
-        Whoever goes through a list then goes through memory in order.
-        """
+    cdef int renumber(self, int64_t room) except -1 nogil:
+        """Number tables by restaurant, dish and place in the list, as `freeze` does, with room for so many."""
         cdef vector[int32_t] number
         cdef vector[Table] fresh
         cdef int32_t node, place, table
         cdef int64_t i
         cdef Entry *entry
-        if 2 * self.scattered <= <int64_t>self.pool.size():
-            return 0
         number.resize(self.pool.size())
-        fresh.reserve(self.pool.size())
+        fresh.reserve(room)     # from here on nothing can fail
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
                 entry = self.entries(node) + place
@@ -134,7 +135,7 @@ cdef class ExplicitStore(Seating):
         for i in range(<int64_t>fresh.size()):
             if fresh[i].seat >= 0:
                 fresh[i].seat = number[fresh[i].seat]
-        for i in range(self.n_customers):
+        for i in range(<int64_t>self.seats.size()):
             if self.seats[i] >= 0:
                 self.seats[i] = number[self.seats[i]]
         self.pool.swap(fresh)
@@ -271,12 +272,9 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
-        """Number the tables anew, in the order of `freeze`, if so many numbers are free."""
-        cdef vector[Table] fresh
-        cdef vector[int32_t] to
-        cdef Entry *entry
-        cdef int64_t i, n_tables = 0
-        cdef int32_t node, place, table, number = 0
+        """Number the tables anew if so many numbers are free."""
+        cdef int64_t n_tables = 0
+        cdef int32_t node
         cdef bint moved = unused_share(self.seats.capacity(), self.seats.size(), share)
         if moved:
             self.seats.shrink_to_fit()
@@ -284,29 +282,7 @@ cdef class ExplicitStore(Seating):
             n_tables += self.nodes[node].tables
         if not unused_share(self.pool.capacity(), n_tables, share):
             return moved
-        to.assign(self.pool.size(), -1)
-        fresh.reserve(n_tables + n_tables // 8)
-        fresh.resize(n_tables)     # from here on nothing can fail
-        for node in range(<int32_t>self.nodes.size()):
-            for place in range(self.nodes[node].n_entries):
-                entry = self.entries(node) + place
-                table = entry.extra
-                entry.extra = number
-                while table >= 0:
-                    to[table] = number
-                    fresh[number] = self.pool[table]
-                    table = self.pool[table].next
-                    number += 1
-                    fresh[number - 1].next = number if table >= 0 else -1
-        for i in range(n_tables):
-            if fresh[i].seat >= 0:
-                fresh[i].seat = to[fresh[i].seat]
-        for i in range(<int64_t>self.seats.size()):
-            if self.seats[i] >= 0:
-                self.seats[i] = to[self.seats[i]]
-        self.pool.swap(fresh)
-        self.free_table = -1
-        self.changes += 1
+        self.renumber(n_tables + n_tables // 8)
         return True
 
     # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
