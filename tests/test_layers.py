@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
 ROWS = [
-    {"errors", "numerics"},
+    {"errors", "numerics", "vectors"},
     {"checks"},
     {"registry"},
     {"priors", "data", "random"},
@@ -87,6 +87,7 @@ def test_compiled_code_knows_no_python_class_of_the_package():
                 "random",
                 "errors",
                 "numerics",
+                "vectors",
             }, path
 
 

@@ -9,9 +9,9 @@ addition a set bit.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.dense_bank cimport DenseBank
+from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
@@ -116,8 +116,16 @@ cdef class BetaBernoulliBank(DenseBank):
         bits = np.asarray(values, dtype=bool)
         self.make_statistics = make_statistics
         self.m.D = bits.shape[1]
-        self.m.bits = np.nonzero(bits)[1].astype(np.int32)
-        self.m.first = np.concatenate([[0], np.cumsum(bits.sum(axis=1))]).astype(np.int64)
+        cdef const int32_t[::1] which = np.nonzero(bits)[1].astype(np.int32)
+        cdef const int64_t[::1] ends = np.cumsum(bits.sum(axis=1), dtype=np.int64)
+        cdef int64_t i
+        self.m.bits.resize(which.shape[0])
+        for i in range(which.shape[0]):
+            self.m.bits[i] = which[i]
+        self.m.first.resize(ends.shape[0] + 1)
+        self.m.first[0] = 0
+        for i in range(ends.shape[0]):
+            self.m.first[i + 1] = ends[i]
         self.d.add = bb_add
         self.d.remove = bb_remove
         self.d.refresh = bb_refresh
@@ -129,13 +137,18 @@ cdef class BetaBernoulliBank(DenseBank):
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
         cdef int64_t j
-        a, b = measure.vectors
-        self.m.a = a
-        self.m.b = b
-        self.m.one_prior = bool(np.all(a == a[0]) and np.all(b == b[0]))
-        if self.m.one_prior:
+        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        cdef const double[::1] a = given[0]
+        cdef const double[::1] b = given[1]
+        cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
+        if one_prior:
             self.m.log_a.resize(TABULATED)
             self.m.log_b.resize(TABULATED)
+        # From here on only the first time can fail.
+        take_numbers(&self.m.a, a)
+        take_numbers(&self.m.b, b)
+        self.m.one_prior = one_prior
+        if one_prior:
             for j in range(TABULATED):
                 self.m.log_a[j] = det_log(self.m.a[0] + j)
                 self.m.log_b[j] = det_log(self.m.b[0] + j)

@@ -1,7 +1,7 @@
 """Statistics of dishes as rows of doubles, for any conjugate measure whose statistics have a fixed width."""
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measure cimport CompiledBank
 
@@ -39,6 +39,9 @@ cdef extern from *:
         double (*log_value)(void *model, const double *cache, int32_t customer) noexcept nogil
         double (*log_values)(void *model, const double *row, const double *cache,
                              const double *block) noexcept nogil
+
+
+cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil
 
 
 cdef class DenseBank(CompiledBank):

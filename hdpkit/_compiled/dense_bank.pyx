@@ -11,6 +11,16 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+
+cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil:
+    """Copy parameters of a measure; no memory is asked for unless there are more than before."""
+    cdef int64_t i
+    to.resize(numbers.shape[0])
+    for i in range(numbers.shape[0]):
+        to[0][i] = numbers[i]
+    return 0
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
@@ -41,13 +51,13 @@ cdef int make_room(dense_t *b, int32_t slot) noexcept nogil:
         return 0
     while places <= slot + 1:
         places *= 2
-    with gil:
-        try:
-            b.rows.resize(places * b.width, 0.0)
-            b.caches.resize(places * b.cache_width, 0.0)
-            b.stale.resize(places, 1)
-        except MemoryError:
-            return -1
+    if not (has_room(b.stale, places) and has_room(b.rows, places * b.width)
+            and has_room(b.caches, places * b.cache_width)):
+        return no_memory()
+    with gil:       # there is room: nothing is raised
+        b.rows.resize(places * b.width, 0.0)
+        b.caches.resize(places * b.cache_width, 0.0)
+        b.stale.resize(places, 1)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Counts of terms by dish slot, for the fused sweeps."""
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measure cimport CompiledBank
 

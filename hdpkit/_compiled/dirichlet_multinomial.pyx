@@ -9,7 +9,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
 from hdpkit.numerics cimport det_log, log_rising
@@ -28,9 +28,15 @@ cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a 
 
 cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
     """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
+    b.cells.assign(b.n_terms * stride + LINE, 0)     # if there is no memory all is as it was
+    dm_place(b, stride)
+    return 0
+
+
+cdef int dm_place(DirichletCounts *b, int64_t stride) noexcept nogil:
+    """Rows of this many slots begin on a cache line of the cells."""
     cdef int64_t start
     b.stride = stride
-    b.cells.assign(b.n_terms * stride + LINE, 0)
     start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
     b.counts = b.cells.data() + start
     b.version += 1
@@ -45,8 +51,11 @@ cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
         return 0
     while stride < slots:    # a quarter more each time, in whole lines
         stride = (stride + stride // 4 + LINE) // LINE * LINE
+    b.totals.reserve(stride)
+    b.inverse.reserve(stride)
+    cells.assign(b.n_terms * stride + LINE, 0)      # from here on nothing can fail
     cells.swap(b.cells)
-    dm_clear(b, stride)
+    dm_place(b, stride)
     for v in range(b.n_terms):
         memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
     b.totals.resize(stride, 0)
@@ -61,7 +70,7 @@ cdef int dm_born(void *self, int32_t slot) noexcept nogil:
             try:
                 dm_grow(b, slot + 1)
             except MemoryError:
-                return -1
+                return no_memory()
     return 0 if b.totals[slot] == 0 else -1
 
 
@@ -122,6 +131,8 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
     cdef const int32_t *row
     cdef double *product
     cdef double base
+    if not has_room(b.touched, min(n_customers, b.n_terms)) or not has_room(b.product, n + 1):
+        return no_memory()
     b.touched.clear()
     for i in range(n_customers):
         term = b.terms[customers[i]]
@@ -163,7 +174,8 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
     cdef const int32_t *row
     cdef double top, total
     if n_customers > SHORT or not b.plain:
-        dm_log_block(self, customers, n_customers, slots, n, out)
+        if dm_log_block(self, customers, n_customers, slots, n, out) < 0:
+            return -1
         return as_weights(out, n)
     for i in range(n + 1):
         out[i] = 1.0
@@ -231,14 +243,15 @@ cdef class DirichletMultinomialBank(CompiledBank):
         cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
         cdef int64_t v
         cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
+        cdef double least = float(np.min(e)), total = float(np.sum(e))
         self.b.eta.resize(e.shape[0])
+        self.b.table.resize(TABULATED if symmetric else 0)     # from here on nothing can fail
         for v in range(e.shape[0]):
             self.b.eta[v] = e[v]
-        self.b.plain = bool(np.min(e) >= PLAIN)
+        self.b.plain = least >= PLAIN
         # A symmetric sum as one product: the same for every number of terms and every way of summing.
-        self.b.eta_sum = e[0] * e.shape[0] if symmetric else float(np.sum(e))
-        self.in_floats = bool(np.min(e) >= SMALLEST_IN_FLOATS) and self.b.eta_sum <= LARGEST_IN_FLOATS
-        self.b.table.resize(TABULATED if symmetric else 0)
+        self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
+        self.in_floats = least >= SMALLEST_IN_FLOATS and self.b.eta_sum <= LARGEST_IN_FLOATS
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = log_rising(e[0], v)
 

@@ -6,7 +6,7 @@ a second time. Only scripts can have a bug that a test has planted.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport has_place, vector
 
 from hdpkit._compiled.observed_faults cimport SHIFTED_CHOICE
 from hdpkit.random._source cimport choice_source, philox, philox_next_double
@@ -23,6 +23,7 @@ cdef cppclass Work:
     vector[double] weights
     int64_t stop               # the option to stop at; -1: none yet, weights are collected
     double left                # of the threshold of a draw
+    bint failed                # there was no memory for the weights
     int fault                  # that a test has planted, 0 for none
 
 
@@ -51,6 +52,7 @@ cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil
         work.left = philox_next_double(source) * total
     else:
         work.weights.clear()
+        work.failed = False
         work.stop = -1
     return 0 if 0.0 < total < INFINITY else FAILED
 
@@ -65,7 +67,9 @@ cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nog
         return work.left < 0.0
     else:
         if work.stop < 0:
-            work.weights.push_back(weight)
+            work.failed = work.failed or not has_place(work.weights)
+            if not work.failed:
+                work.weights.push_back(weight)
             return False
         work.stop -= 1
         return work.stop < 0
@@ -76,6 +80,8 @@ cdef inline int settle(source_t *source, Work *work) noexcept nogil:
     if source_t is philox:
         return 0
     else:
+        if work.failed:
+            return FAILED
         work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
         if has(source, work, SHIFTED_CHOICE) and work.stop >= 0:
             work.stop += 1

@@ -4,7 +4,7 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport Entry, Node, Seating, unused_share
 from hdpkit.random._source cimport choice_source

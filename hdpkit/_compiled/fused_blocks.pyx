@@ -10,7 +10,7 @@ import numpy as np
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ilogb
 from libc.stdint cimport int8_t, int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.explicit cimport ExplicitStore, Table

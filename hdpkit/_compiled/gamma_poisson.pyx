@@ -8,9 +8,9 @@ counts; whole numbers are exact in doubles up to 2**53.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.dense_bank cimport DenseBank
+from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio
 
 cdef double SHORT = 12.0     # counts up to it are written out as a product
@@ -133,7 +133,12 @@ cdef class GammaPoissonBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
-        self.m.shape, self.m.rate = measure.vectors
+        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        cdef const double[::1] shape = given[0]
+        cdef const double[::1] rate = given[1]
+        # From here on only the first time can fail.
+        take_numbers(&self.m.shape, shape)
+        take_numbers(&self.m.rate, rate)
         return self.parameters_changed()
 
     def parts(self, row):

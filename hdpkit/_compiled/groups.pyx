@@ -6,7 +6,7 @@ The readable twin is `hdpkit.franchise.groups`, with the same law.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport copy_into, vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t, pending_exception
@@ -207,7 +207,7 @@ cdef class Group:
         log_ratio = 0.0
         for back in range(2):
             # A launch of its own for each way: with one for both, only what lies near it would be accepted.
-            self.weights = self.prior
+            copy_into(self.weights, self.prior)
             self.launch.assign(self.n, -1)
             for i in range(launches):
                 self.scan(NULL)
@@ -215,7 +215,7 @@ cdef class Group:
             self.change(self.slots.data(), self.launch.data(), False)
             log_ratio += (log_q - self.log_data()) if back else (self.log_data() - log_q)
             if not back:
-                self.sides = self.launch
+                copy_into(self.sides, self.launch)
         last = <int32_t>self.slots.size() - 1
         self.slots[last] = self.fresh
         for i in range(self.n):

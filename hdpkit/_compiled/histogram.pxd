@@ -1,5 +1,5 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport Arena, Entry, Seating
 from hdpkit.random._source cimport choice_source

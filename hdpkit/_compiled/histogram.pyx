@@ -10,7 +10,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport (
     ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)

@@ -9,9 +9,9 @@ squared deviations, added and removed as Welford does.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.dense_bank cimport DenseBank
+from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
 
@@ -164,12 +164,18 @@ cdef class NormalGammaBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
-        mean, strength, shape, rate = measure.vectors
-        self.m.mean = mean - self.offset
-        self.m.strength = strength
-        self.m.shape = shape
-        self.m.rate = rate
-        self.m.one_shape = bool(np.all(shape == shape[0]))
+        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        cdef const double[::1] mean = given[0] - self.offset
+        cdef const double[::1] strength = given[1]
+        cdef const double[::1] shape = given[2]
+        cdef const double[::1] rate = given[3]
+        cdef bint one_shape = bool(np.all(given[2] == shape[0]))
+        # From here on only the first time can fail.
+        take_numbers(&self.m.mean, mean)
+        take_numbers(&self.m.strength, strength)
+        take_numbers(&self.m.shape, shape)
+        take_numbers(&self.m.rate, rate)
+        self.m.one_shape = one_shape
         return self.parameters_changed()
 
     def parts(self, row):

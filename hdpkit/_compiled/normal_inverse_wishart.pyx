@@ -10,9 +10,9 @@ import numpy as np
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.dense_bank cimport DenseBank
+from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
 
@@ -222,11 +222,18 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
-        mean, strength, dof, scale = measure.numbers
-        self.m.mean = mean - self.offset
-        self.m.strength = strength
-        self.m.dof = dof
-        self.m.scale = scale[np.triu_indices(self.m.D)]    # rows of the upper are columns of the lower
+        given, strength, dof, scale = measure.numbers
+        cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
+        # Rows of the upper triangle are columns of the lower.
+        cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
+        cdef double numbers[2]
+        numbers[0] = strength
+        numbers[1] = dof
+        # From here on only the first time can fail.
+        take_numbers(&self.m.mean, mean)
+        take_numbers(&self.m.scale, triangle)
+        self.m.strength = numbers[0]
+        self.m.dof = numbers[1]
         return self.parameters_changed()
 
     def parts(self, row):

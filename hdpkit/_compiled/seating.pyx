@@ -9,8 +9,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
-from libcpp.map cimport map as cppmap
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -300,7 +299,14 @@ cdef class Seating:
         if place < 0:
             return np.empty(0, dtype=np.int32)
         self.sizes_of(node, place, &sizes, &counts)
-        return np.sort(np.repeat(np.array(sizes, dtype=np.int32), np.array(counts, dtype=np.int32)))
+        every = np.empty(self.entries(node)[place].tables, dtype=np.int32)
+        cdef int32_t[::1] view = every
+        cdef size_t i
+        cdef int32_t n = 0
+        for i in range(sizes.size()):
+            view[n:n + counts[i]] = sizes[i]
+            n += counts[i]
+        return np.sort(every)
 
     @property
     def n_nodes(self):
@@ -354,8 +360,7 @@ cdef class Seating:
 
     def size_counts(self, const int64_t[::1] nodes):
         """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
-        cdef cppmap[int32_t, int64_t] large
-        cdef vector[int64_t] small
+        cdef vector[int64_t] small, large, of_large
         cdef vector[int32_t] sizes, counts
         cdef int32_t node, place
         cdef int64_t i
@@ -369,12 +374,21 @@ cdef class Seating:
                     self.sizes_of(node, place, &sizes, &counts)
                     for k in range(sizes.size()):
                         if sizes[k] >= SMALL:
-                            large[sizes[k]] += counts[k]
+                            large.push_back(sizes[k])
+                            of_large.push_back(counts[k])
                             continue
                         if sizes[k] >= <int32_t>small.size():
                             small.resize(sizes[k] + 1)
                         small[sizes[k]] += counts[k]
-        found = {size: small[size] for size in range(<int32_t>small.size()) if small[size]} | dict(large)
+        found = {}
+        for i in range(<int64_t>small.size()):
+            if small[i]:
+                found[i] = small[i]
+        order = []
+        for k in range(large.size()):
+            order.append((large[k], of_large[k]))
+        for size, count in sorted(order):
+            found[size] = found.get(size, 0) + count
         return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
 
     def relabel_dishes(self, int32_t[::1] mapping):

@@ -1,5 +1,5 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 
 cdef class DishSlots:

@@ -7,7 +7,7 @@ Each has a readable twin in `hdpkit.franchise.reference`, with the same law.
 import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_block, measure_t, pending_exception

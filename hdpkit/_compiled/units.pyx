@@ -4,7 +4,7 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport copy_into, vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
 
@@ -129,12 +129,12 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
             units.table_offset[i + 1] += units.table_offset[i]
         units.customer.resize(units.offset[units.code.size()])
         units.table.resize(tables_seen.size())
-        fill = units.offset
+        copy_into(fill, units.offset)
         for i in range(n):
             if unit_of_customer[i] >= 0:
                 units.customer[fill[unit_of_customer[i]]] = <int32_t>i
                 fill[unit_of_customer[i]] += 1
-        fill = units.table_offset
+        copy_into(fill, units.table_offset)
         for i in range(<int64_t>tables_seen.size()):
             unit = unit_of_table[tables_seen[i]]
             units.table[fill[unit]] = tables_seen[i]

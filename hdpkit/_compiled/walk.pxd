@@ -1,5 +1,5 @@
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport Seating
 from hdpkit._compiled.slots cimport DishSlots

@@ -9,7 +9,7 @@ hold several tables of one dish, and what stands above it is H.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport Entry, Node, Seating
 from hdpkit._compiled.slots cimport DishSlots

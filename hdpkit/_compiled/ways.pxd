@@ -5,7 +5,7 @@ ahead of the sweep, so that what one stage asks memory for is there when the nex
 """
 
 from libc.stdint cimport int32_t, int64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport ENTRY_WORDS, SAMPLED, Entry, Node, Seating
 from hdpkit._compiled.walk cimport Walk

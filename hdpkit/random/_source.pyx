@@ -11,7 +11,7 @@ import numpy as np
 
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libcpp.vector cimport vector
+from hdpkit.vectors cimport has_place, no_memory, vector
 from numpy.random cimport BitGenerator
 
 from hdpkit.errors import ParameterError, StateError
@@ -223,6 +223,8 @@ cdef int64_t scripted_take(script_state *s, const double *weights, int64_t n, do
         elif i > branch:
             after = i
             break
+    if not (has_place(s.chosen) and has_place(s.following) and has_place(s.probability)):
+        return no_memory()
     s.chosen.push_back(branch)
     s.following.push_back(after)
     s.probability.push_back((equal if weights == NULL else weights[branch]) / total)
@@ -263,7 +265,9 @@ cdef class ScriptedSource(ChoiceSource):
         self.c.index = scripted_index
 
     def __init__(self, script=()):
-        self.s.script = <vector[int64_t]>[int(branch) for branch in script]
+        self.s.script.clear()
+        for branch in script:
+            self.s.script.push_back(<int64_t>int(branch))
         self.rewind()
 
     cpdef rewind(self):
