@@ -35,7 +35,7 @@ from hdpkit.base_measures import (
     Uniform,
     base_measures,
 )
-from hdpkit.data import Corpus, Groups, NGrams
+from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
 from hdpkit.io.progress import ProgressBar
@@ -74,6 +74,7 @@ __all__ = [
     "GammaPoisson",
     "GammaPoissonReference",
     "Groups",
+    "Limits",
     "Mixture",
     "NGramModel",
     "NGrams",

@@ -180,7 +180,17 @@ def groups():
 
 LABELS = [None, 5, "nobody", "", ["document"], NAN, {}]
 
+NO_LIMITS = [5, "16", {"max_terms": 5}, hk.Limits]
+
 DATA = {
+    "Limits": Row(
+        plain(hk.Limits),
+        {
+            "max_terms": whole(1, 2**31 - 1),
+            "max_documents": whole(1, 2**31 - 1),
+            "max_tokens": optional(whole(1, 2**31 - 1)),
+        },
+    ),
     "Corpus.from_documents": Row(
         plain(hk.Corpus.from_documents, docs=[[0, 0, 1], [1, 2], []], n_terms=3),
         {
@@ -207,6 +217,7 @@ DATA = {
             "path": [*NO_FILE, *(Told(file(content), told) for content, told in LDAC)],
             "vocabulary": NO_VOCABULARY_OR_FILE,
             "names": NO_NAMES,
+            "limits": NO_LIMITS,
             "groups": NO_GROUPS,
             "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "line 2")],
         },
@@ -223,6 +234,7 @@ DATA = {
             "path": [*NO_FILE, *(Told(file(content), told) for content, told in UCI)],
             "vocabulary": NO_VOCABULARY_OR_FILE,
             "names": NO_NAMES,
+            "limits": NO_LIMITS,
             "groups": NO_GROUPS,
         },
         aliases={
@@ -251,6 +263,7 @@ DATA = {
                 )  # fewer words than the largest id
             ],
             "names": NO_NAMES,
+            "limits": NO_LIMITS,
             "groups": NO_GROUPS,
         },
         aliases={

@@ -59,6 +59,7 @@ EXCLUDED = {
     "ChainTrace": "made by a run with chains",
     "Run": "made by open_run, which takes the same arguments",
     "Checkpoint.due": "asked by the run",
+    "Limits.check*": "called by readers with the numbers that a file gives",
     "RestaurantView": "made by Franchise.restaurant",
     # what only moves call, with what the franchise itself gave them
     "Franchise.in_chunks": "a loop around a verb, which checks its range",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hdpkit.cli.options import given_limits, limit_options
 from hdpkit.io.corpora import FORMATS, convert_corpus
 
 __all__ = ["convert"]
@@ -16,7 +17,10 @@ __all__ = ["convert"]
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--format", type=click.Choice(FORMATS), help="Of the corpus.  [default: detected]")
 @click.option("--vocabulary", type=click.Path(path_type=Path), help="File with a term a line.")
-def convert(corpus: Path, folder: Path, format: str | None, vocabulary: Path | None) -> None:
+@limit_options
+def convert(
+    corpus: Path, folder: Path, format: str | None, vocabulary: Path | None, **limits: int | None
+) -> None:
     """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
 
     For corpora larger than memory: LDA-C and bag-of-words files go through it block by block. FOLDER is new
@@ -27,6 +31,6 @@ def convert(corpus: Path, folder: Path, format: str | None, vocabulary: Path | N
       hdpkit convert docword.pubmed.txt.gz pubmed --vocabulary vocab.pubmed.txt
       hdpkit convert corpus.ldac folder --format ldac
     """
-    made = convert_corpus(corpus, folder, format, vocabulary)
+    made = convert_corpus(corpus, folder, format, vocabulary, limits=given_limits(limits))
     sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"
     click.echo(f"{sizes} in {click.format_filename(folder)}")

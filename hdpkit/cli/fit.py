@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import check_new_folder
-from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
+from hdpkit.cli.options import (
+    Parsed,
+    config_option,
+    given_limits,
+    limit_options,
+    path_type,
+    positive,
+    quiet_option,
+    seed_option,
+)
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
@@ -47,6 +56,7 @@ def _prior(name: str) -> Parsed:
     type=click.FloatRange(0, 1, min_open=True),
     help="Text: leave out words of more than this share of the documents.",
 )
+@limit_options
 @click.option("--stop-words", type=click.Choice(["none", "english"]), help="Text: leave out function words.")
 @click.option(
     "--eta",
@@ -158,7 +168,7 @@ def _read(path: Path, options: dict[str, Any]) -> Corpus:
     names = ("min_documents", "max_document_share", "stop_words")
     given = {name: options[name] for name in names if options[name] is not None}
     text = TextOptions(**given) if given else None
-    return read_corpus(path, options["format"], options["vocabulary"], text)
+    return read_corpus(path, options["format"], options["vocabulary"], text, given_limits(options))
 
 
 def _default_moves(options: dict[str, Any]) -> list[Move]:

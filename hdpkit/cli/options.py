@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import Any
 import click
 
 from hdpkit.cli.parse import closest
+from hdpkit.data import Limits
 from hdpkit.errors import DataError, ParameterError
 
 __all__ = [
     "Parsed",
     "config_option",
+    "given_limits",
+    "limit_options",
     "path_type",
     "positive",
     "quiet_option",
@@ -23,6 +27,8 @@ __all__ = [
     "seed_option",
     "text_type",
 ]
+
+_CONFIG_BYTES = 2**20
 
 positive = click.IntRange(min=1)
 seed_option = click.option(
@@ -44,6 +50,21 @@ class _Place(click.Path):
 path_type = _Place(path_type=Path)
 text_type = _Place(allow_dash=True)
 """A file, or "-" for standard input."""
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of how large a corpus is taken; `given_limits` reads them."""
+    for what in ("tokens", "documents", "terms"):
+        command = click.option(
+            f"--max-{what}", type=click.IntRange(1, 2**31 - 1), help=f"Refuse a file of more {what}."
+        )(command)
+    return command
+
+
+def given_limits(options: dict[str, Any]) -> Limits:
+    """What the options of `limit_options` say, taken out of the others."""
+    given = {name: options.pop(name) for name in ("max_terms", "max_documents", "max_tokens")}
+    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 class Parsed(click.ParamType):
@@ -92,13 +113,30 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
         If a key isn't known (the nearest that is is named), is given twice, or its value isn't legal.
     """
     try:
-        content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
+        if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # it might never end
+            raise DataError(f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write one.")
+        with open(path, "rb") as file:
+            raw = file.read(_CONFIG_BYTES + 1)
+        if len(raw) > _CONFIG_BYTES:
+            raise DataError(
+                f"file {os.fspath(path)}",
+                f"more than {_CONFIG_BYTES} bytes",
+                "at most as long",
+                "Is it a file of options?",
+            )
+        content = tomllib.loads(raw.decode("utf-8"))
     except OSError as error:
         raise DataError(
             f"file {os.fspath(path)}", error.strerror or str(error), "a file that can be read",
             "Check the path.",
         ) from error  # fmt: skip
-    except ValueError as error:  # no TOML, no UTF-8
+    except DataError:
+        raise
+    except RecursionError as error:
+        raise DataError(
+            f"file {os.fspath(path)}", "too deeply nested", "options, one a line", "Correct it."
+        ) from error
+    except (ValueError, OverflowError) as error:  # no TOML, no UTF-8
         raise DataError(
             f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
         ) from error
@@ -119,13 +157,25 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
 def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: click.Context) -> str:
     if not isinstance(value, str | int | float | list):  # a table, a date
         raise ParameterError(where, value, "a number, a string, a boolean or a list", "Write it so.")
-    if "\0" in str(value):
+    if isinstance(value, list) and not all(isinstance(item, str | int | float) for item in value):
+        raise ParameterError(where, value, "a list of numbers, strings or booleans", "Write it so.")
+    try:
+        shown = str(value)
+    except ValueError as error:  # an int of thousands of digits
+        raise ParameterError(where, value, "a number of at most 4,000 digits", "Correct it.") from error
+    if "\0" in shown:
         raise ParameterError(where, value, "without a character of number 0", "Remove it.")
     text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
     if isinstance(param.type, click.Path) and text and not (param.type.allow_dash and text == "-"):
         text = os.path.join(folder, text)
     try:
         param.type.convert(text, param, ctx)
+    except ParameterError as error:  # it names the option, and not the file
+        raise ParameterError(where, value, error.allowed, error.remedy) from error
+    except OverflowError as error:  # an int that no float holds
+        raise ParameterError(
+            where, value, "a number of usual size", "The option's help says which."
+        ) from error
     except click.UsageError as error:
         raise ParameterError(
             where, value, f"a legal value: {error.message.rstrip('.')}", "The option's help says which."

@@ -11,13 +11,14 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import choice, flag, whole_number
+from hdpkit.checks import choice, flag, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data.counts import ID_LIMIT, Counts, check_total, read_matrix
 from hdpkit.data.documents import Documents
 from hdpkit.data.labels import check_names, encode_all
 from hdpkit.data.ldac import read_ldac, read_vocabulary
-from hdpkit.data.on_disk import FolderWriter, open_folder
+from hdpkit.data.limits import Limits, limited
+from hdpkit.data.on_disk import FolderWriter, check_writable, open_folder
 from hdpkit.data.tokens import read_documents
 from hdpkit.data.uci import read_uci
 from hdpkit.errors import DataError
@@ -140,6 +141,7 @@ class Corpus(Documents):
         names: Any = None,
         groups: Any = None,
         n_terms: int | None = None,
+        limits: Limits | None = None,
     ) -> Corpus:
         """Build from an LDA-C file, plain or gzip: one document a line, ``N id:count id:count ...``.
 
@@ -154,6 +156,8 @@ class Corpus(Documents):
             As in `from_documents`.
         n_terms : int, optional
             Number of terms; by default the length of the vocabulary or, without one, the largest id + 1.
+        limits : Limits, optional
+            The largest corpus that is taken from the file; by default ``hk.Limits()``.
 
         Raises
         ------
@@ -164,8 +168,13 @@ class Corpus(Documents):
         OSError
             If a file can't be read.
         """
-        words = _read_words(path, vocabulary)
-        return cls._from_blocks(read_ldac(path, _check_n_terms(n_terms, words)), words, names, groups)
+        limits = _check_limits(limits)
+        words = _read_words(path, vocabulary, limits)
+        bound = _check_n_terms(n_terms, words)
+        if bound is not None:  # the caller says so, not the file
+            limits = attrs.evolve(limits, max_terms=max(bound, limits.max_terms))
+        blocks = limited(_place_of(path), read_ldac(path, bound), limits)
+        return cls._from_blocks(blocks, words, names, groups)
 
     @classmethod
     def from_uci(
@@ -174,6 +183,7 @@ class Corpus(Documents):
         vocabulary: Any = None,
         names: Any = None,
         groups: Any = None,
+        limits: Limits | None = None,
     ) -> Corpus:
         """Build from a bag-of-words file of the UCI repository (``docword.*.txt``), plain or gzip.
 
@@ -182,7 +192,7 @@ class Corpus(Documents):
         path : path
             The file: three lines with the numbers of documents, terms and entries, then lines ``document
             term count``, ids from 1, sorted by document.
-        vocabulary, names, groups
+        vocabulary, names, groups, limits
             As in `from_ldac`.
 
         Raises
@@ -192,8 +202,9 @@ class Corpus(Documents):
         OSError
             If a file can't be read.
         """
-        words = _read_words(path, vocabulary)
-        blocks = read_uci(path, None if words is None else len(words))
+        limits = _check_limits(limits)
+        words = _read_words(path, vocabulary, limits)
+        blocks = limited(_place_of(path), read_uci(path, None if words is None else len(words)), limits)
         return cls._from_blocks(blocks, words, names, groups)
 
     @classmethod
@@ -221,6 +232,7 @@ class Corpus(Documents):
         vocabulary: Any = None,
         names: Any = None,
         groups: Any = None,
+        limits: Limits | None = None,
     ) -> Corpus:
         """Turn a file of counts into a folder of arrays, block by block, and `open` it.
 
@@ -235,7 +247,7 @@ class Corpus(Documents):
             Where the corpus shall be; new or empty.
         format : str
             "ldac" (see `from_ldac`) or "uci" (see `from_uci`).
-        vocabulary, names, groups
+        vocabulary, names, groups, limits
             As in `from_ldac`.
 
         Raises
@@ -244,11 +256,13 @@ class Corpus(Documents):
             As the format's own method; what was written goes.
         """
         choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
-        words = _read_words(path, vocabulary)
+        limits = _check_limits(limits)
+        words = _read_words(path, vocabulary, limits)
         read = read_ldac if format == "ldac" else read_uci
         most = 1
         with FolderWriter(_folder(folder)) as writer:
-            for counts in read(path, None if words is None else len(words)):
+            blocks = read(path, None if words is None else len(words))
+            for counts in limited(_place_of(path), blocks, limits):
                 writer.add(counts)
                 most = max(most, counts.n_terms)
             n = writer.n_documents
@@ -272,11 +286,13 @@ class Corpus(Documents):
         ParameterError
             If something is there.
         DataError
-            If a label's value is no string, number or bool.
+            If a label's value is no string, number or bool, or a string has half of a surrogate pair, which
+            UTF-8 can't write.
         OSError
             If it can't be written.
         """
         labels = {name: codes for name, codes in self._labels.items() if name != "document"}
+        check_writable(self.vocabulary, self.names, labels)
         with FolderWriter(_folder(folder)) as writer:
             for first in range(0, self.n_tokens, _BLOCK):
                 last = min(first + _BLOCK, self.n_tokens)
@@ -349,12 +365,23 @@ def _check_vocabulary(vocabulary: Any) -> tuple[str, ...] | None:
     return None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
 
 
-def _read_words(path: Any, vocabulary: Any) -> tuple[str, ...] | None:
+def _place_of(path: str | os.PathLike[str]) -> str:
+    return f"file {os.fspath(path)}"
+
+
+def _check_limits(limits: Any) -> Limits:
+    if limits is None:
+        return Limits()
+    checked: Limits = instance("limits", limits, Limits, "an hk.Limits, or None", remedy="Leave it out.")
+    return checked
+
+
+def _read_words(path: Any, vocabulary: Any, limits: Limits) -> tuple[str, ...] | None:
     """The vocabulary, from its file if need be; ``path`` is the file of counts."""
     if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
         raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
     from_file = isinstance(vocabulary, str | os.PathLike)
-    words = read_vocabulary(vocabulary) if from_file else _check_vocabulary(vocabulary)
+    words = read_vocabulary(vocabulary, limits) if from_file else _check_vocabulary(vocabulary)
     if words == ():
         raise DataError("vocabulary", "0 terms", "at least one term", "Leave it out, or give the words.")
     return words

@@ -2,91 +2,57 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
+from hdpkit.data.blocks import line_blocks, split_lines
 from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 from hdpkit.data.labels import check_names
+from hdpkit.data.limits import Limits
 from hdpkit.errors import DataError
 
-__all__ = ["BLOCK", "line_blocks", "read_ldac", "read_unpacked", "read_vocabulary"]
+__all__ = ["TERM_LIMIT", "read_ldac", "read_vocabulary"]
 
-BLOCK = 1 << 22
-"""Bytes of text that are read at once."""
+TERM_LIMIT = 1 << 20
+"""Longest term of a vocabulary in bytes."""
 
 # At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
 _LINE = re.compile(rb"[ \t]*+[0-9]{1,18}+(?:[ \t]++[0-9]{1,18}+:[0-9]{1,18}+)*+[ \t\r]*+")
+_LINES = re.compile(rb"(?:" + _LINE.pattern + rb"(?:\n|$))*+")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def read_unpacked(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file, unpacked if it is a gzip file by its first two bytes."""
-    with open(path, "rb") as file:
-        content = file.read()
-    if content[:2] != b"\x1f\x8b":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as error:
-        raise _bad_gzip(path, error) from error
-
-
-def _bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
-    return DataError(
-        f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
-    )
-
-
-def read_vocabulary(path: str | os.PathLike[str]) -> tuple[str, ...]:
+def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) -> tuple[str, ...]:
     """Read a vocabulary: a term a line, UTF-8, plain or gzip; line number, from 0, = id.
 
     Raises
     ------
     DataError
-        If a line is empty or isn't UTF-8, or a term is given twice. The error counts lines from 1.
+        If a line is empty or isn't UTF-8, a term is given twice, or there are too many. The error counts
+        lines from 1.
     """
-    lines = _lines(read_unpacked(path))
-    terms = []
-    for number, line in enumerate(lines, start=1):
-        place = f"{os.fspath(path)}, line {number}"
-        try:
-            term = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
-        except UnicodeDecodeError:
-            raise DataError(place, line, "valid UTF-8", "Convert the file to UTF-8.") from None
-        if not term.strip():
-            raise DataError(place, term, "a term", "A vocabulary has one term a line and no empty line.")
-        terms.append(term)
+    limits = limits or Limits()
+    terms: list[str] = []
+    for first, content in line_blocks(path, TERM_LIMIT):
+        lines = split_lines(content)
+        limits.check(f"vocabulary of {os.fspath(path)}", n_terms=len(terms) + len(lines))
+        for number, line in enumerate(lines, start=first):
+            place = f"{os.fspath(path)}, line {number}"
+            try:
+                term = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+            except UnicodeDecodeError:
+                raise DataError(place, line, "valid UTF-8", "Convert the file to UTF-8.") from None
+            if "\0" in term:
+                raise DataError(place, term, "text without NUL bytes", "Convert the file to UTF-8.")
+            if not term.strip():
+                raise DataError(place, term, "a term", "A vocabulary has one term a line and no empty line.")
+            terms.append(term)
     return check_names(f"vocabulary of {os.fspath(path)}", terms, None, "term")
-
-
-def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield a file, plain or gzip, in pieces of whole lines, with the number of each one's first line.
-
-    Raises a DataError if it is a gzip file that is damaged.
-    """
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    number, rest = 1, b""
-    try:
-        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-            while piece := file.read(BLOCK):
-                end = piece.rfind(b"\n") + 1
-                if end:
-                    content = rest + piece[:end]
-                    yield number, content
-                    number, rest = number + content.count(b"\n"), piece[end:]
-                else:
-                    rest += piece
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _bad_gzip(path, error) from error
-    if rest:
-        yield number, rest
 
 
 def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterator[Counts]:
@@ -118,14 +84,15 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Itera
 
 
 def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_terms: int | None) -> Counts:
-    lines = _lines(content)
-    for number, line in enumerate(lines, start=first):
-        if _LINE.fullmatch(line) is None:
-            _complain(path, number, line)
-    pairs = np.array([line.count(b":") for line in lines], np.int64)
+    if _LINES.fullmatch(content) is None:
+        number, line = next(
+            (i, one) for i, one in enumerate(split_lines(content), first) if _LINE.fullmatch(one) is None
+        )
+        _complain(path, number, line)
+    pairs = _colons_by_line(content)
     # All lines have the form now, so the file is nothing but numbers: one N a line, two numbers a pair.
     numbers = np.fromstring(content.replace(b":", b" ").decode("ascii"), np.int64, sep=" ")
-    heads = np.zeros(len(lines), np.int64)
+    heads = np.zeros(len(pairs), np.int64)
     np.cumsum(1 + 2 * pairs[:-1], out=heads[1:])
     stated = numbers[heads]
     if (stated != pairs).any():
@@ -138,7 +105,7 @@ def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_term
         )
     rest = np.delete(numbers, heads)
     term, count = rest[::2], rest[1::2]
-    document = np.repeat(np.arange(len(lines), dtype=np.int64), pairs)
+    document = np.repeat(np.arange(len(pairs), dtype=np.int64), pairs)
     for what, values, limit in (
         ("id", term, ID_LIMIT if n_terms is None else n_terms),
         ("count", count, TOKEN_LIMIT),
@@ -155,15 +122,16 @@ def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_term
             )
     if n_terms is None:
         n_terms = int(term.max()) + 1 if len(term) else 1
-    return Counts(document, term, count, len(lines), n_terms)
+    return Counts(document, term, count, len(pairs), n_terms)
 
 
-def _lines(content: bytes) -> list[bytes]:
-    # Not splitlines(), which also splits at form feeds and the like.
-    lines = content.split(b"\n")
-    if not lines[-1]:  # what follows the last newline is no line
-        lines.pop()
-    return lines
+def _colons_by_line(content: bytes) -> npt.NDArray[np.int64]:
+    data = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    if not content.endswith(b"\n"):
+        ends = np.append(ends, len(data))
+    colons = np.searchsorted(np.flatnonzero(data == ord(":")), ends)
+    return np.diff(colons, prepend=0).astype(np.int64)
 
 
 def _complain(path: str | os.PathLike[str], number: int, line: bytes) -> NoReturn:

@@ -5,7 +5,8 @@
 ``document.npy``    int32, shape (n_tokens,): number of each token's document, from 1
 ``lengths.npy``     int64, shape (n_documents,)
 ``label-0.npy`` ..  int64, shape (n_documents,): codes of further labels, -1 = missing
-``corpus.json``     sizes, vocabulary, names, keys of labels, and the SHA-256 of each array; written last
+``corpus.json``     sizes, vocabulary, names, keys of labels, and the SHA-256 of each array and of the rest of
+                    this file (older folders have none of that); written last
 ==================  =========================================================================================
 """
 
@@ -15,6 +16,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +38,12 @@ _FORMAT = "hdpkit corpus"
 _VERSION = 1
 _CHUNK = 1 << 18  # numbers that are hashed or checked at once
 _PLAIN = (str, int, float, bool)
+_KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary", "names", "labels", "sha256",
+         "checksum"}  # fmt: skip
+
+# What NumPy writes before an array of one dimension, in version 1.0 of its format.
+_MAGIC = b"\x93NUMPY\x01\x00"
+_ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \(([0-9]{1,18}),\), \}[ ]*\n")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -174,6 +183,8 @@ class FolderWriter:
             "labels": listed,
             "sha256": self._digests,
         }
+        check_writable(vocabulary, names, labels)
+        header["checksum"] = _checksum(header)
         aside = self.folder / (_HEADER + ".tmp")
         with open(aside, "w", encoding="utf-8") as file:
             json.dump(header, file, ensure_ascii=False)
@@ -185,6 +196,28 @@ class FolderWriter:
         file = _Array(self.folder / name, "<i8")
         file.append(numbers)
         self._digests[name] = file.close()
+
+
+def check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
+    """Raise a DataError if there is a string that can't be written in UTF-8."""
+    texts = {"vocabulary": vocabulary or (), "names": names or (), "groups": tuple(labels)}
+    texts |= {f"label {name!r}": keys for name, (_, keys) in labels.items()}
+    for what, values in texts.items():
+        for place, text in enumerate(values):
+            if type(text) is str:
+                try:
+                    text.encode()
+                except UnicodeEncodeError:  # half of a surrogate pair
+                    raise DataError(
+                        f"{what}[{place}]", text, "text that UTF-8 can write, where a corpus is saved",
+                        'Replace it, for instance by text.encode("utf-8", "replace").decode().',
+                    ) from None  # fmt: skip
+
+
+def _checksum(header: Mapping[str, Any]) -> str:
+    """SHA-256 of a header without its checksum."""
+    rest = {key: value for key, value in header.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest).encode()).hexdigest()
 
 
 def _plain(label: str, keys: Sequence[Any]) -> list[Any]:
@@ -228,13 +261,15 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     vocabulary = _strings(folder, head, "vocabulary", n_terms)
     names = _strings(folder, head, "names", n_documents)
     labels: dict[str, Codes] = {}
+    arrays = {"terms.npy": terms, "document.npy": numbers, "lengths.npy": lengths}
     for number, (label, keys) in enumerate(_labels(folder, head)):
         codes = _mapped(folder, f"label-{number}.npy", "<i8", n_documents)
         if codes.min() < -1 or codes.max() >= len(keys):
             raise _damaged(folder / f"label-{number}.npy", "other codes", f"from -1 to {len(keys) - 1}")
         labels[label] = (codes, keys)
+        arrays[f"label-{number}.npy"] = codes
     if verify:
-        _verify(folder, head, n_terms, ["terms.npy", "document.npy", "lengths.npy"], len(labels))
+        _verify(folder, head, n_terms, arrays)
     return CorpusFolder(
         terms=terms, numbers=numbers, lengths=lengths, n_terms=n_terms, vocabulary=vocabulary, names=names,
         labels=labels, digest=digest,
@@ -244,6 +279,8 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
 def _header(folder: Path) -> tuple[dict[str, Any], str]:
     path = folder / _HEADER
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+            raise _damaged(path, "no regular file", "a file")
         content = path.read_bytes()
     except OSError as error:
         raise DataError(
@@ -254,6 +291,8 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
         head = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error), "JSON") from error
+    if isinstance(head, dict) and "checksum" in head and head["checksum"] != _checksum(head):
+        raise _damaged(path, "a wrong checksum", "as it was written")
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise _damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
     if head.get("version") != _VERSION:
@@ -263,6 +302,8 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             f"version {_VERSION}",
             "Use the hdpkit that wrote it.",
         )
+    if not _KEYS.issuperset(head):
+        raise _damaged(path, f"key {min(set(head) - _KEYS)!r}", f"without other keys than {sorted(_KEYS)}")
     return head, hashlib.sha256(content).hexdigest()
 
 
@@ -299,23 +340,40 @@ def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]
 
 def _mapped(folder: Path, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
     path = folder / name
+    kind = np.dtype(dtype)
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
-        raise _damaged(path, str(error), f"{n} numbers of type {dtype}") from error
-    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype) or array.shape != (n,):
-        found = f"{getattr(array, 'dtype', '?')} of shape {getattr(array, 'shape', '?')}"
-        raise _damaged(path, found, f"{np.dtype(dtype)} of shape ({n},)")
+        with _opened(path) as file:
+            head = file.read(len(_MAGIC) + 2)
+            length = int.from_bytes(head[len(_MAGIC) :], "little")
+            found = _ARRAY.fullmatch(file.read(length))
+            size = os.fstat(file.fileno()).st_size
+            if not head.startswith(_MAGIC) or found is None or len(head) != len(_MAGIC) + 2:
+                raise _damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
+            if found[1].decode() != dtype or int(found[2]) != n:
+                shown = f"{found[1].decode()} of shape ({int(found[2])},)"
+                raise _damaged(path, shown, f"{dtype} of shape ({n},)")
+            if size != len(head) + length + n * kind.itemsize:
+                raise _damaged(path, f"{size} bytes", f"{len(head) + length + n * kind.itemsize} bytes long")
+            array = np.memmap(file, kind, "r", len(head) + length, (n,))
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error), f"{n} numbers of type {dtype}") from error
     return np.asarray(array)
 
 
-def _verify(folder: Path, head: dict[str, Any], n_terms: int, names: list[str], n_labels: int) -> None:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+        raise _damaged(path, "no regular file", "a file")
+    with open(path, "rb") as file:
+        yield file
+
+
+def _verify(folder: Path, head: dict[str, Any], n_terms: int, arrays: Mapping[str, Any]) -> None:
     digests = head.get("sha256")
-    names = [*names, *(f"label-{number}.npy" for number in range(n_labels))]
-    if not isinstance(digests, dict) or sorted(digests) != sorted(names):
+    if not isinstance(digests, dict) or sorted(digests) != sorted(arrays):
         raise _damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
-    for name in names:
-        array = np.load(folder / name, mmap_mode="r", allow_pickle=False)
+    for name in arrays:
+        array = arrays[name]
         found = hashlib.sha256()
         for first in range(0, len(array), _CHUNK):
             chunk = np.asarray(array[first : first + _CHUNK])

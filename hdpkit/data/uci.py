@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data.blocks import line_blocks
 from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
-from hdpkit.data.ldac import line_blocks
 from hdpkit.errors import DataError
 
 __all__ = ["is_uci", "read_uci"]
@@ -62,7 +62,7 @@ def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterat
     """
     blocks = line_blocks(path)
     head = b""
-    for _, content in blocks:
+    for _, content in blocks:  # a block has a whole line at least
         head += content
         if head.count(b"\n") >= 3:
             break

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
-from typing import Any
 
-import scipy.io
-
+from hdpkit.checks import instance
 from hdpkit.data import Corpus
-from hdpkit.data.ldac import read_unpacked, read_vocabulary
+from hdpkit.data.ldac import read_vocabulary
+from hdpkit.data.limits import Limits
 from hdpkit.data.on_disk import is_corpus_folder
 from hdpkit.data.uci import is_uci
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.io.matrix_market import read_matrix_market
 from hdpkit.io.text_folder import TextOptions, read_text_folder
 from hdpkit.record.files import refusals
 
@@ -33,6 +32,7 @@ def read_corpus(
     format: str | None = None,
     vocabulary: str | os.PathLike[str] | None = None,
     text: TextOptions | None = None,
+    limits: Limits | None = None,
 ) -> Corpus:
     """Read a corpus from a file or a folder.
 
@@ -49,6 +49,8 @@ def read_corpus(
         arrays, which have theirs.
     text : TextOptions, optional
         How words are made of text; only for folders.
+    limits : Limits, optional
+        The largest corpus that is taken from a file of counts; see `hk.Limits`.
 
     Returns
     -------
@@ -68,15 +70,18 @@ def read_corpus(
         raise ParameterError("text", text, f"left out for {format}", "It has counts already.")
     if vocabulary is not None and format == "arrays":
         raise ParameterError("vocabulary", str(vocabulary), "left out for arrays", "It is in their folder.")
-    words = _read_words(vocabulary)
+    instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
+    words = _read_words(vocabulary, limits)
     with _reading(place):
         if format == "text":
             return read_text_folder(place, text or TextOptions(), words)
         if format == "arrays":
             return Corpus.open(place)
         if format == "matrix-market":
-            return _read_matrix_market(place, words)
-        return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words)
+            return _read_matrix_market(place, words, limits)
+        return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(
+            place, vocabulary=words, limits=limits
+        )
 
 
 def convert_corpus(
@@ -85,20 +90,22 @@ def convert_corpus(
     format: str | None = None,
     vocabulary: str | os.PathLike[str] | None = None,
     text: TextOptions | None = None,
+    limits: Limits | None = None,
 ) -> Corpus:
     """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
 
     LDA-C and bags of words go through memory block by block, and may be larger; other formats are read whole.
     Parameters and errors as in `read_corpus`, and a StorageError where the folder can't be written.
     """
+    instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     place, format = _place_and_format(path, format)
     if format in ("ldac", "uci") and text is None:
-        words = _read_words(vocabulary)
+        words = _read_words(vocabulary, limits)
         with _reading(place), open(place, "rb"):
             pass
         with refusals(folder, "write a corpus"):
-            return Corpus.convert(place, folder, format, vocabulary=words)
-    corpus = read_corpus(place, format, vocabulary, text)
+            return Corpus.convert(place, folder, format, vocabulary=words, limits=limits)
+    corpus = read_corpus(place, format, vocabulary, text, limits)
     with refusals(folder, "write a corpus"):
         corpus.save(folder)
     return Corpus.open(folder, verify=False)
@@ -117,12 +124,12 @@ def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple
     return place, format
 
 
-def _read_words(vocabulary: str | os.PathLike[str] | None) -> tuple[str, ...] | None:
+def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None) -> tuple[str, ...] | None:
     if vocabulary is None:
         return None
     listed = _path(vocabulary)
     with _reading(listed):
-        return read_vocabulary(listed)
+        return read_vocabulary(listed, limits)
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
@@ -152,19 +159,9 @@ def detect_format(path: str | os.PathLike[str]) -> str:
         return "uci" if is_uci(place) else "ldac"
 
 
-def _read_matrix_market(path: Path, words: tuple[str, ...] | None) -> Corpus:
-    content = read_unpacked(path)
-    try:
-        n_rows, n_columns, n_entries, layout, _, _ = scipy.io.mminfo(BytesIO(content))
-        # Before space is made for what a header promises: an entry takes two bytes, `1 1` takes four.
-        if n_entries * (4 if layout == "coordinate" else 2) > len(content) + 1:
-            raise ValueError(f"{n_entries} entries are promised, and the file has {len(content)} bytes")
-        matrix: Any = scipy.io.mmread(BytesIO(content))
-    except (ValueError, TypeError, OverflowError, EOFError, OSError) as error:
-        raise DataError(
-            f"file {path}", "damaged", f"a Matrix Market file, documents x terms ({error})",
-            "Write it again, for instance by scipy.io.mmwrite.",
-        ) from error  # fmt: skip
+def _read_matrix_market(path: Path, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
+    matrix = read_matrix_market(path, limits)
+    n_rows, n_columns = matrix.shape
     if words is not None and len(words) == n_rows != n_columns:
         raise DataError(
             "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one a column of {path}",

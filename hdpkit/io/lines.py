@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from hdpkit.data.blocks import LINE_LIMIT, check_expansion
 from hdpkit.errors import DataError
 
 __all__ = ["MAX_LINE_BYTES", "Progress", "Source", "decode_line", "place_of", "read_lines"]
 
-MAX_LINE_BYTES = 2**26
+MAX_LINE_BYTES = LINE_LIMIT
 """Longer lines (64 MiB) are refused unless asked for: such a file is no text of lines."""
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -123,6 +124,8 @@ def _lines(
                 place_of(source, number), f"more than {limit} bytes", f"at most {limit} bytes long",
                 "Is it a text of lines? Break the line, or allow longer ones (max_line_bytes).",
             )  # fmt: skip
+        if packed and tell is not None:
+            check_expansion(place_of(source, number), read + len(line), tell())
         yield number, read, line
         read += len(line)
         if progress is not None and read >= told + _STEP:

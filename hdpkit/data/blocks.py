@@ -1,0 +1,97 @@
+"""Files, plain or gzip, read in pieces of whole lines; no file asks for more memory than a piece takes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from hdpkit.errors import DataError
+
+__all__ = ["BLOCK", "LINE_LIMIT", "bad_gzip", "check_expansion", "line_blocks", "open_regular", "split_lines"]
+
+BLOCK = 1 << 22
+"""Bytes of text that are read at once."""
+
+LINE_LIMIT = 1 << 26
+"""Longest line in bytes."""
+
+_FREE = 1 << 28  # unpacked bytes that are taken from any packed file
+_RATIO = 200  # and so many times its size; gzip reaches 1,032, and text hardly 20
+
+
+def open_regular(path: str | os.PathLike[str]) -> Any:
+    """Open a file to read bytes.
+
+    Raises a DataError if it is a pipe or a device, which might be waited for without end, an OSError if it
+    can't be opened.
+    """
+    if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        raise DataError(
+            f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write it to a file first."
+        )
+    return open(path, "rb")
+
+
+def check_expansion(place: str, unpacked: int, packed: int) -> None:
+    """Raise a DataError if a packed file yields out of all proportion to what was read of it."""
+    if unpacked > _FREE and unpacked > _RATIO * packed:
+        raise DataError(
+            place, f"{unpacked} bytes from {packed}", f"at most {_RATIO} times as large when it is unpacked",
+            "Was it made to fill memory? If it is right, unpack it first: a plain file has no such limit.",
+        )  # fmt: skip
+
+
+def bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
+    """The error of a gzip file that is damaged."""
+    return DataError(
+        f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
+    )
+
+
+def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterator[tuple[int, bytes]]:
+    """Yield a file, plain or gzip, in pieces of whole lines, with the number of each one's first line.
+
+    Raises a DataError if a line is longer than `limit`, or a gzip file is damaged or expands too much.
+    """
+    place = f"file {os.fspath(path)}"
+    number, held, size, unpacked = 1, [], 0, 0
+    with open_regular(path) as raw:
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        try:
+            with gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw as file:
+                while piece := file.read(BLOCK):
+                    unpacked += len(piece)
+                    if packed:
+                        check_expansion(place, unpacked, raw.tell())
+                    end = piece.rfind(b"\n") + 1
+                    first = piece.find(b"\n") if end else len(piece)
+                    if size + first > limit:
+                        raise DataError(
+                            f"{os.fspath(path)}, line {number}", f"more than {limit} bytes",
+                            f"at most {limit} bytes long", "Is it a text of lines? Break the line.",
+                        )  # fmt: skip
+                    if end:
+                        held.append(piece[:end])
+                        content = b"".join(held)
+                        yield number, content
+                        number += content.count(b"\n")
+                        held, size = [piece[end:]], len(piece) - end
+                    else:  # pieces are joined once, when the line ends
+                        held.append(piece)
+                        size += len(piece)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise bad_gzip(path, error) from error
+    if size:
+        yield number, b"".join(held)
+
+
+def split_lines(content: bytes) -> list[bytes]:
+    """Lines without their ends. Not splitlines(), which also splits at form feeds and the like."""
+    lines = content.split(b"\n")
+    if not lines[-1]:  # what follows the last newline is no line
+        lines.pop()
+    return lines

@@ -1,0 +1,101 @@
+"""How large a corpus a file may ask for: a few bytes can promise more than any memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from hdpkit.checks import whole_number
+from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts, check_total
+from hdpkit.errors import DataError
+
+__all__ = ["Limits", "limited"]
+
+_TOKENS = 2**28  # so many are taken from any file
+_TOKENS_PER_ENTRY = 100  # and more only where there are entries to match
+
+
+def _optional(high: int) -> Any:
+    def validate(instance: Any, attribute: Any, value: Any) -> None:
+        if value is not None:
+            whole_number(attribute.name, value, 1, high, remedy="Give the largest number to be taken.")
+
+    return validate
+
+
+def _required(high: int) -> Any:
+    def validate(instance: Any, attribute: Any, value: Any) -> None:
+        whole_number(attribute.name, value, 1, high, remedy="Give the largest number to be taken.")
+
+    return validate
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """The largest corpus that is taken from a file.
+
+    A file of a few bytes can name a term, a document or a count of any size, and memory is needed for all
+    that it names. Files that ask for more than this are refused before the memory is taken.
+
+    Parameters
+    ----------
+    max_terms : int
+        Size of the vocabulary, by default 2^24.
+    max_documents : int
+        Number of documents, by default 2^24.
+    max_tokens : int, optional
+        Number of tokens. By default 2^28, or 100 for each entry of the file where that is more.
+
+    Raises
+    ------
+    ParameterError
+        If a number isn't a whole number from 1 to 2^31 - 1.
+    """
+
+    max_terms: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
+    max_documents: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
+    max_tokens: int | None = attrs.field(default=None, validator=_optional(TOKEN_LIMIT - 1))
+
+    def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
+        """Raise a DataError if there are more terms or documents than the limits say."""
+        for what, value, most in (
+            ("terms", n_terms, self.max_terms),
+            ("documents", n_documents, self.max_documents),
+        ):
+            if value > most:
+                raise self._too_many(place, what, value, most)
+
+    def check_tokens(self, place: str, n_tokens: int, n_entries: int) -> None:
+        """Raise a DataError if there are more tokens than the limits say."""
+        check_total(n_tokens)
+        most = self.max_tokens
+        if most is None:
+            most = max(_TOKENS, _TOKENS_PER_ENTRY * n_entries)
+        if n_tokens > most:
+            raise self._too_many(place, "tokens", n_tokens, most)
+
+    def _too_many(self, place: str, what: str, value: int, most: int) -> DataError:
+        if value > ID_LIMIT:
+            return DataError(f"{place}, number of {what}", value, f"at most {ID_LIMIT}", "Check the file.")
+        return DataError(
+            f"{place}, number of {what}", value, f"at most {most} (max_{what})",
+            f"Check the file. If it is right, pass limits=hk.Limits(max_{what}={value}); "
+            f"on the command line, --max-{what} {value}.",
+        )  # fmt: skip
+
+
+def limited(place: str, blocks: Iterable[Counts], limits: Limits) -> Iterator[Counts]:
+    """Yield blocks of a file's documents, each checked before anything is made of it.
+
+    Raises a DataError if they are too much together.
+    """
+    n_documents = n_tokens = n_entries = 0
+    for counts in blocks:
+        n_documents += counts.n_documents
+        n_tokens += counts.n_tokens
+        n_entries += len(counts.count)
+        limits.check(place, counts.n_terms, n_documents)
+        limits.check_tokens(place, n_tokens, n_entries)
+        yield counts

@@ -1,0 +1,357 @@
+"""Reads damaged files of every format; processes of their own with limits on time and memory.
+
+``python reader_trials.py COUNT SEED`` prints one JSON line: trials by format and outcome, and the failures.
+A trial builds a small healthy file or folder, damages it, and reads it. It passes if that ends in a typed
+error whose text is safe to print, or in data that pass their own checks. A Python error of another kind, the
+end of the process, more than ten seconds or more than two gigabytes are failures; so is a warning, since it
+says that a parser went on with something that it did not understand.
+"""
+
+import gzip
+import json
+import os
+import random
+import resource
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
+import warnings
+from pathlib import Path
+
+SECONDS = 10.0
+BYTES = 2 * 2**30
+
+NUMBERS = (
+    b"0 -1 1 2147483646 2147483647 2147483648 4294967296 999999999 1000000000 9223372036854775807 "
+    b"9223372036854775808 123456789012345678901234567890 1e9 1e400 nan inf -0 0.5 1.0 0x10 007 1_000"
+).split(b" ")
+PIECES = [
+    b"\0",
+    b"\r",
+    b"\r\n",
+    b"\n",
+    b"\n\n",
+    b" ",
+    b"\t",
+    b":",
+    b"%",
+    b"\\",
+    b"'",
+    b'"',
+    b"=",
+    b"{}",
+    b"\x0c",
+]
+PIECES += [
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\x1b[31m",
+    b"\xc2\x9b2J",
+    b"\xe2\x80\xae",
+    b"\xed\xa0\x80",
+    b"\x85",
+]
+PIECES += [b"\xe2\x80\xa8", b"<s>", b"[" * 2000, b"0\n" * 500, b"1" * 5000, b"a" * 70_000]
+
+
+# ------------------------------------------------------------------ healthy files
+
+
+def counts_of(rng):
+    n_documents, n_terms = rng.randint(1, 6), rng.randint(1, 8)
+    rows = [[rng.choice((0, 0, 1, 1, 2, 7)) for _ in range(n_terms)] for _ in range(n_documents)]
+    rows[0][0] = 1
+    return rows
+
+
+def ldac(rng):
+    lines = []
+    for row in counts_of(rng):
+        pairs = [f"{v}:{n}" for v, n in enumerate(row) if n]
+        lines.append(" ".join([str(len(pairs)), *pairs]))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def uci(rng):
+    rows = counts_of(rng)
+    entries = [f"{d} {v} {n}" for d, row in enumerate(rows, 1) for v, n in enumerate(row, 1) if n]
+    return "\n".join([str(len(rows)), str(len(rows[0])), str(len(entries)), *entries, ""]).encode()
+
+
+def matrix_market(rng):
+    rows = counts_of(rng)
+    field = rng.choice(("integer", "real", "pattern"))
+    dense = rng.random() < 0.4 and field != "pattern"
+
+    def text(n):
+        return {"integer": str(n), "real": rng.choice((f"{n}.0", f"{n:.4e}", str(n))), "pattern": ""}[field]
+
+    head = [f"%%MatrixMarket matrix {'array' if dense else 'coordinate'} {field} general", "%a comment"]
+    shape = f"{len(rows)} {len(rows[0])}"
+    if dense:
+        body = [shape, *(text(row[v]) for v in range(len(rows[0])) for row in rows)]
+    else:
+        cells = [(d, v, n) for d, row in enumerate(rows, 1) for v, n in enumerate(row, 1) if n]
+        body = [f"{shape} {len(cells)}", *(f"{d} {v} {text(n)}".rstrip() for d, v, n in cells)]
+    return "\n".join([*head, *body, ""]).encode()
+
+
+def sentences(rng):
+    words = ("the", "lord", "said", "été", "\u00a0x", "and")
+    return "".join(" ".join(rng.choices(words, k=rng.randint(0, 6))) + "\n" for _ in range(5)).encode()
+
+
+def arpa(rng):
+    words = ["<s>", "</s>", "the", "lord"][: rng.randint(3, 4)]
+    pairs = [f"-0.5\t{a} {b}" for a in words[:2] for b in words[1:]]
+    ones = [f"-{i}.25\t{word}\t-0.3" for i, word in enumerate(words)]
+    return "\n".join(["\\data\\", f"ngram 1={len(ones)}", f"ngram 2={len(pairs)}", "", "\\1-grams:", *ones,
+                      "", "\\2-grams:", *pairs, "", "\\end\\", ""]).encode()  # fmt: skip
+
+
+def vocabulary(rng):
+    return "".join(
+        f"{word}{i}\n" for i, word in enumerate(rng.choices(("ship", "salt", "été"), k=5))
+    ).encode()
+
+
+def settings(rng):
+    lines = ['eta = "gamma(1, 10)"', "sweeps = 20", "root-concentration = 1.5", 'moves = ["table-gibbs"]',
+             "quiet = true", 'init = "random:3"', "max-document-share = 0.5", "seed = 3"]  # fmt: skip
+    return "".join(f"{line}\n" for line in rng.sample(lines, 4)).encode()
+
+
+def text_folder(rng, place):
+    for i in range(3):
+        (place / f"{i}.txt").write_bytes(b"the ship of salt " * rng.randint(0, 4) + "été\n".encode())
+
+
+def corpus_folder(rng, place):
+    import hdpkit as hk
+
+    rows = counts_of(rng)
+    words = [f"w{v}" for v in range(len(rows[0]))] if rng.random() < 0.7 else None
+    groups = {"year": [rng.choice((1990, 1991, None)) for _ in rows]} if rng.random() < 0.5 else None
+    hk.Corpus.from_counts(rows, vocabulary=words, groups=groups).save(place)
+
+
+FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": sentences, "arpa": arpa,
+         "vocabulary": vocabulary, "settings": settings}  # fmt: skip
+FOLDERS = {"text": text_folder, "arrays": corpus_folder}
+KINDS = (*FILES, *FOLDERS)
+
+
+# ------------------------------------------------------------------ damage
+
+
+def damaged(rng, data):
+    """Some bytes with one to three faults."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        data = _fault(rng, data)
+    return data
+
+
+def _fault(rng, data):
+    at, other = rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)
+    low, high = min(at, other), max(at, other)
+    kind = rng.randrange(10)
+    if kind == 0 and data:  # a bit
+        at = min(at, len(data) - 1)
+        return data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+    if kind == 1:  # cut off
+        return data[:at]
+    if kind == 2:  # an insertion
+        return data[:at] + rng.choice(PIECES) + data[at:]
+    if kind == 3:  # a part twice, or many times
+        return data[:high] + data[low:high] * rng.choice((1, 1, 50)) + data[high:]
+    if kind == 4:  # a part elsewhere
+        part, rest = data[low:high], data[:low] + data[high:]
+        to = rng.randrange(len(rest) + 1)
+        return rest[:to] + part + rest[to:]
+    if kind == 5:  # a part gone
+        return data[:low] + data[high:]
+    if kind == 6:  # random bytes
+        return data[:at] + rng.randbytes(rng.choice((1, 2, 8, 64))) + data[at:]
+    if kind in (7, 8):  # a number
+        places = [i for i, byte in enumerate(data) if 48 <= byte <= 57]
+        if places:
+            first = last = rng.choice(places)
+            while first and 48 <= data[first - 1] <= 57:
+                first -= 1
+            while last < len(data) and 48 <= data[last] <= 57:
+                last += 1
+            return data[:first] + rng.choice(NUMBERS) + data[last:]
+        return data
+    end = rng.choice((b"\n ", b" ", b"\n\0", b"\0", b"\r", b"\n\n", b"\n%", b"\n1"))  # an end without newline
+    return data.rstrip(b"\n") + end
+
+
+def build(rng, place):
+    """Make one damaged file or folder at `place`; returns its kind."""
+    kind = rng.choice(KINDS)
+    if kind in FOLDERS:
+        place.mkdir()
+        FOLDERS[kind](rng, place) if kind == "text" else FOLDERS[kind](rng, place / "made")
+        if kind == "arrays":
+            for file in (place / "made").iterdir():
+                file.rename(place / file.name)
+            (place / "made").rmdir()
+        files = sorted(place.iterdir())
+        for file in rng.sample(files, rng.choice((1, 1, min(2, len(files))))):
+            _damage_file(rng, file)
+        return kind
+    data = FILES[kind](rng)
+    packed = kind != "settings" and rng.random() < 0.35
+    if packed and rng.random() < 0.5:
+        place.write_bytes(damaged(rng, gzip.compress(data, mtime=0)))
+    elif packed and rng.random() < 0.1:  # much of little
+        part = rng.choice((b" ", b"0\n", b"\n", b"1", data, b"%", b"0:1 ", b"1 0:1\n", b"a\n"))
+        most = 3 * 10**7 if kind in ("ldac", "uci", "matrix-market") else 3 * 10**6
+        place.write_bytes(gzip.compress(data + part * (rng.choice((10**5, most)) // len(part)), 1, mtime=0))
+    else:
+        data = damaged(rng, data)
+        place.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+    return kind
+
+
+def _damage_file(rng, file):
+    what = rng.randrange(12)
+    if what == 0:
+        file.unlink()
+    elif what == 1:
+        file.unlink()
+        os.mkfifo(file)
+    elif what == 2:
+        file.unlink()
+        file.mkdir()
+    else:
+        file.write_bytes(damaged(rng, file.read_bytes()))
+
+
+# ------------------------------------------------------------------ reading
+
+
+def read(kind, place):
+    """Read it and check what comes of it; whatever is wrong with that is an AssertionError."""
+    import click
+    import numpy as np
+
+    from hdpkit.cli.fit import fit
+    from hdpkit.cli.options import read_config
+    from hdpkit.data.ldac import read_vocabulary
+    from hdpkit.io.arpa import read_arpa, write_arpa
+    from hdpkit.io.corpora import read_corpus
+    from hdpkit.io.sentences import read_sentences
+
+    if kind == "sentences":
+        for words in read_sentences(place):
+            assert all(type(word) is str and word for word in words)
+            assert not set("".join(words)) & set(" \t\n\0")
+    elif kind == "arpa":
+        model = read_arpa(place)
+        write_arpa(place.with_name("again"), model.rows())
+    elif kind == "vocabulary":
+        words = read_vocabulary(place)
+        assert len(set(words)) == len(words)
+        assert all(words)
+    elif kind == "settings":
+        values = read_config(place, fit, click.Context(fit))
+        assert all(type(value) is str for value in values.values())
+    else:
+        # Damage to the first bytes makes another format of a file: as what it is meant and as what it seems.
+        corpus = read_corpus(place, kind if kind in FILES and place.stat().st_size % 2 else None)
+        assert corpus.values.min() >= 0
+        assert corpus.values.max() < corpus.n_terms
+        assert corpus.document_lengths.sum() == corpus.n_tokens == len(corpus)
+        assert corpus.vocabulary is None or len(set(corpus.vocabulary)) == corpus.n_terms
+        assert (np.diff(corpus.document) >= 0).all()
+        assert corpus.document.max() < corpus.n_documents
+        assert corpus.to_counts().sum() == corpus.n_tokens
+
+
+def worker():
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    from hdpkit.errors import HdpkitError
+
+    print("ready", flush=True)
+    for line in sys.stdin:
+        kind, place = json.loads(line)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                read(kind, Path(place))
+            outcome = ["read", ""]
+        except HdpkitError as error:
+            text = str(error)
+            raw = [c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c == "\u202e"]
+            outcome = ["raw text in an error", ascii(text)] if raw else ["typed error", ascii(text)]
+        except BaseException as error:
+            outcome = [type(error).__name__, ascii(str(error))[:300]]
+        print(json.dumps(outcome), flush=True)
+
+
+class Worker:
+    """A process that reads what it is told to."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", __file__, "--worker"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+        assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
+
+    def ask(self, kind, place):
+        """Outcome and text; None in its place if the process is gone."""
+        self.process.stdin.write(json.dumps([kind, str(place)]) + "\n")
+        ready, _, _ = select.select([self.process.stdout], [], [], SECONDS)
+        if not ready:
+            self.end()
+            return ["over ten seconds", ""]
+        line = self.process.stdout.readline()
+        if line:
+            return json.loads(line)
+        code = self.process.wait()
+        text = self.process.stderr.read()[:600]
+        self.end()
+        return [f"the process ended with {code}", text]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+def trials(count, seed, keep=None):
+    """Run trials; returns outcomes by format and the failures. `keep` takes copies of what failed."""
+    found, failures, reader = {}, [], Worker()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(count):
+            rng = random.Random(f"{seed} {number}")
+            place = Path(folder, "input")
+            kind = build(rng, place)
+            outcome, text = reader.ask(kind, place)
+            by_kind = found.setdefault(kind, {})
+            by_kind[outcome] = by_kind.get(outcome, 0) + 1
+            if outcome not in ("read", "typed error"):
+                failures.append({"trial": number, "kind": kind, "outcome": outcome, "text": text})
+                if keep is not None:
+                    shutil.move(place, Path(keep, f"{number}-{kind}"))
+            if reader.process.poll() is not None:
+                reader = Worker()
+            for left in Path(folder).iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    reader.end()
+    return found, failures
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--worker":
+        worker()
+    else:
+        found, failures = trials(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:4])
+        print(json.dumps({"trials": int(sys.argv[1]), "found": found, "failures": failures}, indent=1))

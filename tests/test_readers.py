@@ -1,0 +1,322 @@
+"""Readers of damaged, hostile and oversized files: a typed error or healthy data, quickly, in little memory."""
+
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.data import blocks
+from hdpkit.data.ldac import read_vocabulary
+from hdpkit.errors import DataError, HdpkitError
+from hdpkit.io.corpora import convert_corpus, read_corpus
+from hdpkit.io.matrix_market import read_matrix_market
+from hdpkit.io.sentences import read_sentences
+
+BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
+
+
+def run_trials(count, seed):
+    script = Path(__file__).with_name("reader_trials.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(count), str(seed)], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(5000, marks=pytest.mark.long)])
+def test_damaged_files_are_refused_or_read_whole(count):
+    told = run_trials(count, 0)
+    assert told["failures"] == []
+    outcomes = {kind: sum(counts.values()) for kind, counts in told["found"].items()}
+    assert len(outcomes) == 9
+    assert sum(outcomes.values()) == count
+
+
+def in_little_memory(code, limit=2**30):
+    """Run code in a process that may have so much memory; its output."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import hdpkit as hk\n" + textwrap.dedent(code)],
+        capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), timeout=60,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+GREEDY = [
+    ("a.dat", b"1 2147483646:1\n", "max_terms=2147483647"),
+    ("a.dat", b"1 0:2147483646\n", "max_tokens=2147483646"),
+    ("docword.txt", b"1000000000\n5\n20000000\n", "20000000 entries"),
+    ("docword.txt", b"1000000000\n5\n20000000\n1 1 1\n999999999 1 1\n", "max_documents=999999998"),
+    ("docword.txt", b"3\n2000000000\n1\n1 1 1\n", "max_terms=2000000000"),
+    ("a.mtx", BANNER + b"2 2000000000 1\n1 1 1\n", "max_terms=2000000000"),
+    ("a.mtx", BANNER + b"2000000000 2 1\n1 1 1\n", "max_documents=2000000000"),
+    ("a.mtx", BANNER + b"2 2 1\n1 1 2147483646\n", "max_tokens=2147483646"),
+    ("a.mtx", BANNER.replace(b"coordinate", b"array") + b"16000000 16000000\n1\n", "are promised"),
+]
+
+
+def test_few_bytes_do_not_ask_for_much_memory(tmp_path):
+    for number, (name, content, _) in enumerate(GREEDY):
+        (tmp_path / f"{number}-{name}").write_bytes(content)
+    out = in_little_memory(
+        f"""
+        import json, pathlib
+        from hdpkit.io.corpora import convert_corpus, read_corpus
+        told = {{}}
+        for path in sorted(pathlib.Path({str(tmp_path)!r}).iterdir()):
+            for read in (read_corpus, lambda path: convert_corpus(path, {str(tmp_path / "folder")!r})):
+                try:
+                    read(path)
+                except hk.errors.DataError as error:
+                    told.setdefault(path.name, []).append(str(error))
+        print(json.dumps(told))
+        """
+    )
+    found = json.loads(out)
+    for number, (name, _, told) in enumerate(GREEDY):
+        assert sum(told in message for message in found[f"{number}-{name}"]) == 2, (name, told, found)
+    assert not (tmp_path / "folder").exists()
+
+
+def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    path = tmp_path / "a.dat"
+    path.write_bytes(b"1 16777216:2\n1 0:1\n1 3:1\n")
+    with pytest.raises(DataError, match="max_terms=16777217"):
+        hk.Corpus.from_ldac(path)
+    assert hk.Corpus.from_ldac(path, limits=hk.Limits(max_terms=2**25)).n_terms == 2**24 + 1
+    assert hk.Corpus.from_ldac(path, n_terms=2**24 + 1).n_terms == 2**24 + 1
+    for limits, told in (
+        (hk.Limits(max_documents=2), "max_documents=3"),
+        (hk.Limits(max_tokens=3), "tokens=4"),
+    ):
+        with pytest.raises(DataError, match=told):
+            hk.Corpus.from_ldac(path, n_terms=2**25, limits=limits)
+    runner = CliRunner()
+    result = runner.invoke(main, ["convert", str(path), str(tmp_path / "folder")])
+    assert result.exit_code == 2
+    assert "--max-terms 16777217" in result.output
+    options = ["--max-terms", "16777217", "--max-documents", "3", "--max-tokens", "4"]
+    assert runner.invoke(main, ["convert", str(path), str(tmp_path / "folder"), *options]).exit_code == 0
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_ldac_is_read_in_linear_time(tmp_path, packed):
+    path = tmp_path / "a.dat"
+    pack = gzip.compress if packed else bytes
+    began = time.process_time()
+    path.write_bytes(pack(b"1" * (30 * 2**20)))  # no newline: it was quadratic in this
+    with pytest.raises(DataError, match="line 1"):
+        read_corpus(path, "ldac")
+    path.write_bytes(pack(b"0\n" * 2_000_000 + b"1 0:1\n"))
+    assert read_corpus(path, "ldac").n_documents == 2_000_001
+    assert time.process_time() - began < 10
+
+
+def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):
+    path = tmp_path / "a.dat.gz"
+    with gzip.open(path, "wb", 1) as file:
+        for _ in range(70):
+            file.write(b" " * 2**20)
+    for read in (lambda: read_corpus(path), lambda: list(read_sentences(path))):
+        with pytest.raises(DataError, match="line 1 = 'more than 67108864 bytes'"):
+            read()
+    with pytest.raises(DataError, match="line 1 = 'more than 1048576 bytes'"):
+        read_vocabulary(path)
+    monkeypatch.setattr(blocks, "_FREE", 2**20)
+    path.write_bytes(gzip.compress(b"the lord said\n" * 10**6))
+    for read in (
+        lambda: read_corpus(path, "ldac"),
+        lambda: read_vocabulary(path),
+        lambda: list(read_sentences(path)),
+    ):
+        with pytest.raises(DataError, match=r"unpack it first|valid|different"):
+            read()
+    with pytest.raises(DataError, match="unpack it first"):
+        list(read_sentences(path))
+
+
+# ------------------------------------------------------------------ Matrix Market
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        (b"2 2 1\n1 1 1\n ", None, None),  # an end that ended the process
+        (b"2 2 1\n1 1 1\n\n \t\n", None, None),
+        (b"% more\n\n2 2 1\r\n1 1 1\r\n", None, None),
+        (b"2 2 1\n1 1 1\0", "line 3", "row, column and value"),
+        (b"2 2 1\n1 1 1\n\0", "line 4", "row, column and value"),
+        (b"2 2 1\n1 1 1\n2", "line 4", "row, column and value"),
+        (b"2 2 1\n\n1 1 0x1\n", "line 4", "row, column and value"),
+        (b"2 2 2\n1 1 1\n\n2 3 1\n", "line 5, column", "index from 1 to 2"),
+        (b"2 2 2\n1 1 1\n0 1 1\n", "line 4, row", "index from 1 to 2"),
+        (b"2 2 1\n1 1 1\n2 2 1\n", "file", "1 entries are promised"),
+        (b"2 2 2\n1 1 -3\n2 2 1\n", "line 3", "whole number"),
+        (b"2 2\n1 1 1\n", "line 2", "numbers of rows and columns"),
+        (b"2 2 1 1\n1 1 1\n", "line 2", "numbers of rows and columns"),
+        (b"%" * 2**20 + b"\n2 2 1\n1 1 1\n", "line 2", "comments"),
+    ],
+)
+def test_matrix_market_is_checked_to_the_byte(tmp_path, text, place, told):
+    path = tmp_path / "a.mtx"
+    for content in (BANNER + text, gzip.compress(BANNER + text)):
+        path.write_bytes(content)
+        if told is None:
+            assert read_corpus(path).to_counts().toarray().tolist() == [[1, 0], [0, 0]]
+            continue
+        with pytest.raises(DataError) as caught:
+            read_corpus(path)
+        assert place in caught.value.parameter
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+@pytest.mark.parametrize("field", ["integer", "real", "pattern", None])
+def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, field, symmetry):
+    import scipy.io
+
+    rng = np.random.default_rng(3)
+    for trial in range(10):
+        n, m = rng.integers(1, 9, size=2)
+        counts = rng.integers(0, 3, size=(n, n if symmetry == "symmetric" else m))
+        if symmetry == "symmetric":
+            counts = counts + counts.T
+        counts[0, 0] = 1
+        matrix = counts if field is None else sp.coo_array(counts)
+        if field == "pattern":
+            matrix = sp.coo_array((counts > 0).astype(int))
+        scipy.io.mmwrite(tmp_path / "a.mtx", matrix, field=field, symmetry=symmetry, comment=" a\n b")
+        found, expected = read_matrix_market(tmp_path / "a.mtx"), scipy.io.mmread(tmp_path / "a.mtx")
+        made = [each.toarray() if sp.issparse(each) else each for each in (found, expected)]
+        assert np.array_equal(*made), (trial, made)
+
+
+# ------------------------------------------------------------------ corpus folders
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = hk.Corpus.from_documents(
+        [["a", "b"], ["b"], []], names=["x", "y", "z"], groups={"year": [1, 2.5, None]}
+    )
+    made.save(tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def test_the_header_of_a_corpus_has_a_checksum_and_old_folders_have_none(folder):
+    path = folder / "corpus.json"
+    head = json.loads(path.read_text())
+    for changed in (
+        head | {"vocabulary": ["a", "c"]},
+        head | {"names": None},
+        head | {"checksum": None},
+        {key.replace("checksum", "checksun"): value for key, value in head.items()},
+    ):
+        path.write_text(json.dumps(changed))
+        for verify in (True, False):
+            with pytest.raises(DataError, match=r"corpus\.json"):
+                hk.Corpus.open(folder, verify)
+    del head["checksum"]
+    path.write_text(json.dumps(head))
+    assert hk.Corpus.open(folder).vocabulary == ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["terms.npy", "document.npy", "lengths.npy", "label-0.npy", "corpus.json"])
+def test_every_bit_of_a_corpus_folder_matters(folder, name):
+    content = (folder / name).read_bytes()
+    for place in range(0, len(content), 3 if name == "corpus.json" else 1):
+        (folder / name).write_bytes(
+            content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :]
+        )
+        with pytest.raises(DataError, match=name.replace(".", r"\.")):
+            hk.Corpus.open(folder)
+    (folder / name).write_bytes(content + b"\0")
+    with pytest.raises(DataError, match=name):
+        hk.Corpus.open(folder)
+
+
+@pytest.mark.parametrize("name", ["terms.npy", "lengths.npy", "corpus.json"])
+def test_pipes_and_folders_in_place_of_files(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(DataError, match=name):
+        hk.Corpus.open(folder)
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(DataError, match=name):
+        hk.Corpus.open(folder)
+
+
+def test_pipes_are_not_waited_for(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (hk.Corpus.from_ldac, hk.Corpus.from_uci, read_vocabulary, read_matrix_market, convert_pipe):
+        with pytest.raises(DataError, match="pipe"):
+            read(pipe)
+
+
+def convert_pipe(path):
+    return convert_corpus(path, path.with_name("folder"))
+
+
+def test_half_of_a_surrogate_pair_is_refused_before_anything_is_written(tmp_path):
+    for number, options in enumerate(
+        (
+            {"vocabulary": ["a", "\ud800"]},
+            {"names": ["\udfff"]},
+            {"groups": {"\ud800": [1]}},
+            {"groups": {"year": ["\ud800"]}},
+        )
+    ):
+        corpus = hk.Corpus.from_counts([[1, 2]], **options)
+        with pytest.raises(DataError, match="UTF-8"):
+            corpus.save(tmp_path / f"folder-{number}")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------ options from a file
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"sweeps = " + b"[" * 20_000,
+        b"sweeps = " + b"9" * 5000,
+        b"sweeps = 1e999",
+        b"eta = " + b"9" * 4000,
+        b"max-document-share = " + b"9" * 400,
+        b"moves = [[1]]",
+        b"moves = [{a = 1}]",
+        b"sweeps = 1\0",
+        b"\xff\xfes\0",
+        b"a" * (2**20 + 1),
+        b"[" + b"a." * 5000 + b"a]\nb = 1",
+    ],
+)
+def test_options_from_hostile_files_are_typed_errors(tmp_path, content):
+    import click
+
+    from hdpkit.cli.fit import fit
+    from hdpkit.cli.options import read_config
+
+    (tmp_path / "a.toml").write_bytes(content)
+    with pytest.raises(HdpkitError, match=r"a\.toml"):
+        read_config(tmp_path / "a.toml", fit, click.Context(fit))
+    (tmp_path / "a.toml").unlink()
+    os.mkfifo(tmp_path / "a.toml")
+    with pytest.raises(DataError, match="pipe"):
+        read_config(tmp_path / "a.toml", fit, click.Context(fit))
