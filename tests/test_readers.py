@@ -1,4 +1,4 @@
-"""Readers of damaged, hostile and oversized files: a typed error or healthy data, quickly, in little memory."""
+"""Damaged, hostile and oversized files: a typed error or healthy data, quickly and in little memory."""
 
 import gzip
 import json
