@@ -23,6 +23,7 @@ __all__ = [
     "MissingExtraError",
     "ParameterError",
     "RegistryError",
+    "ReturnValueError",
     "RunError",
     "RunVersionError",
     "ScheduleError",
@@ -101,6 +102,13 @@ class StateError(HdpkitError, RuntimeError):
 
 class AuditError(StateError):
     """The state contradicts itself: a defect of the package, a move or a component, never of the data."""
+
+
+class ReturnValueError(StateError):
+    """A user's code (a measure, a move, a prior, a component, a store) returned what its contract rules out.
+
+    ``parameter`` is the class and the method. The franchise is whole.
+    """
 
 
 class BusyError(StateError):

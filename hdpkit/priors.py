@@ -15,8 +15,21 @@ import numpy.typing as npt
 
 from hdpkit.checks import instance, positive_number, real_number, validator
 from hdpkit.errors import ParameterError
+from hdpkit.returned import log_density, real_values, refuse
 
-__all__ = ["Beta", "Each", "Gamma", "Normal", "Prior", "Shifted", "draw_beta", "support_of"]
+__all__ = [
+    "Beta",
+    "Each",
+    "Gamma",
+    "Normal",
+    "Prior",
+    "Shifted",
+    "draw_beta",
+    "draw_from",
+    "log_density_at",
+    "mean_of",
+    "support_of",
+]
 
 # Draws are kept inside the open support: with a small shape, a double underflows to 0 with a probability that
 # one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
@@ -243,8 +256,29 @@ class Normal:
 
 def support_of(prior: Prior) -> tuple[float, float]:
     """Open interval of a prior's possible values; one that doesn't say (`support`) is taken as positive."""
-    low, high = getattr(prior, "support", (0.0, math.inf))
-    return float(low), float(high)
+    given = getattr(prior, "support", (0.0, math.inf))
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not low < high:
+        raise refuse(prior, "support", given, "an open interval (low, high)", "For instance (0.0, math.inf).")
+    return low, high
+
+
+def mean_of(prior: Prior) -> float:
+    """Return a prior's mean: a finite number."""
+    return float(real_values(prior, "mean", prior.mean, ()))
+
+
+def log_density_at(prior: Prior, x: float) -> float:
+    """Return a prior's log density at a point: a number or -inf."""
+    return log_density(prior, "log_density", prior.log_density(x))
+
+
+def draw_from(prior: Prior, generator: np.random.Generator, size: int | None = None) -> Any:
+    """Draw one number from a prior, or an array of shape ``(size,)``."""
+    return real_values(prior, "draw", prior.draw(generator, size), () if size is None else (size,))
 
 
 def draw_beta(a: float, b: float, generator: np.random.Generator, size: Any = None) -> Any:
@@ -280,7 +314,7 @@ class Shifted:
     )
 
     def __attrs_post_init__(self) -> None:
-        if not (support_of(self.prior)[0] >= 0.0 and self.prior.mean > 0.0):
+        if not (support_of(self.prior)[0] >= 0.0 and mean_of(self.prior) > 0.0):
             raise ParameterError(
                 "prior", self.prior, "a prior of positive numbers",
                 "The sum of concentration and discount is above 0: for instance hk.Gamma(1, 1).",

@@ -8,6 +8,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
 ROWS = [
     {"errors", "numerics", "vectors"},
     {"checks"},
+    {"returned"},
     {"registry"},
     {"priors", "data", "random"},
     {"elicitation"},
@@ -95,7 +96,8 @@ def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":
             assert {layer_of(name) for name in imports(path)} <= {
-                "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry"
+                "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry",
+                "returned",
             }, path  # fmt: skip
 
 

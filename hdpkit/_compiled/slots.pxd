@@ -8,6 +8,7 @@ cdef class DishSlots:
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH
     cdef int32_t lowest                # no slot below it is free
     cdef public list observers
+    cdef public object trouble         # (observer, error): the first since the last one surfaced
     cdef bint observed
 
     cdef int32_t take(self, int8_t status) except -1 nogil
@@ -16,4 +17,6 @@ cdef class DishSlots:
     cdef int32_t birth_in(self, int32_t slot) except -1 nogil
     cdef int32_t settle(self, int32_t slot) except -1 nogil
     cdef int death(self, int32_t slot) except -1 nogil
+    cdef keep(self, observer, error)
+    cdef bint answer(self, observer, int32_t slot) except -1
     cdef bint occupied(self, int32_t slot) noexcept nogil

@@ -5,6 +5,8 @@ import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 
+from hdpkit.errors import ReturnValueError
+
 cdef enum:
     FREE = 0
     OCCUPIED = 1
@@ -15,12 +17,16 @@ cdef enum:
 cdef class DishSlots:
     """The slots of a franchise. A dish is born in the smallest free slot, so the live set determines all.
 
+    What an observer raises must not stop a step half way: the first error is kept with its observer in
+    ``trouble``, and whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
+
     ``observers`` are objects with ``born(slot)``, ``died(slot)`` and ``holds(slot)``; they are told inside the
     step that causes it.
     """
 
     def __init__(self):
         self.observers = []
+        self.trouble = None
         self.reset([])
 
     def reset(self, occupied, held=()):
@@ -90,7 +96,10 @@ cdef class DishSlots:
         if self.observed:
             with gil:
                 for observer in self.observers:
-                    observer.born(slot)
+                    try:
+                        observer.born(slot)
+                    except BaseException as error:
+                        self.keep(observer, error)
         return slot
 
     cdef int death(self, int32_t slot) except -1 nogil:
@@ -105,12 +114,27 @@ cdef class DishSlots:
         if self.observed:
             with gil:
                 for observer in self.observers:
-                    observer.died(slot)
-                    held = held or bool(observer.holds(slot))
+                    try:
+                        observer.died(slot)
+                        held = self.answer(observer, slot) or held
+                    except BaseException as error:
+                        self.keep(observer, error)
         self.status[slot] = HELD if held else FREE
         if not held and slot < self.lowest:
             self.lowest = slot
         return 0
+
+    cdef keep(self, observer, error):
+        """Remember the first error since the last one surfaced."""
+        if self.trouble is None:
+            self.trouble = (observer, error)
+
+    cdef bint answer(self, observer, int32_t slot) except -1:
+        """Whether an observer holds a slot."""
+        held = observer.holds(slot)
+        if not isinstance(held, (bool, np.bool_)):
+            raise ReturnValueError(f"{type(observer).__name__}.holds()", held, "True or False", "Return a bool.")
+        return bool(held)
 
     cdef bint occupied(self, int32_t slot) noexcept nogil:
         return 0 <= slot < <int32_t>self.status.size() and self.status[slot] == OCCUPIED
@@ -190,4 +214,7 @@ cdef class DishSlots:
         occupied = [mapping[slot] for slot in self.occupied_slots()]
         self.reset(occupied, held)
         for observer in self.observers:
-            observer.relabelled(mapping)
+            try:
+                observer.relabelled(mapping)
+            except BaseException as error:
+                self.keep(observer, error)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.returned import log_densities, log_density
+
 if TYPE_CHECKING:
     from hdpkit.base_measures.protocol import BaseMeasure
     from hdpkit.random import ChoiceSource
@@ -112,12 +114,14 @@ class PythonBank:
 
     def log_predictive(self, customer: int, slots: Ints) -> Floats:
         """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
-        return np.asarray(self.measure.log_predictive(self.values[customer], self._many(slots)), dtype=float)
+        logs = self.measure.log_predictive(self.values[customer], self._many(slots))
+        return log_densities(self.measure, "log_predictive", logs, len(slots) + 1)
 
     def log_block(self, customers: Ints, slots: Ints) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
         values = [self.values[i] for i in customers]
-        return np.asarray(self.measure.log_block(values, self._many(slots)), dtype=float)
+        logs = self.measure.log_block(values, self._many(slots))
+        return log_densities(self.measure, "log_block", logs, len(slots) + 1)
 
     @property
     def needs_dishes(self) -> bool:
@@ -127,7 +131,9 @@ class PythonBank:
     def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if need be."""
         if self.measure.supports("log_marginal"):
-            return np.array([self.measure.log_marginal(self._of[slot]) for slot in slots], dtype=float)
+            measure = self.measure
+            logs = (measure.log_marginal(self._of[slot]) for slot in slots)
+            return np.array([log_density(measure, "log_marginal", value) for value in logs], dtype=float)
         return np.array(
             [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
         )
@@ -138,8 +144,8 @@ class PythonBank:
 
     def adopt(self, measure: BaseMeasure) -> bool:
         """Take over other parameter values; statistics are of the data alone, and stay."""
+        self._empty = measure.make()  # first: it is a user's, and may fail
         self.measure = measure
-        self._empty = measure.make()
         return True
 
     def prepare(self, source: ChoiceSource) -> None:

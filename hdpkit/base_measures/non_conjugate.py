@@ -16,6 +16,7 @@ from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, StateError
+from hdpkit.returned import log_density, real_values
 
 if TYPE_CHECKING:
     from hdpkit.random import ChoiceSource
@@ -143,7 +144,7 @@ class NonConjugate(BaseMeasure):
         """Draw a parameter from the prior."""
         if isinstance(self.sample_prior, Finite):
             return self.sample_prior.choose(source)
-        return self.sample_prior(source.generator)
+        return real_values(self, "sample_prior", self.sample_prior(source.generator), None)
 
     def make(self) -> None:
         """Nothing is counted: what a dish has is its parameter."""
@@ -156,7 +157,10 @@ class NonConjugate(BaseMeasure):
 
     def log_predictive(self, value: Any, many: Sequence[Any]) -> Floats:
         """Log likelihood of one observation under each of many parameters: shape (n,)."""
-        return np.array([self.log_likelihood(value, parameter) for parameter in many], dtype=float)
+        return np.array(
+            [log_density(self, "log_likelihood", self.log_likelihood(value, one)) for one in many],
+            dtype=float,
+        )
 
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> Floats:
         """Log likelihood of a block of observations under each of many parameters: shape (n,)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdpkit.checks import number_array
 from hdpkit.errors import ParameterError
-from hdpkit.priors import Prior
+from hdpkit.priors import Prior, mean_of
 
 __all__ = ["Resampled", "parameter"]
 
@@ -54,7 +54,7 @@ def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
     if isinstance(value, Resampled):
         return value
     if isinstance(value, Prior) and not isinstance(value, type):
-        return Resampled(float(value.mean), value)
+        return Resampled(mean_of(value), value)
     array = number_array(value)
     if array is not None and array.size and not np.isnan(array).any():
         array.setflags(write=False)

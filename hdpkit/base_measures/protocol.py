@@ -21,6 +21,7 @@ from hdpkit.base_measures.parameters import Resampled
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError
 from hdpkit.priors import Prior
+from hdpkit.returned import log_densities, refuse
 
 __all__ = ["BaseMeasure"]
 
@@ -130,7 +131,7 @@ class BaseMeasure(abc.ABC):
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
         for value in values:
-            total += np.asarray(self.log_predictive(value, growing))
+            total += log_densities(self, "log_predictive", self.log_predictive(value, growing), len(growing))
             for statistics in growing:
                 self.add(statistics, value)
         return total
@@ -154,7 +155,12 @@ class BaseMeasure(abc.ABC):
 
         ``dishes`` is the slot of each customer.
         """
-        return np.array([self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)])
+        means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
+        try:
+            return np.array(means)
+        except ValueError:  # ragged
+            shapes = sorted({str(np.shape(mean)) for mean in means})
+            raise refuse(self, "posterior_mean", shapes, "of the same shape for every dish") from None
 
     def compiled(self, data: GroupedData) -> Any:
         """Return a PyCapsule with this measure in C over these data (see docs/extending.md)."""

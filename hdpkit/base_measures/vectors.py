@@ -15,7 +15,7 @@ from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.priors import Prior
+from hdpkit.priors import Prior, mean_of
 
 __all__ = ["LARGEST_VALUE", "VectorMeasure", "finite_numbers", "positive", "positive_numbers", "real"]
 
@@ -29,7 +29,7 @@ def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
     error = ParameterError(name, value, allowed, "Give a float, one float a dimension, or a prior.")
     if isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(value.mean, value)
+        value = Resampled(mean_of(value), value)
     if isinstance(value, Resampled):
         if not legal(np.asarray(float(value))):
             raise error

@@ -23,9 +23,12 @@ from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
+from hdpkit.franchise.mending import Mending
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Streams
+from hdpkit.returned import one_of_kind
 from hdpkit.stores import ExplicitReference, ExplicitStore, missing_verbs, stores
 from hdpkit.stores.seating_out import lump
 
@@ -34,7 +37,7 @@ __all__ = ["FranchiseCore"]
 CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
 
 
-class FranchiseCore:
+class FranchiseCore(Mending):
     """Mutable seating with one owner. See `Franchise`, the public face."""
 
     def __init__(
@@ -63,7 +66,8 @@ class FranchiseCore:
         self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
-        self.measure: BaseMeasure = (measure or restaurant.measure).for_data(data)
+        declared = measure or restaurant.measure
+        self.measure: BaseMeasure = self._measure_of(declared, "for_data", declared.for_data(data))
         self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
@@ -72,8 +76,9 @@ class FranchiseCore:
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class",
                 f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
             )  # fmt: skip
+        self.foreign_store = not self.store_type.__module__.startswith("hdpkit.")
         self.forced_kernel = kernel
-        self._starting = {name: float(prior.mean) for name, prior in self.measure.priors.items()}
+        self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self.bank: StatisticsBank = self.measure.bank(data)
         self._reset_slots((), ())
@@ -84,7 +89,8 @@ class FranchiseCore:
         self._components: dict[str, Component] = {}
         self._turn = threading.RLock()
         self._claimed = False
-        self._stale = False  # a verb failed and statistics could not be counted again yet
+        self._lost: list[Component] = []  # components that failed when they were told of a new seating
+        self._uncounted = False  # a verb failed and statistics could not be counted again yet
         self._concentration = np.empty(self.topology.n_nodes)
         self._discount = np.empty(self.topology.n_nodes)
         self.sweep = 0
@@ -93,6 +99,13 @@ class FranchiseCore:
         self.on_pulse: Callable[[float], None] | None = None
         self._check_kernel()
         self.reset_hyperparameters()
+
+    @staticmethod
+    def _measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
+        """The measure that a method of this one returned."""
+        made: BaseMeasure = one_of_kind(before, method, returned, BaseMeasure, "a base measure")
+        one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
+        return made
 
     def _new_store(self) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
@@ -138,8 +151,11 @@ class FranchiseCore:
         for name, value in values.items():
             real_number(name, value)
         if values:
-            self.measure = self.measure.with_parameters(**values)
-            if not self.bank.adopt(self.measure):
+            changed = self.measure.with_parameters(**values)
+            changed = self._measure_of(self.measure, "with_parameters", changed)
+            counted = self.bank.adopt(changed)
+            self.measure = changed
+            if not counted:
                 self.recount()
             self._functions.clear()  # what runs a verb may depend on the values
 
@@ -291,25 +307,16 @@ class FranchiseCore:
             raise ParameterError(
                 "name", name, "a name that is not taken", f"Taken: {sorted(self._components)}."
             )
+        component.reset(self.slots.occupied_slots())  # first: it is a user's, and may fail
         self._components[name] = component
         self.slots.observe(component)
-        component.reset(self.slots.occupied_slots())
-
-    def recount(self) -> None:
-        """Count the statistics of all dishes again, in data order."""
-        self._stale = True
-        slots = self.slots.occupied_slots()
-        # Nobody is seated, or nothing is counted: there is no need to write out who eats what.
-        idle = len(slots) == 0 or self.measure.atomic
-        self.bank.rebuild(np.empty(0, dtype=np.int32) if idle else self.seating.dishes(), slots)
-        self._stale = False
 
     def settle(self) -> None:
         """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
 
         The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
         """
-        with self.turn():
+        with self.turn(), self.kept_whole():
             mapping = self.slots.compaction()
             if mapping is not None:
                 self.seating.relabel_dishes(mapping)
@@ -336,9 +343,8 @@ class FranchiseCore:
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
         self._reset_slots(slots, held)
         self.bank.thaw(bank)
-        self.recount()
-        for component in self._components.values():
-            component.reset(self.slots.occupied_slots())
+        self._lost = list(self._components.values())
+        self._tell_all(self._found, self.recount)
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
@@ -354,11 +360,14 @@ class FranchiseCore:
             "concentration": self._concentration.copy(),
             "discount": self._discount.copy(),
             "measure": self.base_parameters,
-            "bank": self.bank.freeze(),
+            "bank": self.fresh_bank().freeze(),
             "sweep": self.sweep,
             "attempt": self.attempt,
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
-            "components": {name: component.freeze() for name, component in self._components.items()},
+            "components": {
+                name: one_of_kind(component, "freeze", component.freeze(), dict, "a dict")
+                for name, component in self._components.items()
+            },
         }
 
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
@@ -387,9 +396,9 @@ class FranchiseCore:
             self.attempt = int(frozen["attempt"])
             self.streams = streams
             self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
-            for name, component in self._components.items():
-                if name in frozen["components"]:
-                    component.thaw(frozen["components"][name])
+            kept = frozen["components"]
+            names = {id(component): name for name, component in self._components.items()}
+            self._tell_all(lambda one: one.thaw(kept[names[id(one)]]) if names[id(one)] in kept else None)
 
     def check_frozen(self, frozen: Any) -> None:
         """Raise a DataError unless a state is of this shape, before any array of it is followed."""

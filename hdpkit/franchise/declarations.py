@@ -11,7 +11,7 @@ import attrs
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.priors import Each, Prior, Shifted, support_of
+from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
 
 __all__ = ["Hyperparameter", "Restaurant"]
 
@@ -43,7 +43,7 @@ class Hyperparameter:
         shifted = isinstance(prior, Shifted)
         prior = prior.prior if shifted else prior
         if isinstance(prior, Prior) and not isinstance(prior, type):
-            return cls(float(prior.mean), prior, isinstance(declared, Each), shifted)
+            return cls(mean_of(prior), prior, isinstance(declared, Each), shifted)
         value = as_float(declared)
         if math.isfinite(value):
             return cls(value)

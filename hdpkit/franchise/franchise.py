@@ -16,6 +16,7 @@ from hdpkit.franchise.scores import log_seating, size_counts
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
+from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Seed, as_source
 
 __all__ = ["Franchise"]
@@ -154,7 +155,9 @@ class Franchise(FranchiseGrowth):
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        return self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.seating.dishes())
+        return self.measure.posterior_means(
+            self.fresh_bank(), self.slots.occupied_slots(), self.seating.dishes()
+        )
 
     # ------------------------------------------------------------------ weights
 
@@ -207,11 +210,12 @@ class Franchise(FranchiseGrowth):
             served = self.seating.node_dishes(0)
             tables = [self.seating.tables(0, dish) for dish in served.tolist()]
             return float(np.dot(tables, bank.log_base[served]))
-        whole = getattr(self.bank, "log_marginal_total", None)
+        statistics = self.fresh_bank()
+        whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
-            dishes = self.seating.dishes() if getattr(self.bank, "needs_dishes", True) else None
-            total = np.sum(self.bank.log_marginals(slots, dishes))
+            dishes = self.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
+            total = np.sum(statistics.log_marginals(slots, dishes))
         return float(total)
 
     def log_seating(self) -> float:
@@ -222,7 +226,7 @@ class Franchise(FranchiseGrowth):
         """Log prior density of the hyperparameters that have a prior, in nats."""
         total = log_prior(self)
         values = self.base_parameters
-        total += sum(prior.log_density(values[name]) for name, prior in self.measure.priors.items())
+        total += sum(log_density_at(prior, values[name]) for name, prior in self.measure.priors.items())
         return total
 
     def log_joint(self) -> float:
@@ -251,6 +255,8 @@ class Franchise(FranchiseGrowth):
     def audit(self) -> None:
         """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
         with self.turn():
+            if not self.measure.atomic:
+                self.fresh_bank()
             audit(self)
 
     def memory_bytes(self) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter
-from hdpkit.priors import Prior
+from hdpkit.priors import Prior, draw_from, log_density_at
 
 if TYPE_CHECKING:
     from hdpkit.franchise.core import FranchiseCore
@@ -96,7 +96,7 @@ def log_prior(franchise: FranchiseCore) -> float:
         declared = declaration.hyperparameters
         for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
             if one.prior is not None:
-                total += sum(one.prior.log_density(float(value)) for value in np.atleast_1d(values))
+                total += sum(log_density_at(one.prior, float(value)) for value in np.atleast_1d(values))
     return total
 
 
@@ -111,7 +111,7 @@ def draw(franchise: FranchiseCore, generator: np.random.Generator) -> None:
             low = -declared.start if declared.prior is None else 0.0
             d = _draw_above(low, discount.prior, n if discount.each else None, generator)
         if declared.prior is not None:
-            theta = declared.prior.draw(generator, n if declared.each else None)
+            theta = draw_from(declared.prior, generator, n if declared.each else None)
             if declared.shifted:
                 # A sum far below d is lost in theta's last bit, and theta > -d must stay.
                 theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
@@ -120,12 +120,12 @@ def draw(franchise: FranchiseCore, generator: np.random.Generator) -> None:
 
 def _draw_above(low: float, prior: Prior, size: int | None, generator: np.random.Generator) -> Any:
     """Draw from a prior given that the value is above ``low``."""
-    drawn = np.asarray(prior.draw(generator, size))
+    drawn = np.asarray(draw_from(prior, generator, size))
     for _ in range(_TRIES):
         outside = ~(drawn > low)
         if not outside.any():
             return drawn
-        drawn[outside] = prior.draw(generator, int(outside.sum()))
+        drawn[outside] = draw_from(prior, generator, int(outside.sum()))
     raise DeclarationError(
         "discount", prior, f"a prior with mass above {low}, which is -concentration", "Give it another one."
     )

@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.hyperparameters import draw
-from hdpkit.priors import Prior
+from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
     """Draw a parameter from its prior, which ends where the measure's domain ends."""
     for _ in range(1000):
         try:
-            franchise.set_base_parameters(**{name: float(prior.draw(source.generator))})
+            franchise.set_base_parameters(**{name: float(draw_from(prior, source.generator))})
             return
         except ParameterError:
             continue

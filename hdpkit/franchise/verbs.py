@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,14 +26,17 @@ class FranchiseVerbs(FranchiseCore):
         kernel, function = self._served(verb)
         with self.turn():
             if self._stale:
-                self.recount()
+                self.catch_up()
+            before = self._before_failure()
             try:
-                return function(self.walk(kernel), *arguments) if walk else function(*arguments)
-            except BaseException:
+                done = function(self.walk(kernel), *arguments) if walk else function(*arguments)
+            except BaseException as error:
                 # Kernels leave the seating whole; statistics may be half done where a measure failed.
-                with contextlib.suppress(Exception):
-                    self.recount()
+                self.mend(error, before)
                 raise
+            if self.slots.trouble is not None:
+                self.surface()
+            return done
 
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by their predictive given those who are seated."""
@@ -174,7 +176,13 @@ class FranchiseVerbs(FranchiseCore):
         self._latent()
         with self.turn():
             slot = self.slots.open()
-            self.bank.born(slot)
+            try:
+                self.bank.born(slot)
+            except BaseException:
+                self.slots.close(slot)
+                raise
+            finally:
+                self.surface()
             return int(slot)
 
     @contextmanager

@@ -106,7 +106,7 @@ class RestaurantView:
         franchise = self.franchise
         dish = self._check(customer, seated=True)
         source = as_source(rng)
-        with franchise.turn():
+        with franchise.turn(), franchise.kept_whole():
             franchise.bank.remove(dish, [customer])
             if franchise.walk().unseat(customer, self.node, dish, source):
                 franchise.slots.close(dish)
@@ -131,7 +131,7 @@ class RestaurantView:
             franchise.enter(customer, customer + 1, source)
             return
         dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
-        with franchise.turn():
+        with franchise.turn(), franchise.kept_whole():
             slot = franchise.open_dish() if dish == franchise.n_dishes else self._slot(dish)
             franchise.walk().seat(customer, self.node, slot, source)
             franchise.bank.add(slot, [customer])

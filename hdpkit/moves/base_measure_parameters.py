@@ -14,7 +14,7 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
-from hdpkit.priors import Prior, support_of
+from hdpkit.priors import Prior, log_density_at, support_of
 from hdpkit.random import ChoiceSource
 
 __all__ = ["BaseMeasureParameters"]
@@ -75,7 +75,7 @@ class BaseMeasureParameters(Move):
                 state.set_base_parameters(**{name: value})
             except ParameterError:
                 return -math.inf
-            return state.log_likelihood() + prior.log_density(value) + scale.log_jacobian(value)
+            return state.log_likelihood() + log_density_at(prior, value) + scale.log_jacobian(value)
 
         try:
             if self.method == "slice":

@@ -14,7 +14,7 @@ from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, l
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
-from hdpkit.priors import Gamma
+from hdpkit.priors import Gamma, draw_from, log_density_at
 
 __all__ = ["Concentration", "draw_concentration", "slice_concentration"]
 
@@ -98,7 +98,7 @@ def draw_concentration(
     seated = customers > 0
     d, n, t = d[seated], customers[seated], tables[seated]
     if len(n) == 0:
-        return float(prior.draw(generator))
+        return float(draw_from(prior, generator))
     if np.any(d > 0.0):
         log_x = _log_beta(theta + 1.0, n[n > 1] - 1, generator)
         openings = Openings(d, t)
@@ -149,7 +149,7 @@ def slice_concentration(
         return (
             openings.log_density(value, openings.other)
             - log_rising(value + 1.0, *seated)
-            + prior.log_density(y)
+            + log_density_at(prior, y)
             + scale.log_jacobian(y)
         )
 

@@ -14,7 +14,7 @@ from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding,
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
-from hdpkit.priors import Beta, draw_beta
+from hdpkit.priors import Beta, draw_beta, log_density_at
 
 __all__ = ["Discount", "draw_discount", "slice_discount"]
 
@@ -134,8 +134,8 @@ def slice_discount(
             return -math.inf
         total = openings.log_density(openings.other, value) + log_rising(1.0 - value, *seated)
         if shifted is not None:
-            total += sum(shifted.log_density(float(one)) for one in own + value)
-        return total + prior.log_density(value) + scale.log_jacobian(value)
+            total += sum(log_density_at(shifted, float(one)) for one in own + value)
+        return total + log_density_at(prior, value) + scale.log_jacobian(value)
 
     here = scale.to(d)
     there = slice_sample(log_target, here, width, generator)

@@ -13,6 +13,7 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
+from hdpkit.returned import log_density, real_values
 
 __all__ = ["DishParameters"]
 
@@ -55,7 +56,8 @@ class DishParameters(Move):
 
 def _updated(measure: Any, parameter: Any, values: list[Any], rng: ChoiceSource) -> tuple[Any, MoveInfo]:
     if measure.update is not None:
-        return measure.update(parameter, values, rng.generator), MoveInfo(1, 1)
+        drawn = measure.update(parameter, values, rng.generator)
+        return real_values(measure, "update", drawn, np.shape(parameter)), MoveInfo(1, 1)
 
     def log_likelihood(candidate: Any) -> float:
         return float(measure.log_block(values, [candidate])[0])
@@ -67,13 +69,13 @@ def _updated(measure: Any, parameter: Any, values: list[Any], rng: ChoiceSource)
     array = np.array(parameter, dtype=float)
     for place in np.ndindex(array.shape):
 
-        def log_density(x: float, place: tuple[int, ...] = place) -> float:
+        def log_target(x: float, place: tuple[int, ...] = place) -> float:
             candidate = array.copy()
             candidate[place] = x
-            log_prior = float(measure.log_prior(candidate[()]))
+            log_prior = log_density(measure, "log_prior", measure.log_prior(candidate[()]))
             return log_prior + log_likelihood(candidate[()]) if log_prior > -np.inf else log_prior
 
-        array[place] = slice_sample(log_density, float(array[place]), 1.0, rng.generator)
+        array[place] = slice_sample(log_target, float(array[place]), 1.0, rng.generator)
     return array[()], MoveInfo(max(array.size, 1), max(array.size, 1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -11,11 +12,12 @@ from hdpkit.checks import whole_number
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
+from hdpkit.returned import one_of_kind, refuse
 
 if TYPE_CHECKING:
     from hdpkit.moves.scheduled import Scheduled
 
-__all__ = ["Move", "MoveInfo", "needs_latent_dishes", "needs_marginals"]
+__all__ = ["Move", "MoveInfo", "checked_info", "needs_latent_dishes", "needs_marginals"]
 
 _FROM_ONE = "Sweeps count from 1."
 
@@ -32,6 +34,19 @@ class MoveInfo:
 
     def __add__(self, other: MoveInfo) -> MoveInfo:
         return MoveInfo(self.tried + other.tried, self.accepted + other.accepted)
+
+
+def checked_info(move: Move, info: Any) -> MoveInfo:
+    """Return what a move's `apply` returned, if it is a MoveInfo that makes sense."""
+    one_of_kind(move, "apply", info, MoveInfo, "a MoveInfo")
+    counts = (info.tried, info.accepted)
+    whole = all(isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in counts)
+    if not whole or not 0 <= info.accepted <= info.tried:
+        raise refuse(
+            move, "apply", info, "a MoveInfo of whole numbers, 0 <= accepted <= tried",
+            "Count the updates that were tried, and those that took effect.",
+        )  # fmt: skip
+    return info
 
 
 class Move(abc.ABC):

@@ -8,7 +8,7 @@ import attrs
 
 from hdpkit.checks import instance, validator, whole_number
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Scheduled"]
@@ -87,5 +87,5 @@ class Scheduled(Move):
         info = MoveInfo()
         with state.seated_out(rng) if self.move.needs_tables else nullcontext():
             for _ in range(0 if steps == (0, 0) else self.times):
-                info += self.move.apply(state, rng)
+                info += checked_info(self.move, self.move.apply(state, rng))
         return info

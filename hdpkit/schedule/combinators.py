@@ -9,6 +9,7 @@ from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
+from hdpkit.moves.protocol import checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
@@ -68,4 +69,5 @@ class Mixture(Move):
         """Draw a move and run it."""
         if steps == (0, 0):
             return MoveInfo()
-        return self.moves[rng.choose(self.weights)].apply(state, rng)
+        move = self.moves[rng.choose(self.weights)]
+        return checked_info(move, move.apply(state, rng))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hdpkit.franchise import Franchise, start
 from hdpkit.moves import Move
+from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord, make_draw
 from hdpkit.schedule.clock import Clock
@@ -87,6 +88,7 @@ def _sweep(
     records = []
     places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
     with franchise.turn():
+        before = franchise.freeze() if franchise.foreign_store else None
         try:
             for done, place in enumerate(places):
                 move = moves[place]
@@ -98,11 +100,15 @@ def _sweep(
                 _pulsing(franchise, pulse)
                 began = time.perf_counter()
                 source = streams.source(place + 1, sweep, attempt=franchise.attempt)
-                info = move.apply(franchise, source)
+                info = checked_info(move, move.apply(franchise, source))
                 seconds = time.perf_counter() - began
                 records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
                 answer()
-        except BaseException:
+        except BaseException as error:
+            if before is not None:  # a store of the user's may have stopped half way up the tree
+                franchise.thaw(before)
+            if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
+                franchise.mend(error)
             # The words of this sweep's streams were used in part; none may be used again.
             franchise.attempt += 1
             raise
