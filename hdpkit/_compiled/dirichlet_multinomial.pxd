@@ -30,7 +30,7 @@ cdef cppclass DirichletCounts:
 cdef class DirichletMultinomialBank(CompiledBank):
     cdef DirichletCounts b
     cdef readonly object terms
-    cdef readonly bint in_floats     # whether eta is one for sweeps in single precision
+    cdef readonly double smallest_eta
     cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
 
     cdef int tally_cells(self) except -1 nogil

@@ -20,9 +20,12 @@ cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
-# A share of a table, over a total of some millions, times eta must be a normal float; a table's share over the sum of
-# eta must be many units of 2**-40.
-cdef double SMALLEST_IN_FLOATS = 1e-28, LARGEST_IN_FLOATS = 1e7
+# Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
+cdef double SMALLEST_ETA = 1e-28, LARGEST_SUM = 1e7
+cdef double ROOT_SHARE = 1.0 / (1 << 24)          # the least, of 2**-40 a unit: 65536 of them
+cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the least 1 - d, which is found as a difference in doubles
+cdef double NORMAL = 1e-36                        # the least product of a share and eta, some way above 1.2e-38
+cdef double LARGEST_CONCENTRATION = 1e100
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
@@ -251,9 +254,31 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.b.plain = least >= PLAIN
         # A symmetric sum as one product: the same for every number of terms and every way of summing.
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
-        self.in_floats = least >= SMALLEST_IN_FLOATS and self.b.eta_sum <= LARGEST_IN_FLOATS
+        self.smallest_eta = least
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = log_rising(e[0], v)
+
+    def in_floats(self, ends, longest):
+        """Whether the sweep in single precision keeps the law at these hyperparameters.
+
+        Parameters
+        ----------
+        ends : sequence of (float, float)
+            Of each declaration, from the root's: the largest concentration and the largest discount.
+        longest : int
+            Customers of the largest restaurant.
+        """
+        (root_concentration, root_discount), *below = ends
+        cdef double concentration = max([each[0] for each in below]), discount = max([each[1] for each in below])
+        cdef double n = self.terms.shape[0]
+        return bool(
+            self.smallest_eta >= SMALLEST_ETA
+            and self.b.eta_sum <= LARGEST_SUM
+            and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
+            and 1.0 - discount >= LONE_TABLE
+            and (1.0 - discount) * self.smallest_eta >= NORMAL * (n + self.b.eta_sum)
+            and max(root_concentration, concentration) <= LARGEST_CONCENTRATION
+        )
 
     def rebuild(self, const int32_t[::1] dishes, slots):
         """Recount everything from each customer's dish (-1: unseated)."""

@@ -86,6 +86,7 @@ class FranchiseCore(Mending):
         self._seated_out: Any = None
         self._walks: dict[Any, Any] = {}
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
+        self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
         self._components: dict[str, Component] = {}
         self._turn = threading.RLock()
         self._claimed = False
@@ -178,8 +179,9 @@ class FranchiseCore(Mending):
         if not isinstance(verb, str) or verb not in self._functions:
             choice("verb", verb, VERBS, remedy="See docs/architecture.md.")
             kind = self.table_store_type if VERBS[verb] else self.store_type
+            numbers = hyperparameters.Numbers(self)
             self._functions[verb] = choose_kernel(
-                verb, self.forced_kernel, kind, self.bank, self.topology.n_levels
+                verb, self.forced_kernel, kind, self.bank, self.topology.n_levels, numbers
             )
         return self._functions[verb]
 
@@ -390,8 +392,7 @@ class FranchiseCore(Mending):
             seating = self._translated(frozen["seating"], source)
             self.set_base_parameters(**frozen.get("measure", {}))
             self.store.thaw(seating)
-            self._concentration[:] = frozen["concentration"]
-            self._discount[:] = frozen["discount"]
+            hyperparameters.replace(self, frozen["concentration"], frozen["discount"])
             self.sweep = int(frozen["sweep"])
             self.attempt = int(frozen["attempt"])
             self.streams = streams

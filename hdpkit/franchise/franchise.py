@@ -39,7 +39,9 @@ class Franchise(FranchiseGrowth):
     store : str or type
         How seating is remembered: "histogram", "explicit", or a SeatingStore class.
     kernel : str
-        "auto" takes the fastest code for each verb; "generic" or "reference" forces one.
+        "auto" takes the fastest code for each verb; "fused", "generic" or "reference" forces one. Verbs that
+        no fused sweep has, and hyperparameters at which it would not keep the law, are left to the next best
+        code. `kernel` tells which one runs now.
 
     Notes
     -----

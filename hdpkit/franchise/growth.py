@@ -134,6 +134,8 @@ class FranchiseGrowth(FranchiseVerbs):
         self.measure = measure.with_parameters(**present) if present else measure
         self.bank = self.measure.bank(data)
         self._walks.clear()
+        self._functions.clear()
+        self._longest = -1
 
     def _new_hyperparameters(self, to: npt.NDArray[Any], theta: Floats, d: Floats) -> None:
         """Arrays for the present restaurants: old ones keep theirs, new ones get their level's or a start."""

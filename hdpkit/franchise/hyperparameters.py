@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -15,11 +16,12 @@ from hdpkit.priors import Prior, draw_from, log_density_at
 if TYPE_CHECKING:
     from hdpkit.franchise.core import FranchiseCore
 
-__all__ = ["assign", "draw", "log_prior", "present", "reset"]
+__all__ = ["Numbers", "assign", "draw", "log_prior", "present", "replace", "reset"]
 
 Floats = npt.NDArray[np.float64]
 
 _TRIES = 1000
+_CHUNK = 1 << 22
 
 
 def reset(franchise: FranchiseCore) -> None:
@@ -29,6 +31,7 @@ def reset(franchise: FranchiseCore) -> None:
         nodes = franchise.topology.nodes(number)
         franchise._concentration[nodes] = theta.start
         franchise._discount[nodes] = discount.start
+    franchise._functions.clear()
 
 
 def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
@@ -72,6 +75,43 @@ def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
         raise _outside("concentration", values["concentration"], "finite and above -discount")
     franchise._concentration[nodes] = theta
     franchise._discount[nodes] = d
+    franchise._functions.clear()  # what runs a verb may depend on the values
+
+
+def replace(franchise: FranchiseCore, concentration: Floats, discount: Floats) -> None:
+    """Take over the two arrays of a frozen state."""
+    for values, frozen in ((franchise._concentration, concentration), (franchise._discount, discount)):
+        if not np.array_equal(values, frozen):
+            values[:] = frozen
+            franchise._functions.clear()
+
+
+@attrs.frozen
+class Numbers:
+    """What kernels ask about the hyperparameters before they serve a verb."""
+
+    franchise: FranchiseCore
+
+    def ends(self) -> list[tuple[float, float]]:
+        """Return the largest concentration and the largest discount of each declaration, the root's first."""
+        franchise = self.franchise
+        arrays = (franchise._concentration, franchise._discount)
+        out = []
+        for number in range(len(franchise.declarations)):
+            nodes = franchise.topology.nodes(number)
+            theta, d = (float(np.max(values[nodes], initial=0.0)) for values in arrays)
+            out.append((theta, d))
+        return out
+
+    def longest(self) -> int:
+        """Return the number of data customers of the largest restaurant below the root."""
+        topology = self.franchise.topology
+        if self.franchise._longest < 0:
+            sizes = np.zeros(topology.n_nodes, dtype=np.int64)
+            for first in range(0, topology.n_customers, _CHUNK):
+                sizes += np.bincount(topology.home[first : first + _CHUNK], minlength=topology.n_nodes)
+            self.franchise._longest = int(np.max(sizes[1:], initial=0))
+        return self.franchise._longest
 
 
 def _outside(what: str, value: Any, allowed: str) -> ParameterError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -52,6 +52,16 @@ def is_compiled(store: type) -> bool:
     return issubclass(store, Seating) and store.__module__.startswith("hdpkit._compiled")
 
 
+class Numbers(Protocol):
+    """What a kernel may ask about the hyperparameters before it serves: O(restaurants), so it asks last."""
+
+    def ends(self) -> list[tuple[float, float]]:
+        """Return the largest concentration and the largest discount of each declaration, the root's first."""
+
+    def longest(self) -> int:
+        """Return the number of data customers of the largest restaurant."""
+
+
 @attrs.frozen
 class Row:
     """One kernel: its name, the verbs that it has, and when it can run."""
@@ -59,6 +69,8 @@ class Row:
     name: str
     verbs: Any
     serves: Callable[[type, Any, int], bool]
+    #: Whether its arithmetic keeps the law at the present hyperparameters.
+    within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
 
 
 def _namespace(*modules: ModuleType) -> SimpleNamespace:
@@ -76,7 +88,8 @@ TABLE = [
     Row(
         "fused",
         SimpleNamespace(reseat=fused_topics.reseat),
-        lambda store, bank, depth: _is_topic_model(store, bank, depth) and bank.in_floats,
+        _is_topic_model,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
     ),
     Row(
         "fused",
@@ -108,11 +121,12 @@ def available_kernels(store: type, bank: Any, depth: int) -> list[str]:
 
 
 def choose_kernel(
-    verb: str, forced: str, store: type, bank: Any, depth: int
+    verb: str, forced: str, store: type, bank: Any, depth: int, numbers: Numbers
 ) -> tuple[str, Callable[..., Any]]:
     """Name and function that serve a verb.
 
-    A forced "fused" takes the next best code for the verbs that no fused sweep has.
+    A forced "fused" takes the next best code for the verbs that no fused sweep has, and where the present
+    hyperparameters are beyond the range of its arithmetic.
 
     Raises
     ------
@@ -124,7 +138,7 @@ def choose_kernel(
         serving = [row for row in serving if row.name == forced]
     if forced != "fused" or any(row.name == forced for row in serving):
         for row in serving:
-            if hasattr(row.verbs, verb):
+            if hasattr(row.verbs, verb) and row.within(bank, numbers):
                 return row.name, getattr(row.verbs, verb)
     raise KernelError(
         "kernel", forced, f"one that serves {verb!r} over {store.__name__} and {type(bank).__name__}",

@@ -1,0 +1,199 @@
+"""The law of one step of production, from its own draws.
+
+Scripts add up the weights that a sweep tells them, so they can't see what production makes of a uniform
+number. Here production is given its words. Which outcome a word leads to is found by bisection: the words of
+an outcome are an interval, whose length is its probability in production, to the last bit of the word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hdpkit.errors import StateError
+from hdpkit.franchise import Franchise
+from hdpkit.testing.sites import NEW
+from hdpkit.testing.words import GivenWords
+
+__all__ = ["exact_law", "production_law"]
+
+Law = dict[int, float]
+_HIGH, _LOW = 40, 24  # bits of the fused sweep's first word: for the parts, and within the shared tables
+_BITS = 53  # of a uniform number
+# A threshold in floats may be rounded up to the sum, 2**-25 of the time; it then falls to the last place in
+# memory. The last words are not asked for.
+
+
+def intervals(
+    outcome: Callable[[int], int], first: int, last: int, spared: int = 0
+) -> list[tuple[int, int, int]]:
+    """Return (outcome, first place, one behind the last) of a function that takes no value in two pieces.
+
+    The ``spared`` last places are not asked for. They count as the one before them.
+    """
+    begins = [(first, outcome(first))]
+
+    def split(low: int, before: int, high: int, behind: int) -> None:
+        if before == behind:
+            return
+        if high == low + 1:
+            begins.append((high, behind))
+            return
+        middle = (low + high) // 2
+        between = outcome(middle)
+        split(low, before, middle, between)
+        split(middle, between, high, behind)
+
+    end = last - 1 - spared
+    split(first, begins[0][1], end, outcome(end))
+    ends = [*(place for place, _ in begins[1:]), last]
+    return [(code, place, end) for (place, code), end in zip(begins, ends, strict=True)]
+
+
+def production_law(franchise: Franchise, customer: int) -> Law:
+    """Return the probability of each place that production may seat a customer at, by the kernel that serves.
+
+    The customer sits at the only table of its dish in its restaurant. Two levels. The franchise is left as it
+    was.
+
+    Returns
+    -------
+    dict of int to float
+        2 k to share a table of dish k, 2 k + 1 to open one, `NEW` for a new dish.
+    """
+    step = _Step(franchise, customer)
+    try:
+        return step.fused() if franchise.kernel("reseat") == "fused" else step.generic()
+    finally:
+        franchise._thaw(step.state)
+
+
+class _Step:
+    def __init__(self, franchise: Franchise, customer: int) -> None:
+        store, node = franchise.seating, int(franchise.topology.home[customer])
+        dish = int(store.dish_of(customer))
+        if store.tables(node, dish) != 1:
+            raise StateError("customer", customer, "at the only table of its dish", "Take another one.")
+        self.franchise, self.customer, self.node = franchise, customer, node
+        self.tables = store.node_tables(node) - (store.customers(node, dish) == 1)
+        self.state = franchise.freeze()
+        self.source = GivenWords()
+        self.walk, self.bank = franchise.walk(), franchise.bank
+
+    def outcome(self, *words: int) -> int:
+        franchise, customer = self.franchise, self.customer
+        franchise._thaw(self.state)
+        self.source.give(*words)
+        franchise.reseat(customer, customer + 1, self.source)
+        store: Any = franchise.seating
+        dish = int(store.dish_of(customer))
+        if store.customers(0, dish) == 1 and store.customers(self.node, dish) == 1:
+            return NEW
+        return 2 * dish + int(store.node_tables(self.node) > self.tables)
+
+    def below(self, top: int, low: int) -> int:
+        return self.outcome(top | low)
+
+    def second(self, first: int, second: int) -> int:
+        return self.outcome(first << (64 - _BITS), second << (64 - _BITS))
+
+    def fused(self) -> Law:
+        """One word: 40 bits for the part, 24 for who is shared. A second one for the dish of a new table."""
+
+        def part(high: int) -> int:
+            where = self.outcome(high << _LOW)
+            return 2 if where == NEW else where % 2
+
+        law: Law = {}
+        for which, first, last in intervals(part, 0, 1 << _HIGH):
+            width = (last - first) / 2.0**_HIGH
+            if which == 2:
+                law[NEW] = width
+            elif which == 0:
+                for code, a, b in intervals(partial(self.below, first << _LOW), 0, 1 << _LOW, 4):
+                    law[code] = law.get(code, 0.0) + width * (b - a) / 2.0**_LOW
+            else:
+                for code, share in self._opened(first, last).items():
+                    law[code] = law.get(code, 0.0) + width * share
+        return law
+
+    def _opened(self, first: int, last: int) -> Law:
+        """Law of the dish of a new table: first by the counts of the term, then by eta."""
+
+        def pick(high: int, word: int) -> int:
+            return self.outcome(high << _LOW, word << (64 - _BITS))
+
+        def by_second(high: int) -> list[tuple[int, int, int]]:
+            return intervals(partial(pick, high), 0, 1 << _BITS, 1 << (_BITS - 22))
+
+        ends = by_second(first), by_second(last - 1)
+        edges = sorted({a for each in ends for _, a, _ in each})
+        border = last
+        for word in edges:
+            here = [next(code for code, a, b in each if a <= word < b) for each in ends]
+            if here[0] != here[1]:
+                border = intervals(partial(pick, word=word), first, last)[0][2]
+                break
+        law: Law = {}
+        for each, width in zip(ends, (border - first, last - border), strict=True):
+            for code, a, b in each:
+                law[code] = law.get(code, 0.0) + width / (last - first) * (b - a) / 2.0**_BITS
+        return law
+
+    def generic(self) -> Law:
+        """A word for the dish, a word for whether a table of it opens."""
+
+        def dish(word: int) -> int:
+            where = self.outcome(word << (64 - _BITS))
+            return NEW if where == NEW else where // 2
+
+        law: Law = {}
+        for which, first, last in intervals(dish, 0, 1 << _BITS):
+            width = (last - first) / 2.0**_BITS
+            if which == NEW:
+                law[NEW] = width
+                continue
+            for code, a, b in intervals(partial(self.second, first), 0, 1 << _BITS):
+                law[code] = law.get(code, 0.0) + width * (b - a) / 2.0**_BITS
+        return law
+
+
+def exact_law(franchise: Franchise, customer: int) -> Law:
+    """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions.
+
+    Two levels over a Dirichlet-multinomial measure.
+    """
+    store, node = franchise.seating, int(franchise.topology.home[customer])
+    slots = franchise.slots.occupied_slots()
+    term, own = int(franchise.data.values[customer]), int(store.dish_of(customer))
+    theta0, theta = (Fraction(float(franchise._concentration[i])) for i in (0, node))
+    d0, d = (Fraction(float(franchise._discount[i])) for i in (0, node))
+    measure: Any = franchise.measure
+    bank: Any = franchise.bank
+    etas = measure.eta_vector
+    values, times = np.unique(etas, return_counts=True)
+    total = sum(Fraction(value) * n for value, n in zip(values.tolist(), times.tolist(), strict=True))
+    eta = Fraction(float(etas[term]))
+    counts = dict(zip(slots.tolist(), np.asarray(bank.counts(slots)).tolist(), strict=True))
+    counts[own][term] -= 1
+    c = {k: int(store.customers(node, k)) - (k == own) for k in counts}
+    t = {k: int(store.tables(node, k)) for k in counts}
+    m = {k: int(store.customers(0, k)) for k in counts}
+    if c[own] == 0:
+        t[own] -= 1
+        m[own] -= 1
+    root = {k: m[k] - d0 for k in counts if m[k] > 0}
+    f = {k: (counts[k][term] + eta) / (sum(counts[k]) + total) for k in root}
+    seated, opened = sum(c.values()), sum(t.values())
+    opens = theta + d * opened if seated else Fraction(1)
+    below = theta0 + sum(m.values()) if root else Fraction(1)
+    fresh = theta0 + d0 * len(root) if root else Fraction(1)
+    weights = {2 * k: (c[k] - d * t[k]) * f[k] for k in root if t[k] > 0}
+    weights.update({2 * k + 1: opens * root[k] / below * f[k] for k in root})
+    weights[NEW] = opens * fresh / below * eta / total
+    whole = sum(weights.values())
+    return {code: float(weight / whole) for code, weight in weights.items()}
