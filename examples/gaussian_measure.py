@@ -17,6 +17,8 @@ from hdpkit import moves
 class NormalMean(hk.BaseMeasure):
     """Normal observations with known noise; the mean of a dish is Normal(mean, spread**2)."""
 
+    takes_terms = False  # words are no numbers
+
     mean: float = 0.0
     spread: float = 1.0
     noise: float = 1.0

@@ -35,6 +35,7 @@ from hdpkit.base_measures import (
     Uniform,
     base_measures,
 )
+from hdpkit.checks import naming_keywords as _naming_keywords
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.franchise import Component, Franchise, Restaurant
@@ -104,3 +105,8 @@ __all__ = [
     "open_run",
     "stores",
 ]
+
+for _thing in [globals()[_name] for _name in __all__] + [getattr(moves, _name) for _name in moves.__all__]:
+    if isinstance(_thing, type) and _thing.__module__.split(".")[0] == "hdpkit":
+        _naming_keywords(_thing)
+del _thing

@@ -7,9 +7,13 @@ can't hold.
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,7 @@ __all__ = [
     "function",
     "instance",
     "items",
+    "naming_keywords",
     "number_array",
     "path",
     "positive_number",
@@ -164,3 +169,34 @@ def validator(check: Callable[..., Any], *arguments: Any, **options: Any) -> Cal
         check(attribute.name, value, *arguments, **options)
 
     return validate
+
+
+def naming_keywords(kind: type) -> None:
+    """Have a class's constructor name the class itself, and the nearest keyword, where it doesn't know one.
+
+    Python names the class that the constructor comes from, which may be a part that nobody has heard of.
+    """
+    construct: Any = kind.__init__  # type: ignore[misc]
+    if construct is object.__init__ or getattr(construct, "_hdpkit_kind", None) is kind:
+        return
+
+    @functools.wraps(construct)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        try:
+            construct(self, *arguments, **options)
+        except TypeError as error:
+            unknown = _UNKNOWN_KEYWORD.search(str(error))
+            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
+            if unknown is None or inside or unknown[1] not in options:
+                raise
+            known = [name for name in inspect.signature(construct).parameters if name != "self"]
+            near = difflib.get_close_matches(unknown[1], known, 1, 0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
+            name = type(self).__name__
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown[1]!r}.{hint}") from None
+
+    __init__._hdpkit_kind = kind  # type: ignore[attr-defined]
+    kind.__init__ = __init__  # type: ignore[misc]
+
+
+_UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '([^']*)'")

@@ -42,11 +42,15 @@ class BaseMeasure(abc.ABC):
         False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
     atomic : bool
         True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
+    takes_terms : bool
+        False where values are quantities: data of words (a Corpus, NGrams), whose ids are names and no
+        numbers, are refused then.
     """
 
     exact_statistics: bool = False
     conjugate: bool = True
     atomic: bool = False
+    takes_terms: bool = True
 
     @abc.abstractmethod
     def make(self) -> Any:

@@ -82,6 +82,8 @@ class VectorMeasure(BaseMeasure):
         D; 0 for single numbers. Taken from the parameters or the data where it is not given.
     """
 
+    takes_terms = False
+
     n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
 
     def __attrs_post_init__(self) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.counts import ID_LIMIT, Counts, check_total, read_matrix
+from hdpkit.data.counts import ID_LIMIT, Counts, check_total, frame_names, read_matrix
 from hdpkit.data.documents import Documents
 from hdpkit.data.labels import check_names, encode_all
 from hdpkit.data.ldac import read_ldac, read_vocabulary
@@ -103,11 +103,12 @@ class Corpus(Documents):
 
         Parameters
         ----------
-        X : array-like or scipy.sparse, shape (n_documents, n_terms)
+        X : array-like, scipy.sparse or data frame, shape (n_documents, n_terms)
             Non-negative whole numbers, of an integer, float or bool type; entries of a sparse matrix that
             name one cell twice add up. Tokens come in the order of rows, terms ascending, repeats adjacent.
         vocabulary, names, groups
-            As in `from_documents`.
+            As in `from_documents`. By default the columns and the index of a data frame (pandas, polars);
+            columns and rows that are merely numbered from 0 have no names.
 
         Raises
         ------
@@ -115,6 +116,8 @@ class Corpus(Documents):
             If a count is negative, fractional, NaN or infinite (document and term are named), there are no
             tokens or 2^31 of them or more, or vocabulary, names or groups don't fit.
         """
+        vocabulary = frame_names(X, "columns") if vocabulary is None else vocabulary
+        names = frame_names(X, "index") if names is None else names
         words = _check_vocabulary(vocabulary)
         counts = read_matrix(X, _readable(names))
         if words is not None and len(words) != counts.n_terms:

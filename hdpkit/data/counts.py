@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from hdpkit.data.labels import is_missing
 from hdpkit.errors import DataError
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "as_numbers",
     "check_total",
     "first_not_whole",
+    "frame_names",
     "read_matrix",
 ]
 
@@ -187,6 +189,20 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
         int(n_documents),
         int(n_terms),
     )
+
+
+def frame_names(frame: Any, axis: str) -> list[Any] | None:
+    """Return the names of a data frame's columns or rows; None where it has none, or numbers them from 0.
+
+    What isn't a string is written as one, but for what is missing, which is left for its check to refuse.
+    """
+    labels = getattr(frame, axis, None)
+    if sp.issparse(frame) or not hasattr(frame, "columns") or callable(labels) or labels is None:
+        return None
+    names = list(labels)
+    if names == list(range(len(names))):
+        return None
+    return [name if isinstance(name, str) or is_missing(name) else str(name) for name in names]
 
 
 def _dense(matrix: Any) -> npt.NDArray[Any]:

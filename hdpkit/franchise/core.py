@@ -16,7 +16,7 @@ from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, ParameterError, StateError
+from hdpkit.errors import BusyError, DataError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.contexts import ContextTopology
@@ -67,6 +67,11 @@ class FranchiseCore(Mending):
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         declared = measure or restaurant.measure
+        if not declared.takes_terms and hasattr(data, "n_terms"):
+            raise DataError(
+                "data", data, f"numbers, which {type(declared).__name__} is a measure over, not words",
+                "The base measure for words is hk.DirichletMultinomial; numbers come as hk.Groups.",
+            )  # fmt: skip
         self.measure: BaseMeasure = self._measure_of(declared, "for_data", declared.for_data(data))
         self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store

@@ -113,7 +113,7 @@ def _label(declared: Any) -> Any:
     return declared
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Restaurant:
     """A declared restaurant, or one for each value of a label.
 
@@ -183,10 +183,21 @@ class Restaurant:
         start = theta.start - discount.start if theta.shifted else theta.start
         return attrs.evolve(theta, start=start), discount
 
+    def __repr__(self) -> str:
+        text = repr(self.measure)
+        for one in self.chain():
+            text = (
+                f"Restaurant(base={text}, concentration={one.concentration!r}, discount={one.discount!r}, "
+                f"each={one.each!r}, name={one.name!r})"
+            )
+        return text
+
     def chain(self) -> list[Restaurant]:
         """Declarations from the root to this one."""
-        above = self.base.chain() if isinstance(self.base, Restaurant) else []
-        return [*above, self]
+        found = [self]
+        while isinstance(found[-1].base, Restaurant):
+            found.append(found[-1].base)
+        return found[::-1]
 
     @property
     def measure(self) -> BaseMeasure:

@@ -145,6 +145,25 @@ def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
     return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
+def _way_out(declaration: Restaurant, data: GroupedData) -> str:
+    """What to do where a label's restaurants have customers of several restaurants above."""
+    inner, outer = declaration.each, declaration.base.each
+    if outer is None or inner is None:
+        return "Each restaurant must lie within one restaurant of its base."
+    below, above = data.codes(inner), data.codes(outer)
+    both = (below >= 0) & (above >= 0)
+    pairs = np.unique(np.stack([above[both], below[both]]), axis=1)
+    if len(np.unique(pairs[0])) == pairs.shape[1]:
+        return (
+            f"Each {outer} has one {inner}: declare {inner!r} above {outer!r}, that is, each={outer!r} over "
+            f"a base of each={inner!r}."
+        )
+    return (
+        f"Make the values of {inner!r} differ from {outer} to {outer}: label with pairs, "
+        f"list(zip({outer}, {inner}))."
+    )
+
+
 def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: GroupedData) -> Ints:
     """Send customers into a declaration's restaurants, whose first has the number ``start``.
 
@@ -176,8 +195,7 @@ def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, 
             key = own[int(code[astray[0]])]
             raise DataError(
                 f"{declaration.each} {key!r}", f"customers of several {declaration.base.name} restaurants",
-                f"within one {declaration.base.name}",
-                "An inner label must be a function of the outer one (one author a document).",
+                f"within one {declaration.base.name}", _way_out(declaration, data),
             )  # fmt: skip
         here[labelled] = start + code
     return np.maximum(parent, 0)  # a restaurant without customers hangs on the root

@@ -19,6 +19,11 @@ __all__ = ["first_data", "more_data", "sentences_of"]
 
 def sentences_of(text: Any) -> Any:
     """Sentences of a file (its path, "-" for standard input, or an open file); anything else as it is."""
+    if isinstance(text, str) and text != "-" and not os.path.exists(text):
+        raise DataError(
+            "text", text, "the path of a file that exists, or sentences as lists of words",
+            "Write a sentence as [['the', 'lord', 'said']], or check the path.",
+        )  # fmt: skip
     if isinstance(text, str | os.PathLike) or hasattr(text, "readline"):
         return read_sentences(text)
     return text

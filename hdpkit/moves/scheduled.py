@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 
 import attrs
@@ -22,7 +23,8 @@ _from_zero = validator(whole_number, 0, remedy="Sweeps count from 1.")
 class Scheduled(Move):
     """A move that runs ``times`` times in those of the sweeps first .. last that ``period`` divides.
 
-    Made by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`, which may be chained.
+    Made by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`, which may be chained: a time table of
+    a time table is one time table of the move.
     """
 
     move: Move = attrs.field(
@@ -34,6 +36,21 @@ class Scheduled(Move):
     last: int | None = attrs.field(default=None, validator=attrs.validators.optional(_from_zero))
     period: int = attrs.field(default=1, validator=_from_one)
     times: int = attrs.field(default=1, validator=_from_one)
+
+    def __attrs_post_init__(self) -> None:
+        inner = self.move
+        if not isinstance(inner, Scheduled):
+            return
+        ends = [end for end in (self.last, inner.last) if end is not None]
+        merged = {
+            "move": inner.move,
+            "first": max(self.first, inner.first),
+            "last": min(ends) if ends else None,
+            "period": math.lcm(self.period, inner.period),
+            "times": self.times * inner.times,
+        }
+        for name, value in merged.items():
+            object.__setattr__(self, name, value)
 
     @property
     def name(self) -> str:
@@ -63,9 +80,7 @@ class Scheduled(Move):
     @property
     def always(self) -> bool:
         """Whether it runs in every sweep."""
-        return self.first == 1 and self.last is None and self.period == 1 and (
-            not isinstance(self.move, Scheduled) or self.move.always
-        )  # fmt: skip
+        return self.first == 1 and self.last is None and self.period == 1
 
     def runs_in(self, sweep: int) -> bool:
         """Whether the move has a turn in this sweep."""

@@ -15,7 +15,7 @@ from hdpkit.record.trace import Trace
 
 __all__ = ["inference_data", "summary"]
 
-_STATISTICS = ("log_joint", "log_likelihood")
+_STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
 
 
 def _arviz() -> Any:
@@ -55,16 +55,14 @@ def inference_data(traces: Sequence[Trace], numbers: Sequence[int], after: int, 
         # What has no common shape (one value a dish, say) has no place in an InferenceData.
         if key != "sweep" and len({part.shape for part in stacked}) == 1 and stacked[0].dtype != object:
             values[key] = np.stack(stacked)
-    statistics = {key: values.pop(key) for key in _STATISTICS if key in values}
+    # ArviZ would take a statistic named log_likelihood for one number an observation (loo, waic).
+    statistics = {_STATISTICS[key]: values.pop(key) for key in _STATISTICS if key in values}
     statistics |= _acceptance(traces, sweeps[0][rows])
-    with warnings.catch_warnings():
-        # It would have log_likelihood be pointwise; here it is one number a sweep, a statistic.
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
-        return arviz.from_dict(
-            posterior=_renamed(values, separator),
-            sample_stats=_renamed(statistics, separator),
-            coords={"chain": list(numbers), "draw": sweeps[0][rows]},
-        )
+    return arviz.from_dict(
+        posterior=_renamed(values, separator),
+        sample_stats=_renamed(statistics, separator),
+        coords={"chain": list(numbers), "draw": sweeps[0][rows]},
+    )
 
 
 def _renamed(values: dict[str, Any], separator: str) -> dict[str, Any]:
@@ -92,7 +90,11 @@ def _acceptance(traces: Sequence[Trace], sweeps: npt.NDArray[Any]) -> dict[str, 
 
 
 def summary(data: Any, options: dict[str, Any]) -> Any:
-    """ArviZ's summary of the posterior; by default of what isn't constant."""
+    """ArviZ's summary of all scalars; by default of what isn't constant."""
+    data = data.copy()
+    data.posterior = data.posterior.assign(
+        {key: data.sample_stats[name] for key, name in _STATISTICS.items() if name in data.sample_stats}
+    )
     if "var_names" not in options:
         moving = [
             name

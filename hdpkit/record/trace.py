@@ -126,8 +126,9 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         -------
         arviz.InferenceData
             ``posterior``: every recorded scalar or array but log_joint and log_likelihood, which are in
-            ``sample_stats`` with the acceptance rate of every move; coordinates ``chain`` and ``draw`` (the
-            sweep). Keys are those of the trace.
+            ``sample_stats`` (as log_joint and log_likelihood_total, for ``arviz.loo`` needs one number an
+            observation, which it isn't) with the acceptance rate of every move; coordinates ``chain`` and
+            ``draw`` (the sweep). Keys are those of the trace.
 
         Raises
         ------

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise
@@ -70,7 +71,7 @@ def collect(
                     if keeper is not None:
                         keeper.swept()
                 answers = [listener(draw) for listener in plan.callbacks]
-                stopped = any(answer is True for answer in answers)
+                stopped = any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
                 trace.interrupted = plan.stop is not None and plan.stop()
                 if stopped or trace.interrupted:
                     break

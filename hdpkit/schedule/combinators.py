@@ -14,6 +14,8 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
 
+_DEEPEST = 50  # mixtures within mixtures
+
 
 class Mixture(Move):
     """One of several moves, drawn by weight each time.
@@ -42,6 +44,13 @@ class Mixture(Move):
                     "Put until, after or every on the mixture.",
                 )
         self.moves: tuple[Move, ...] = tuple(move for move, _ in pairs)
+        inner = [move.move if isinstance(move, Scheduled) else move for move in self.moves]
+        self.depth: int = 1 + max(getattr(move, "depth", 0) for move in inner)
+        if self.depth > _DEEPEST:
+            raise ScheduleError(
+                "weighted", f"mixtures nested {self.depth} deep", f"nested at most {_DEEPEST} deep",
+                "Multiply the weights out into one mixture.",
+            )  # fmt: skip
         self.weights = tuple(float(weight) for _, weight in pairs)
         self.exact = all(move.exact for move in self.moves)
         self.continuous = any(move.continuous for move in self.moves)
