@@ -48,7 +48,7 @@ class Mending:
         try:
             yield
         except BaseException as error:
-            self.mend(error, before)
+            self._mend(error, before)
             raise
         if self.slots.trouble is not None:
             self.surface()
@@ -62,7 +62,7 @@ class Mending:
             return None
         return self.seating.freeze(), self.slots.occupied_slots()
 
-    def mend(self, error: BaseException | None = None, before: Any = None) -> None:
+    def _mend(self, error: BaseException | None = None, before: Any = None) -> None:
         """Make statistics, dishes and components fit the seating after code of a user's has failed.
 
         Kernels leave the seating itself whole. A recount that fails too is tried again by the next verb.

@@ -32,7 +32,7 @@ class FranchiseVerbs(FranchiseCore):
                 done = function(self.walk(kernel), *arguments) if walk else function(*arguments)
             except BaseException as error:
                 # Kernels leave the seating whole; statistics may be half done where a measure failed.
-                self.mend(error, before)
+                self._mend(error, before)
                 raise
             if self.slots.trouble is not None:
                 self.surface()

@@ -22,7 +22,7 @@ def sentences_of(text: Any) -> Any:
     if isinstance(text, str) and text != "-" and not os.path.exists(text):
         raise DataError(
             "text", text, "the path of a file that exists, or sentences as lists of words",
-            "Write a sentence as [['the', 'lord', 'said']], or check the path.",
+            "No such file: check the path. A sentence is written [['the', 'lord', 'said']].",
         )  # fmt: skip
     if isinstance(text, str | os.PathLike) or hasattr(text, "readline"):
         return read_sentences(text)

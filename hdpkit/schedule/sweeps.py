@@ -108,7 +108,7 @@ def _sweep(
             if before is not None:  # a store of the user's may have stopped half way up the tree
                 franchise.thaw(before)
             if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
-                franchise.mend(error)
+                franchise._mend(error)
             # The words of this sweep's streams were used in part; none may be used again.
             franchise.attempt += 1
             raise
