@@ -51,7 +51,7 @@ def test_proposals_of_parameters_from_the_prior_are_exact(store):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("self._lent = [self._of.pop(slot)] if slot in self._of else []", "self._of.pop(slot, None)"),
+        ("self._lent[self._leaving[1]] = parameter", "pass"),
         ("math.log(float(np.mean(np.exp(new - top))))", "0.0"),
         ("chosen = 0 if len(parameters) == 1 else self._source.choose_log(logs)", "chosen = 0"),
         (
@@ -128,3 +128,95 @@ def test_bad_input():
     fresh = hk.Franchise(franchise.restaurant_declared, franchise.data)
     with pytest.raises(StateError, match="source"):
         fresh.thaw({**frozen, "bank": None})
+
+
+# ------------------------------------------------------------------ out and in again, by verbs and by views
+
+
+def by_verbs(customer):
+    def step(franchise, source):
+        franchise.leave(customer, customer + 1, source)
+        franchise.enter(customer, customer + 1, source)
+
+    return step
+
+
+def by_views(customer):
+    def step(franchise, source):
+        name, key = ("root", None) if len(franchise.declarations) == 1 else ("document", None)
+        if key is None and name == "document":
+            key = franchise.keys("document")[int(franchise.topology.home[customer]) - 1]
+        view = franchise.restaurant(name, key)
+        view.unseat(customer, source)
+        view.seat(customer, rng=source)
+
+    return step
+
+
+def copied_between(customer):
+    def step(franchise, source):
+        franchise.leave(customer, customer + 1, source)
+        franchise.thaw(franchise.freeze())
+        franchise.settle()
+        franchise.recount()
+        franchise.enter(customer, customer + 1, source)
+
+    return step
+
+
+@pytest.mark.parametrize("auxiliary", [1, 3])
+@pytest.mark.parametrize("shape", ["flat 3", "2+1"])
+@pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference"])
+@pytest.mark.parametrize("step", [by_verbs, by_views, copied_between])
+def test_out_and_in_again_is_algorithm_8(step, store, shape, auxiliary):
+    model = exact_model(tiny_franchise(shape, counts(auxiliary), store=store))
+    for customer in range(3):
+        P = model.matrix(step(customer))
+        assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+        assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+def test_what_one_lends_no_other_gets():
+    """Data say nothing: then any customers may go out and come in again in any order."""
+    measure = hk.NonConjugate(lambda value, rate: 0.0, hk.Finite([0.5, 3.0], [1.0, 4.0]), auxiliary=1)
+    model = exact_model(tiny_franchise("2+1", measure, store="explicit"))
+
+    def step(franchise, source):
+        franchise.leave(0, 3, source)
+        franchise.enter(2, 3, source)
+        franchise.leave(2, 3, source)
+        for customer in (1, 2, 0):
+            franchise.enter(customer, customer + 1, source)
+
+    P = model.matrix(step)
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+def test_a_planted_bug_of_what_is_lent_is_caught():
+    bug = PlantedBug(
+        "algorithm 8", "", "hdpkit.base_measures.non_conjugate",
+        "self._lent[self._leaving[1]] = parameter", "pass", "",
+    )  # fmt: skip
+    model = exact_model(tiny_franchise("2+1", counts(1), store="explicit"))
+    with planted(bug):
+        P = model.matrix(by_verbs(2))
+    assert np.abs(model.pi @ P - model.pi).max() > 1e-3
+
+
+def test_a_customer_takes_its_parameter_to_the_dish_that_it_is_given():
+    """A rejected proposal is undone: what is put back is what was there."""
+    franchise = hk.Franchise(hk.Restaurant(normal_means()), hk.Groups.from_arrays([[0.0, 1.0, 2.0]]))
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init=np.arange(3))
+    view, rng = franchise.restaurant("root"), hk.random.RandomStream((1, 2))
+    before = dict(franchise.bank._of)
+    for customer in range(3):
+        if view.customers_of(place := int(franchise.dishes[customer])) == 1:
+            parameter = franchise.dish_parameters()[place]
+            view.unseat(customer, rng)
+            twin = franchise.copy()
+            view.seat(customer, franchise.n_dishes, rng)
+            assert franchise.dish_parameters()[franchise.dishes[customer]] == parameter
+            twin.restaurant("root").seat(customer, twin.n_dishes, 1)
+            assert twin.dish_parameters()[twin.dishes[customer]] == parameter
+    assert sorted(before.values()) == sorted(franchise.bank._of.values())
+    assert "lent" not in franchise.bank.freeze()

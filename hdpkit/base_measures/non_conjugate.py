@@ -91,6 +91,11 @@ class NonConjugate(BaseMeasure):
     by auxiliary dishes whose parameters are drawn from the prior, except that a dish that just lost its last
     customer lends its own (Neal 2000, algorithm 8). `hdpkit.moves.DishParameters` updates the parameters.
 
+    A customer who leaves a dish as its last keeps the parameter until it is seated again, so that `leave` and
+    `enter` of one customer are a step of that algorithm, whatever comes between them: the parameter is an
+    auxiliary dish of that customer's step alone. With several customers outside each is seated given those
+    who are seated then. That is a proposal or a start, not a Gibbs step, over this measure as over any other.
+
     Parameters
     ----------
     log_likelihood : callable
@@ -193,13 +198,16 @@ class NonConjugateBank:
         self.values = values
         self._of: dict[int, Any] = {}
         self._source: ChoiceSource | None = None
-        self._lent: list[Any] = []  # of the dish that died in this step
+        # What a customer whose dish died with it took along: an auxiliary dish of the step in which the same
+        # customer is seated again, and of no other.
+        self._lent: dict[int, Any] = {}
+        self._leaving: tuple[int, int] | None = None  # slot and first customer of what was taken out last
         self._auxiliary: tuple[list[Any], Floats] | None = None
 
     def prepare(self, source: ChoiceSource) -> None:
         """Draw from here until the end of a verb."""
         self._source = source
-        self._lent, self._auxiliary = [], None
+        self._auxiliary = None
 
     def _draw(self) -> Any:
         if self._source is None:
@@ -218,16 +226,26 @@ class NonConjugateBank:
         self._auxiliary = None
 
     def died(self, slot: int) -> None:
-        """The dish's parameter becomes the first auxiliary dish of this step."""
-        self._lent = [self._of.pop(slot)] if slot in self._of else []
+        """Whoever left the dish last keeps its parameter: an auxiliary dish when it is seated again."""
+        parameter = self._of.pop(slot, None)
+        if parameter is not None and self._leaving is not None and self._leaving[0] == slot:
+            self._lent[self._leaving[1]] = parameter
+        self._leaving = None
 
     def remove(self, slot: int, customers: Ints) -> None:
         """A step begins."""
-        self._lent, self._auxiliary = [], None
+        self._leaving, self._auxiliary = (int(slot), int(customers[0])), None
 
     def add(self, slot: int, customers: Ints) -> None:
         """A step ends."""
-        self._lent, self._auxiliary = [], None
+        self._leaving, self._auxiliary = None, None
+        for customer in customers if self._lent else ():
+            self._lent.pop(int(customer), None)
+
+    def bring_back(self, customer: int) -> None:
+        """The next dish that is born has the parameter that this customer took along, if it did."""
+        if customer in self._lent:
+            self._auxiliary = [self._lent[customer]], np.zeros(1)
 
     def log_predictive(self, customer: int, slots: Ints) -> Floats:
         """Log likelihood under each slot and, last, mean over the auxiliary dishes: shape (n + 1,)."""
@@ -236,7 +254,9 @@ class NonConjugateBank:
     def log_block(self, customers: Ints, slots: Ints) -> Floats:
         """Log likelihood of a block under each slot and, last, mean over auxiliary dishes: shape (n + 1,)."""
         m = self.measure.auxiliary
-        parameters = [*self._lent, *(self._draw() for _ in range(m - len(self._lent)))]
+        first = int(customers[0]) if len(customers) else -1
+        lent = [self._lent[first]] if first in self._lent else []
+        parameters = [*lent, *(self._draw() for _ in range(m - len(lent)))]
         many = [*(self._of[int(slot)] for slot in slots), *parameters]
         logs = self.measure.log_block([self.values[i] for i in customers], many)
         new = logs[len(slots) :]
@@ -275,6 +295,8 @@ class NonConjugateBank:
         self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}
         for slot in sorted(kept - set(self._of)):
             self._of[slot] = self._draw()
+        seated = len(dishes)
+        self._lent = {i: one for i, one in self._lent.items() if i >= seated or dishes[i] < 0}
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
         """Slots have new numbers."""
@@ -282,18 +304,27 @@ class NonConjugateBank:
 
     def freeze(self) -> dict[str, Any]:
         """The parameters of the dishes: nothing else knows them."""
-        slots = sorted(self._of)
-        return {
+        slots, out = sorted(self._of), sorted(self._lent)
+        frozen: dict[str, Any] = {
             "slots": np.array(slots, dtype=np.int32),
             "parameters": [np.array(self._of[slot]) for slot in slots],
         }
+        if out:  # of customers who stand outside now
+            frozen["lent"] = {
+                "customers": np.array(out, dtype=np.int32),
+                "parameters": [np.array(self._lent[i]) for i in out],
+            }
+        return frozen
 
     def thaw(self, frozen: dict[str, Any] | None) -> None:
         """Take over frozen parameters."""
-        self._of = {}
+        self._of, self._lent, self._leaving, self._auxiliary = {}, {}, None, None
         if frozen is not None:
             for slot, parameter in zip(frozen["slots"], frozen["parameters"], strict=True):
                 self._of[int(slot)] = np.array(parameter)[()]
+            lent = frozen.get("lent", {"customers": [], "parameters": []})
+            for customer, parameter in zip(lent["customers"], lent["parameters"], strict=True):
+                self._lent[int(customer)] = np.array(parameter)[()]
 
     def memory_bytes(self) -> int:
         """Bytes of parameters that are arrays; others are not counted."""

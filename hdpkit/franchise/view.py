@@ -116,7 +116,8 @@ class RestaurantView:
         """Seat an unseated data customer of this restaurant.
 
         With ``dish`` (``n_dishes`` for a new one) at a table of that dish; otherwise the dish is drawn from
-        its conditional given all who are seated.
+        its conditional given all who are seated. Over a `NonConjugate` measure a customer whose dish died as
+        it left takes the parameter to a new dish that it is given; any other new dish draws one.
         """
         franchise = self.franchise
         self._check(customer, seated=False)
@@ -132,7 +133,14 @@ class RestaurantView:
             return
         dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
         with franchise.turn(), franchise.kept_whole():
-            slot = franchise.open_dish() if dish == franchise.n_dishes else self._slot(dish)
+            franchise.bank.prepare(source)
+            if dish == franchise.n_dishes:
+                bank: Any = franchise.bank
+                if hasattr(bank, "bring_back"):
+                    bank.bring_back(customer)
+                slot = franchise.open_dish()
+            else:
+                slot = self._slot(dish)
             franchise.walk().seat(customer, self.node, slot, source)
             franchise.bank.add(slot, [customer])
 
