@@ -24,6 +24,7 @@ import numpy.typing as npt
 from hdpkit.errors import ParameterError
 
 __all__ = [
+    "absolute_path",
     "as_float",
     "choice",
     "flag",
@@ -112,6 +113,15 @@ def path(name: str, value: Any, *, remedy: str) -> Path:
         if isinstance(given, str) and given and "\0" not in given:
             return Path(given)
     raise ParameterError(name, value, "a path", remedy)
+
+
+def absolute_path(name: str, value: Any, *, remedy: str) -> Path:
+    """Return the same in full, so that it stays where it is when the process changes its folder."""
+    given = path(name, value, remedy=remedy)
+    try:
+        return given.absolute()
+    except OSError:  # the folder that the process is in was removed
+        raise ParameterError(name, value, "an absolute path: the present folder is gone", remedy) from None
 
 
 def flag(name: str, value: Any) -> bool:

@@ -7,12 +7,14 @@ the way out. They are attributes as well as text, so that a program can react to
 from __future__ import annotations
 
 import reprlib
+import unicodedata
 from typing import Any
 
 __all__ = [
     "AuditError",
     "BusyError",
     "ChainError",
+    "ChangedDataError",
     "CorruptRunError",
     "DataError",
     "DeclarationError",
@@ -29,13 +31,48 @@ __all__ = [
     "ScheduleError",
     "StateError",
     "StorageError",
+    "printable",
 ]
+
+
+_COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Categories of letters that command a terminal, change the order of others, or end a line."""
+
+_HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which words of many scripts are written with
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text that is safe to print whatever it came from: for a terminal, a log, a message.
+
+    Control characters (C0 and C1, and with them every escape sequence), marks that turn the direction of
+    writing, separators of lines and paragraphs, and halves of surrogate pairs become visible: ``\x1b``,
+    ``\u202e``. Other letters of any script stay.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Letters that stay all the same, such as the ends of lines of a text that has several.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter in keep or letter in _HARMLESS or unicodedata.category(letter) not in _COMMANDS
+        else _number(letter)
+        for letter in text
+    )
+
+
+def _number(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def short_repr(value: Any) -> str:
     """Return a representation of some 30 characters, whatever the value is."""
     try:
-        return reprlib.repr(value)
+        return printable(reprlib.repr(value).replace("\n", " "))
     except Exception:  # an int with more digits than Python writes out, a __repr__ that fails
         return f"<{type(value).__name__}>"
 
@@ -63,7 +100,8 @@ class HdpkitError(Exception):
         super().__init__(parameter, value, allowed, remedy)
 
     def __str__(self) -> str:
-        return f"{self.parameter} = {short_repr(self.value)}: must be {self.allowed}. {self.remedy}"
+        told = f"must be {self.allowed}. {self.remedy}"  # may name files, and quote what is in them
+        return f"{printable(str(self.parameter))} = {short_repr(self.value)}: {printable(told, keep=chr(10))}"
 
 
 class ParameterError(HdpkitError, ValueError):
@@ -72,6 +110,10 @@ class ParameterError(HdpkitError, ValueError):
 
 class DataError(HdpkitError, ValueError):
     """Observations, counts, labels or files that don't make sense."""
+
+
+class ChangedDataError(DataError):
+    """The files that a corpus is mapped from were changed since it was opened."""
 
 
 class DeclarationError(HdpkitError, ValueError):

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from hdpkit.cli.options import given_limits, limit_options
+from hdpkit.cli.output import say, shown_path
 from hdpkit.io.corpora import FORMATS, convert_corpus
 
 __all__ = ["convert"]
@@ -33,4 +34,4 @@ def convert(
     """
     made = convert_corpus(corpus, folder, format, vocabulary, limits=given_limits(limits))
     sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"
-    click.echo(f"{sizes} in {click.format_filename(folder)}")
+    say(f"{sizes} in {shown_path(folder)}")

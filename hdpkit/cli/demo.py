@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hdpkit.cli.options import quiet_option
+from hdpkit.cli.output import say
 from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
+from hdpkit.errors import printable
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 from hdpkit.io.progress import ProgressBar, format_seconds
 
@@ -73,7 +75,7 @@ def _read(quiet: bool) -> DemoDocuments:
 
         def show(done: int, total: int, what: str) -> None:
             at_end = done == total
-            text = "modules read; cleaning the text" if at_end else f"modules read; now {what}"
+            text = "modules read; cleaning the text" if at_end else f"modules read; now {printable(what)}"
             if at_end or done % 5 == 0:
                 bar.update(task, completed=done, total=total, description=text, refresh=True)
 
@@ -135,7 +137,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, qui
 
     found = franchise_topics(franchise, terms)
     echo_table(found, found[:topics] if topics else [t for t in found if t.token_share >= WORTH_A_ROW])
-    click.echo(
+    say(
         facts_text(
             RunFacts(
                 n_topics=franchise.n_dishes,

@@ -18,6 +18,7 @@ from hdpkit.cli.options import (
     quiet_option,
     seed_option,
 )
+from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
@@ -135,11 +136,11 @@ def fit(corpus: Path, **options: Any) -> None:
     check_new_folder(folder)
     quiet = options["quiet"]
     if not quiet:
-        click.echo(f"reading {click.format_filename(corpus)}", err=True)
+        say(f"reading {shown_path(corpus)}", err=True)
     data = _read(corpus, options)
     if not quiet:
         sizes = f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
-        click.echo(sizes, err=True)
+        say(sizes, err=True)
     priors = {name: options[f"{name}_concentration"] for name in ("document", "root")}
     root = hk.Restaurant(
         base=hk.DirichletMultinomial(eta=options["eta"]), concentration=priors["root"], name="root"

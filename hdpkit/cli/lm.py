@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,18 @@ from hdpkit.cli.folders import allow_option, open_language_model
 from hdpkit.cli.lm_report import (
     case_hint,
     open_output,
-    printable,
     score_facts,
     score_rows,
     score_text,
     sentence_rows,
     treatment,
+    word_text,
     write_rows,
 )
 from hdpkit.cli.lm_text import Reading, read_text, reading_options
 from hdpkit.cli.lm_train import add, train
 from hdpkit.cli.options import path_type, positive, quiet_option, seed_option, text_type
+from hdpkit.cli.output import json_text, say
 from hdpkit.errors import ParameterError
 
 __all__ = ["lm"]
@@ -91,18 +91,14 @@ def score(
         scores = model.score(read_text(text, Reading(**how), quiet))
         hint = case_hint(model, scores)
         if hint is not None:
-            click.echo(hint, err=True)
+            say(hint, err=True)
         how_unknown = treatment(model)
-        figures = (
-            json.dumps(score_facts(scores, how_unknown), ensure_ascii=False, allow_nan=False)
-            if as_json
-            else score_text(scores, how_unknown)
-        )
+        figures = json_text(score_facts(scores, how_unknown)) if as_json else score_text(scores, how_unknown)
         if not (per_token or per_sentence):
-            click.echo(figures, file=out)
+            say(figures, file=out)
             return
         write_rows(score_rows(scores) if per_token else sentence_rows(scores), out, as_json)
-    click.echo(figures, err=output is None)  # rows have standard output for themselves
+    say(figures, err=output is None)  # rows have standard output for themselves
 
 
 @lm.command()
@@ -126,7 +122,7 @@ def sample(
     model = open_language_model(folder, allow)
     before = None if context is None else [word for word in re.split(r"[ \t\n\v\f\r]+", context) if word]
     for sentence in model.sample(n, rng=seed, context=before, max_length=max_length):
-        click.echo(" ".join(printable(str(word)) for word in sentence))
+        say(" ".join(word_text(str(word)) for word in sentence))
 
 
 @lm.command()

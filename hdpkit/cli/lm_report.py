@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import json
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from hdpkit.errors import StateError, StorageError
+from hdpkit.cli.output import json_text, say
+from hdpkit.errors import StateError, StorageError, printable
 from hdpkit.models import NGramModel, Scores
 from hdpkit.record.files import written_aside
 
@@ -26,20 +24,18 @@ __all__ = [
     "echo_levels",
     "model_facts",
     "open_output",
-    "printable",
     "score_facts",
     "score_rows",
     "score_text",
     "sentence_rows",
     "treatment",
+    "word_text",
     "write_rows",
 ]
 
 _WIDTH_OF_A_FILE = 100
 _LN_10 = math.log(10.0)
 _LINES_AT_ONCE = 1000
-
-_UNPRINTED = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of surrogate pairs, ends of lines
 
 Row = dict[str, Any]
 
@@ -169,19 +165,19 @@ def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
     """Write rows as tab-separated columns under a header, or as one JSON object a line."""
     lines = map(_as_json, rows) if as_json else _as_columns(rows)
     while some := list(itertools.islice(lines, _LINES_AT_ONCE)):  # each echo flushes
-        click.echo("\n".join(some), file=out)
+        say("\n".join(some), file=out)
 
 
 def _as_json(row: Row) -> str:
     plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
+    return json_text(plain, default=str)
 
 
 def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
     for number, row in enumerate(rows):
         if number == 0:
             yield "\t".join(row)
-        yield "\t".join(map(str, row.values()))
+        yield "\t".join(printable(str(value)) for value in row.values())
 
 
 @contextlib.contextmanager
@@ -206,9 +202,6 @@ def open_output(path: Path | None) -> Iterator[TextIO | None]:
 # ------------------------------------------------------------------ sentences
 
 
-def printable(word: str) -> str:
-    """A word that breaks no line and commands no terminal: one drawn by its spelling may have any letter."""
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if letter == " " or unicodedata.category(letter) in _UNPRINTED else letter
-        for letter in word
-    )
+def word_text(word: str) -> str:
+    """A word as one of a line: one drawn by its spelling may have any letter."""
+    return printable(word).replace(" ", "\\x20")

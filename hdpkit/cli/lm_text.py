@@ -15,8 +15,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from hdpkit.cli.output import say
 from hdpkit.data import NGrams
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, printable
 from hdpkit.io.lines import place_of
 from hdpkit.io.sentences import read_sentences
 
@@ -78,15 +79,15 @@ def read_text(source: str, reading: Reading, quiet: bool) -> Iterator[list[str]]
             place_of(source), "no sentence", "a text with words", "The text is empty: is it the right file?"
         )
     if not quiet:
-        click.echo(f"{n_sentences:,} sentences, {n_words:,} words", err=True)
+        say(f"{n_sentences:,} sentences, {n_words:,} words", err=True)
 
 
 @contextlib.contextmanager
 def _reading_bar(source: str) -> Iterator[Any]:
     console = Console(file=sys.stderr)
-    name = place_of(source).removeprefix("file ")
+    name = printable(place_of(source).removeprefix("file "))
     if not console.is_terminal:
-        click.echo(f"reading {name}", err=True)
+        say(f"reading {name}", err=True)
         yield None
         return
     columns = (
@@ -126,7 +127,7 @@ def without_rare_words(
     spoken = [word if n >= min_count else unknown for word, n in zip(data.vocabulary, counts, strict=True)]
     if not quiet:
         n_rare = sum(word != new for word, new in zip(data.vocabulary, spoken, strict=True))
-        click.echo(f"{n_rare:,} of {data.n_terms:,} words are rare: {unknown} from here on", err=True)
+        say(f"{n_rare:,} of {data.n_terms:,} words are rare: {unknown} from here on", err=True)
     ends = data.offsets.tolist()
     for first, last in itertools.pairwise(ends):
         yield [spoken[number] for number in data.values[first:last].tolist()]

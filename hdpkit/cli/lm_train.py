@@ -33,6 +33,7 @@ from hdpkit.cli.options import (
     seed_option,
     text_type,
 )
+from hdpkit.cli.output import say
 from hdpkit.cli.parse import parse_levels
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
@@ -196,7 +197,7 @@ def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[
         quiet,
     )
     if sweeps is None and model.franchise.sweep == before:
-        click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
+        say("The run was at its end already; --sweeps N runs N more.", err=True)
 
 
 def _reading(options: dict[str, Any]) -> Reading:
@@ -255,15 +256,15 @@ def _carry_out(
         if is_language_model(folder) and (
             not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
         ):
-            click.echo(again, err=True)
+            say(again, err=True)
         raise
     echo_levels(model)
-    click.echo(model_facts(model))
+    say(model_facts(model))
     if interrupted:
-        click.echo(f"Interrupted. {again}", err=True)
+        say(f"Interrupted. {again}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     if held_out is not None:
-        click.echo(score_text(model.score(held_out), treatment(model)))
+        say(score_text(model.score(held_out), treatment(model)))
 
 
 def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:

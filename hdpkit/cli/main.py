@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -15,8 +17,17 @@ from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED
 from hdpkit.cli.lm import lm
+from hdpkit.cli.output import say
 from hdpkit.cli.runs import resume, topics, verify
-from hdpkit.errors import ChainError, CorruptRunError, HdpkitError, LockedRunError, StateError, StorageError
+from hdpkit.errors import (
+    ChainError,
+    CorruptRunError,
+    HdpkitError,
+    LockedRunError,
+    StateError,
+    StorageError,
+    printable,
+)
 
 __all__ = ["FriendlyGroup", "main"]
 
@@ -28,11 +39,25 @@ class _Mistake(click.ClickException):
     exit_code = 2
 
 
+@contextlib.contextmanager
+def _safe_messages() -> Iterator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = printable(error.message, keep="\n")  # type: ignore[misc]
+        raise
+
+
 class FriendlyGroup(click.Group):
     """A group whose subcommands end with one message, not with a traceback.
 
     Exit code 2 says that the input is at fault, 1 that the run failed, 130 that Ctrl-C ended it.
     """
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the arguments; what a message quotes of them is made safe to print."""
+        with _safe_messages():
+            return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of the package becomes a message and an exit code."""
@@ -40,7 +65,7 @@ class FriendlyGroup(click.Group):
             if hasattr(stream, "reconfigure"):  # a terminal that can't show a letter shows its number
                 stream.reconfigure(errors="backslashreplace")
         try:
-            with warnings.catch_warnings():
+            with _safe_messages(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except _FAILURES as error:
@@ -53,12 +78,12 @@ class FriendlyGroup(click.Group):
                 raise
             raise click.ClickException(f"standard output: {error.strerror}") from error
         except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
+            say("Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    click.echo(f"Warning: {message}", err=True)
+    say(f"Warning: {printable(str(message))}", err=True)
 
 
 @click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})

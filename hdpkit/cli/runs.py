@@ -17,6 +17,7 @@ from hdpkit.cli.folders import (
 )
 from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import path_type, positive, quiet_option
+from hdpkit.cli.output import say
 from hdpkit.cli.summary import (
     WORTH_A_ROW,
     echo_table,
@@ -25,7 +26,7 @@ from hdpkit.cli.summary import (
     topics_csv,
     topics_json,
 )
-from hdpkit.errors import HdpkitError, RunError
+from hdpkit.errors import HdpkitError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
 from hdpkit.io.verification import Check, verify_run
@@ -64,19 +65,19 @@ def carry_out(run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool
     except Exception as error:
         # A run that was under way; what is wrong with the command or the folder would only be so again.
         if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
-            click.echo(again, err=True)
+            say(again, err=True)
         raise
     failures = getattr(trace, "failures", {})
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
     _report(folder, trace, n_terms)
     for failure in failures.values():
-        click.echo(f"Error: {failure}", err=True)
+        say(f"Error: {failure}", err=True)
     if failures:
-        click.echo(f"{len(failures)} of the chains failed. {again}", err=True)
+        say(f"{len(failures)} of the chains failed. {again}", err=True)
         raise click.exceptions.Exit(1)
     if interrupted:
-        click.echo(f"Interrupted. {again}", err=True)
+        say(f"Interrupted. {again}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
 
 
@@ -93,7 +94,7 @@ def _report(folder: Path, trace: Any, n_terms: int) -> None:
             found = franchise_topics(franchise, n_terms)
             echo_table(found, [topic for topic in found if topic.token_share >= WORTH_A_ROW])
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
-        click.echo(which + _facts_text(franchise, trace.seed))
+        say(which + _facts_text(franchise, trace.seed))
 
 
 def _facts_text(franchise: Franchise, seed: int | None) -> str:
@@ -102,7 +103,7 @@ def _facts_text(franchise: Franchise, seed: int | None) -> str:
     for key, value in facts.items():
         if "/" in key and not isinstance(value, list):
             what, name = key.split("/", 1)
-            parts.append(f"{name if what == 'base' else f'{name} {what}'} = {value:.4g}")
+            parts.append(printable(f"{name if what == 'base' else f'{name} {what}'} = {value:.4g}"))
     parts.append(f"log likelihood = {facts['log_likelihood']:,.1f}")
     return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
 
@@ -143,14 +144,14 @@ def topics(
     shown = found[:n_topics]
     seed = franchise.streams.seed if franchise.streams is not None else None
     if format == "csv":
-        click.echo(topics_csv(shown), nl=False)
+        say(topics_csv(shown), nl=False)
     elif format == "json":
-        click.echo(topics_json(shown, franchise_facts(franchise, seed)), nl=False)
+        say(topics_json(shown, franchise_facts(franchise, seed)), nl=False)
     else:
         if n_topics is None:
             shown = [topic for topic in found if topic.token_share >= WORTH_A_ROW]
         echo_table(found, shown)
-        click.echo(_facts_text(franchise, seed))
+        say(_facts_text(franchise, seed))
 
 
 @click.command()
@@ -177,7 +178,7 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
     before = len(there.trace.moves)
     carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet)
     if sweeps is None and len(there.trace.moves) == before:
-        click.echo("The run was at its end already; --sweeps N runs N more.", err=True)
+        say("The run was at its end already; --sweeps N runs N more.", err=True)
 
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
@@ -207,8 +208,8 @@ def verify(run: Path, allow: tuple[str, ...]) -> None:
     failed = 0
     for check in _checks(run, allow):
         failed += not check.passed
-        click.echo(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}: {check.detail}")
+        say(f"{'ok    ' if check.passed else 'FAILED'}  {printable(check.name)}: {printable(check.detail)}")
     if failed:
-        click.echo(f"{failed} of the checks failed", err=True)
+        say(f"{failed} of the checks failed", err=True)
         raise click.exceptions.Exit(1)
-    click.echo("all is well")
+    say("all is well")

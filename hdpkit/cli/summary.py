@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hdpkit.cli.output import json_text, say
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.io.topics import TopicSummary, summarise_topics
 
@@ -78,7 +77,7 @@ def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -
     table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
     for rank, topic in enumerate(topics, start=1):
         # As text: a term like "[bold]" is no markup, and one with an escape sequence commands no terminal.
-        words = Text(" ".join(_printable(term) for term in topic.terms))
+        words = Text(" ".join(printable(term) for term in topic.terms))
         table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}")
     return table
 
@@ -90,7 +89,7 @@ def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary]) ->
     rest = topics[len(shown) :]
     if rest:
         share = sum(topic.token_share for topic in rest)
-        click.echo(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
+        say(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
 
 
 def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
@@ -105,12 +104,16 @@ def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
 
 
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
-    """A line a topic: rank, tokens, both shares, and its terms separated by blanks."""
+    r"""A line a topic: rank, tokens, both shares, and its terms separated by blanks.
+
+    Control characters in terms are shown by their numbers (``\x1b``); JSON has them as they are.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["topic", "tokens", "token_share", "document_share", "terms"])
     for rank, topic in enumerate(topics, start=1):
-        writer.writerow([rank, topic.tokens, topic.token_share, topic.document_share, " ".join(topic.terms)])
+        terms = " ".join(printable(term) for term in topic.terms)
+        writer.writerow([rank, topic.tokens, topic.token_share, topic.document_share, terms])
     return out.getvalue()
 
 
@@ -126,8 +129,4 @@ def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
         }
         for rank, topic in enumerate(topics, start=1)
     ]
-    return json.dumps({**facts, "topics": listed}, indent=1, allow_nan=False) + "\n"
-
-
-def _printable(term: str) -> str:
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in term)
+    return json_text({**facts, "topics": listed}, indent=1) + "\n"

@@ -308,7 +308,7 @@ class Corpus(Documents):
         """Open a corpus that `save` or `convert` wrote: its tokens are mapped into memory, not read.
 
         The system reads what a sweep asks for and forgets it when memory is short. Nobody may change or
-        shorten the files meanwhile.
+        shorten the files meanwhile; runs look whether somebody did (see docs/memory.md).
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class Corpus(Documents):
         found = open_folder(place, flag("verify", verify))
         return cls._checked(
             found.terms, found.lengths, found.n_terms, found.vocabulary, found.names, found.labels,
-            numbers=found.numbers, origin=(place, found.digest),
+            numbers=found.numbers, origin=(place, found.digest), files=found.files,
         )  # fmt: skip
 
     def __reduce_ex__(self, protocol: Any) -> Any:

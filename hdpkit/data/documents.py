@@ -14,7 +14,10 @@ from hdpkit.checks import whole_number
 from hdpkit.data.counts import as_numbers
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.labels import Codes
+from hdpkit.data.mapped import MappedFiles
+from hdpkit.data.mapped import check_ids as check_ids_of_files
 from hdpkit.data.tokens import check_ids
+from hdpkit.errors import printable
 
 __all__ = ["Documents"]
 
@@ -29,6 +32,7 @@ class Documents(GroupedData):
     document_lengths: npt.NDArray[np.int64]
     _offsets: npt.NDArray[np.int64]
     _numbers: npt.NDArray[np.int32] | None = None
+    _files: MappedFiles | None = None
     _origin: tuple[Path, str] | None = None  # folder and digest of what is mapped into memory
 
     @classmethod
@@ -64,6 +68,22 @@ class Documents(GroupedData):
     def origin(self) -> tuple[Path, str] | None:
         """Folder that the tokens are mapped from and the SHA-256 of its header; None: they are in memory."""
         return self._origin
+
+    def check_unchanged(self) -> None:
+        """Raise a ChangedDataError if the files that the corpus is mapped from were changed or shortened.
+
+        A franchise asks when it is built, and a run before and after each move and several times a second.
+        The first time, where `Corpus.open` didn't, all terms are looked at.
+        """
+        files = self._files
+        if files is None or self._numbers is None or self._origin is None:
+            return
+        files.check()
+        if not files.checked:
+            check_ids_of_files(
+                self._origin[0], self.values, self._numbers, self.document_lengths, self.n_terms
+            )
+            files.checked = True
 
     @property
     def terms(self) -> npt.NDArray[np.int32]:
@@ -155,10 +175,11 @@ class Documents(GroupedData):
         array = as_numbers(values, self.values.shape, "term", "token")
         terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
         terms.setflags(write=False)
-        return attrs.evolve(self, values=terms, origin=None)
+        return attrs.evolve(self, values=terms, origin=None, files=None)
 
     def __repr__(self) -> str:
-        more = [f"{name} ({len(keys)})" for name, (_, keys) in self._labels.items() if name != "document"]
+        others = {name: keys for name, (_, keys) in self._labels.items() if name != "document"}
+        more = [printable(f"{name} ({len(keys)})") for name, keys in others.items()]
         labels = f", labels: {', '.join(more)}" if more else ""
         return (
             f"<Corpus: {self.n_documents} documents, {self.n_terms} terms"

@@ -19,7 +19,7 @@ from hdpkit.data.labels import (
     encode_all,
     spread,
 )
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, printable
 
 __all__ = ["GroupedData", "Groups"]
 
@@ -118,6 +118,9 @@ class GroupedData:
     def with_values(self, values: Any) -> Self:
         """Return data with the same grouping and other values of the same number."""
         raise NotImplementedError
+
+    def check_unchanged(self) -> None:
+        """Raise a ChangedDataError if the data are mapped from files that were changed; otherwise do nothing."""
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -227,7 +230,10 @@ class Groups(GroupedData):
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.values.shape))
-        labels = ", ".join(f"{name} ({len(keys)})" for name, (_, keys) in self._labels.items()) or "none"
+        labels = (
+            ", ".join(printable(f"{name} ({len(keys)})") for name, (_, keys) in self._labels.items())
+            or "none"
+        )
         return f"<Groups: {len(self)} customers, values {self.values.dtype} {shape}, labels: {labels}>"
 
 

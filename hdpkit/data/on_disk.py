@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from hdpkit.data.counts import ID_LIMIT, Counts, check_total
 from hdpkit.data.labels import Codes
+from hdpkit.data.mapped import CHUNK, MappedFiles, Signature, check_ids, signature
 from hdpkit.errors import DataError, ParameterError
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
@@ -36,7 +37,6 @@ __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 _HEADER = "corpus.json"
 _FORMAT = "hdpkit corpus"
 _VERSION = 1
-_CHUNK = 1 << 18  # numbers that are hashed or checked at once
 _PLAIN = (str, int, float, bool)
 _KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary", "names", "labels", "sha256",
          "checksum"}  # fmt: skip
@@ -58,6 +58,7 @@ class CorpusFolder:
     names: tuple[str, ...] | None
     labels: dict[str, Codes]
     digest: str
+    files: MappedFiles
 
 
 def is_corpus_folder(folder: Path) -> bool:
@@ -149,7 +150,7 @@ class FolderWriter:
     def add(self, counts: Counts) -> None:
         """Append documents."""
         check_total(self.n_tokens + counts.n_tokens)  # before they are written out
-        pieces, lengths = counts.pieces(_CHUNK)
+        pieces, lengths = counts.pieces(CHUNK)
         for terms, documents in pieces:
             self.append(terms, documents)
         self.ended(lengths)
@@ -251,9 +252,10 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     n, n_documents, n_terms = (
         _whole_number(folder, head, name) for name in ("n_tokens", "n_documents", "n_terms")
     )
-    lengths = _mapped(folder, "lengths.npy", "<i8", n_documents)
-    terms = _mapped(folder, "terms.npy", "<i4", n)
-    numbers = _mapped(folder, "document.npy", "<i4", n)
+    mapping = _Mapping(folder)
+    lengths = mapping.array("lengths.npy", "<i8", n_documents)
+    terms = mapping.array("terms.npy", "<i4", n)
+    numbers = mapping.array("document.npy", "<i4", n)
     if lengths.min() < 0 or lengths.max() > n or int(lengths.sum()) != n:
         raise _damaged(
             folder / "lengths.npy", "other lengths", f"lengths of documents with {n} tokens in all"
@@ -263,16 +265,21 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     labels: dict[str, Codes] = {}
     arrays = {"terms.npy": terms, "document.npy": numbers, "lengths.npy": lengths}
     for number, (label, keys) in enumerate(_labels(folder, head)):
-        codes = _mapped(folder, f"label-{number}.npy", "<i8", n_documents)
+        codes = mapping.array(f"label-{number}.npy", "<i8", n_documents)
         if codes.min() < -1 or codes.max() >= len(keys):
             raise _damaged(folder / f"label-{number}.npy", "other codes", f"from -1 to {len(keys) - 1}")
         labels[label] = (codes, keys)
         arrays[f"label-{number}.npy"] = codes
+    digests = head.get("sha256")
+    whole = isinstance(digests, dict) and all(type(value) is str for value in digests.values())
+    if not isinstance(digests, dict) or not whole or sorted(digests) != sorted(arrays):
+        raise _damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
     if verify:
-        _verify(folder, head, n_terms, arrays)
+        check_ids(folder, terms, numbers, lengths, n_terms)
+        _verify(folder, digests, arrays)
     return CorpusFolder(
         terms=terms, numbers=numbers, lengths=lengths, n_terms=n_terms, vocabulary=vocabulary, names=names,
-        labels=labels, digest=digest,
+        labels=labels, digest=digest, files=mapping.files(digests, verify),
     )  # fmt: skip
 
 
@@ -338,26 +345,44 @@ def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]
     yield from found.items()
 
 
-def _mapped(folder: Path, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
-    path = folder / name
-    kind = np.dtype(dtype)
-    try:
-        with _opened(path) as file:
-            head = file.read(len(_MAGIC) + 2)
-            length = int.from_bytes(head[len(_MAGIC) :], "little")
-            found = _ARRAY.fullmatch(file.read(length))
-            size = os.fstat(file.fileno()).st_size
-            if not head.startswith(_MAGIC) or found is None or len(head) != len(_MAGIC) + 2:
-                raise _damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
-            if found[1].decode() != dtype or int(found[2]) != n:
-                shown = f"{found[1].decode()} of shape ({int(found[2])},)"
-                raise _damaged(path, shown, f"{dtype} of shape ({n},)")
-            if size != len(head) + length + n * kind.itemsize:
-                raise _damaged(path, f"{size} bytes", f"{len(head) + length + n * kind.itemsize} bytes long")
-            array = np.memmap(file, kind, "r", len(head) + length, (n,))
-    except OSError as error:
-        raise _damaged(path, error.strerror or str(error), f"{n} numbers of type {dtype}") from error
-    return np.asarray(array)
+class _Mapping:
+    """Maps arrays, and notes what their files are."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: dict[Path, Signature] = {}
+        self._starts: dict[Path, int] = {}
+
+    def files(self, digests: Mapping[str, str], checked: bool) -> MappedFiles:
+        """What was mapped."""
+        by_path = {self._folder / name: digest for name, digest in digests.items()}
+        return MappedFiles(self._seen, self._starts, by_path, checked)
+
+    def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
+        """Map one array."""
+        path = self._folder / name
+        kind = np.dtype(dtype)
+        try:
+            with _opened(path) as file:
+                head = file.read(len(_MAGIC) + 2)
+                length = int.from_bytes(head[len(_MAGIC) :], "little")
+                found = _ARRAY.fullmatch(file.read(length))
+                info = os.fstat(file.fileno())
+                size = info.st_size
+                if not head.startswith(_MAGIC) or found is None or len(head) != len(_MAGIC) + 2:
+                    raise _damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
+                if found[1].decode() != dtype or int(found[2]) != n:
+                    shown = f"{found[1].decode()} of shape ({int(found[2])},)"
+                    raise _damaged(path, shown, f"{dtype} of shape ({n},)")
+                if size != len(head) + length + n * kind.itemsize:
+                    raise _damaged(
+                        path, f"{size} bytes", f"{len(head) + length + n * kind.itemsize} bytes long"
+                    )
+                array = np.memmap(file, kind, "r", len(head) + length, (n,))
+        except OSError as error:
+            raise _damaged(path, error.strerror or str(error), f"{n} numbers of type {dtype}") from error
+        self._seen[path], self._starts[path] = signature(info), len(head) + length
+        return np.asarray(array)
 
 
 @contextlib.contextmanager
@@ -368,18 +393,11 @@ def _opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _verify(folder: Path, head: dict[str, Any], n_terms: int, arrays: Mapping[str, Any]) -> None:
-    digests = head.get("sha256")
-    if not isinstance(digests, dict) or sorted(digests) != sorted(arrays):
-        raise _damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
-    for name in arrays:
-        array = arrays[name]
+def _verify(folder: Path, digests: Mapping[str, str], arrays: Mapping[str, Any]) -> None:
+    for name, array in arrays.items():
         found = hashlib.sha256()
-        for first in range(0, len(array), _CHUNK):
-            chunk = np.asarray(array[first : first + _CHUNK])
-            found.update(chunk.data.cast("B"))
-            if name == "terms.npy" and (chunk.min() < 0 or chunk.max() >= n_terms):
-                raise _damaged(folder / name, "other ids", f"from 0 to {n_terms - 1}")
+        for first in range(0, len(array), CHUNK):
+            found.update(np.asarray(array[first : first + CHUNK]).data.cast("B"))
         if found.hexdigest() != digests[name]:
             raise _damaged(folder / name, "a wrong checksum", "as it was written")
 

@@ -63,6 +63,7 @@ class FranchiseCore(Mending):
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
+        data.check_unchanged()  # before anything follows a number of a mapped file
         self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import number_array
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.growth import FranchiseGrowth
 from hdpkit.franchise.hyperparameters import log_prior, present
@@ -57,7 +57,7 @@ class Franchise(FranchiseGrowth):
     """
 
     def __repr__(self) -> str:
-        names = " > ".join(declaration.name for declaration in self.declarations)
+        names = " > ".join(printable(declaration.name) for declaration in self.declarations)
         return (
             f"<Franchise {names}: {self.topology.n_customers} customers, {self.n_dishes} dishes, "
             f"{self.n_tables} tables, store {self.store_type.__name__}>"

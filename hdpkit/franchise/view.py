@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import whole_number
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.random import ChoiceSource, Seed, as_source
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class RestaurantView:
 
     def __repr__(self) -> str:
         label = self.name if self.key is None else f"{self.name} {self.key!r}"
+        label = printable(label)
         return f"<{label}: {self.n_customers} customers at {self.n_tables} tables, {len(self.dishes)} dishes>"
 
     def _slot(self, dish: int) -> int:

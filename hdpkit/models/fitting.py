@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, function, instance, path, whole_number
+from hdpkit.checks import absolute_path, flag, function, instance, whole_number
 from hdpkit.data import NGrams
 from hdpkit.errors import DataError, StateError
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
@@ -155,7 +155,7 @@ class ModelFitting:
         UserWarning
             If samples are missing, since the run was taken further by ``open_run(folder).resume()``.
         """
-        where = path("folder", folder, remedy="What was given to fit as folder.")
+        where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
         allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
         run = open_run(where, allowed)
         files = ModelFolder(where)
@@ -358,6 +358,6 @@ def _check_folder(folder: Any, checkpoint: Any) -> Path | None:
         )
     if folder is None:
         return None
-    where = path("folder", folder, remedy="Name a new folder.")
+    where = absolute_path("folder", folder, remedy="Name a new folder.")
     check_free(where)
     return where

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hdpkit.checks import function, instance, items, path, whole_number
+from hdpkit.checks import absolute_path, function, instance, items, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import ParameterError, RunError
+from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
@@ -47,7 +47,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
         If there is no run in the folder. CorruptRunError, RunVersionError: if run.json or the data fail their
         checks.
     """
-    return Run(path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
+    return Run(absolute_path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
 
 class Run:
@@ -70,7 +70,9 @@ class Run:
     def __repr__(self) -> str:
         chains = self._files.settings.chains
         what = "one chain" if chains is None else f"{chains} chains"
-        return f"<Run in {self.folder}: {what}, planned to sweep {self._files.settings.target}>"
+        return (
+            f"<Run in {printable(str(self.folder))}: {what}, planned to sweep {self._files.settings.target}>"
+        )
 
     @property
     def trace(self) -> Trace | ChainTrace:
@@ -251,7 +253,7 @@ class Run:
 
     def _warn_of_versions(self) -> None:
         now = versions()
-        changed = [f"{name} {self.versions.get(name)} -> {now[name]}" for name in _BITS_DEPEND_ON
+        changed = [printable(f"{name} {self.versions.get(name)} -> {now[name]}") for name in _BITS_DEPEND_ON
                    if self.versions.get(name) != now[name]]  # fmt: skip
         if changed:
             warnings.warn(

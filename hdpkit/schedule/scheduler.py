@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from hdpkit.checks import function, items, path, whole_number
+from hdpkit.checks import absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise, check_start
 from hdpkit.moves import Move
@@ -129,7 +129,7 @@ class Scheduler:
             whole_number("chains", chains, 1, remedy="Leave it out for one chain.")
         if processes is not None:
             whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
-        run_folder = None if folder is None else path("folder", folder, remedy="Name a new folder.")
+        run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         self._check(franchise, sweeps, init, audit_every, progress)
         plan = Plan(

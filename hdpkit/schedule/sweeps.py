@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hdpkit.errors import ChangedDataError, StateError
 from hdpkit.franchise import Franchise, start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import checked_info
@@ -42,6 +43,7 @@ def sweep_by_sweep(
         Called when the franchise stands at its start.
     """
     with franchise.claimed():
+        franchise.data.check_unchanged()
         franchise.streams = streams
         clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
         if init is not None:
@@ -56,8 +58,10 @@ def sweep_by_sweep(
             with deferred_interrupt():
                 begun()
         clock.begin()
-        last = franchise.sweep + sweeps
-        while franchise.sweep < last:
+        stands = franchise.sweep
+        last = stands + sweeps
+        while stands < last:
+            _check_untouched(franchise, stands)
             draw, late = None, False
             try:
                 with deferred_interrupt() as answer:
@@ -66,15 +70,31 @@ def sweep_by_sweep(
                 if draw is None:
                     raise
                 late = True  # the sweep was done: it belongs to the trace
+            stands = draw.sweep
             if audit_every is not None and draw.sweep % audit_every == 0:
                 franchise.audit()
             try:
-                clock.swept(draw.values, finished=franchise.sweep == last)
+                clock.swept(draw.values, finished=stands == last)
             except KeyboardInterrupt:
                 late = True
+            _check_untouched(franchise, stands)
             yield draw
             if late:
                 raise KeyboardInterrupt
+
+
+def _check_untouched(franchise: Franchise, stands: int) -> None:
+    """Raise a StateError if a callback took the franchise elsewhere between two sweeps."""
+    if franchise.sweep != stands:
+        raise StateError(
+            "franchise.sweep", franchise.sweep, f"{stands} here: a run counts its own sweeps",
+            "A callback changed it, or thawed a state: end the run (return True), and begin another one.",
+        )  # fmt: skip
+    if franchise.n_dishes == 0:
+        raise StateError(
+            "franchise", "without a seated customer", "as the sweep before left it",
+            "A callback cleared it: end the run (return True), and begin another one.",
+        )  # fmt: skip
 
 
 def _sweep(
@@ -93,7 +113,10 @@ def _sweep(
             for done, place in enumerate(places):
                 move = moves[place]
 
+                franchise.data.check_unchanged()
+
                 def pulse(fraction: float, done: int = done) -> None:
+                    franchise.data.check_unchanged()
                     clock.pulse((done + fraction) / len(places), franchise.n_dishes)
                     answer()
 
@@ -104,11 +127,13 @@ def _sweep(
                 seconds = time.perf_counter() - began
                 records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
                 answer()
+            franchise.data.check_unchanged()  # a sweep over other data is none
         except BaseException as error:
-            if before is not None:  # a store of the user's may have stopped half way up the tree
-                franchise.thaw(before)
-            if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
-                franchise._mend(error)
+            if not isinstance(error, ChangedDataError):  # what is mapped may not be looked at any more
+                if before is not None:  # a store of the user's may have stopped half way up the tree
+                    franchise.thaw(before)
+                if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
+                    franchise._mend(error)
             # The words of this sweep's streams were used in part; none may be used again.
             franchise.attempt += 1
             raise

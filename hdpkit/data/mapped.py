@@ -1,0 +1,116 @@
+"""Files that are mapped into memory, and whether they are still what was opened.
+
+A mapped file that gets shorter ends the process that reads it (SIGBUS), and one that is written over hands
+out numbers of any size. Nothing can prevent that from outside; what can be done is to look often.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ChangedDataError
+
+__all__ = ["CHUNK", "MappedFiles", "check_ids", "signature"]
+
+CHUNK = 1 << 18
+"""Numbers that are checked at once."""
+
+Signature = tuple[int, int, int, int]
+
+
+def signature(info: os.stat_result) -> Signature:
+    """What changes when a file does: device, number, size, time of the last change."""
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+class MappedFiles:
+    """The files of a mapped corpus.
+
+    Parameters
+    ----------
+    seen : dict
+        Path -> signature when it was mapped.
+    starts : dict
+        Path -> where its numbers begin.
+    digests : dict
+        Path -> SHA-256 (hex) of its numbers.
+    checked : bool
+        Whether all numbers were compared with the sizes of the corpus.
+    """
+
+    def __init__(
+        self,
+        seen: Mapping[Path, Signature],
+        starts: Mapping[Path, int],
+        digests: Mapping[Path, str],
+        checked: bool,
+    ) -> None:
+        self._seen = dict(seen)
+        self._starts = starts
+        self._digests = digests
+        self.checked = checked
+
+    def check(self) -> None:
+        """Raise a ChangedDataError unless the files are what they were; a few microseconds if nothing touched them.
+
+        A file with another time or number and the same content is taken for the same.
+        """
+        for path, before in self._seen.items():
+            try:
+                now = signature(os.stat(path))
+            except OSError as error:
+                _changed(path, error.strerror or "not there", error)
+            if now == before:
+                continue
+            if now[2] != before[2]:
+                _changed(path, f"{now[2]} bytes, {before[2]} before")
+            if self._digest(path) != self._digests[path]:
+                _changed(path, "other numbers than before")
+            self._seen[path] = now
+
+    def _digest(self, path: Path) -> str:
+        found = hashlib.sha256()
+        try:
+            with open(path, "rb") as file:
+                file.seek(self._starts[path])
+                while piece := file.read(8 * CHUNK):
+                    found.update(piece)
+        except OSError as error:
+            _changed(path, error.strerror or str(error), error)
+        return found.hexdigest()
+
+
+def check_ids(
+    folder: Path, terms: npt.NDArray[Any], numbers: npt.NDArray[Any], lengths: npt.NDArray[Any], n_terms: int
+) -> None:
+    """Raise a ChangedDataError unless terms are in range and numbers are those of documents of these lengths."""
+    ends = np.cumsum(lengths)
+    for first in range(0, len(terms), CHUNK):
+        last = min(first + CHUNK, len(terms))
+        chunk = terms[first:last]
+        if chunk.min() < 0 or chunk.max() >= n_terms:
+            _changed(folder / "terms.npy", "other ids", allowed=f"from 0 to {n_terms - 1}")
+        documents = np.searchsorted(ends, np.arange(first, last), side="right")
+        if not np.array_equal(numbers[first:last], documents + 1):
+            _changed(
+                folder / "document.npy", "other numbers", allowed="those of the documents of lengths.npy"
+            )
+
+
+def _changed(
+    path: Path,
+    value: str,
+    error: BaseException | None = None,
+    allowed: str = "as it was when the corpus was opened",
+) -> NoReturn:
+    raise ChangedDataError(
+        f"file {path}", value, allowed,
+        "Restore it, or convert the corpus again, then resume. Files must stay as they are while mapped.",
+    ) from error  # fmt: skip

@@ -1,0 +1,280 @@
+"""Mapped corpora whose files change, folders that stay where they are, runs that count their own sweeps."""
+
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import BusyError, DataError, HdpkitError, RunError, StateError
+
+DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    hk.Corpus.from_documents(DOCS, n_terms=4, groups={"year": [1, 2, 1, 2]}).save(tmp_path / "corpus")
+    return tmp_path / "corpus"
+
+
+def franchise_of(data, store="histogram"):
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
+    return hk.Franchise(hk.Restaurant(base=root, concentration=0.7, each="document"), data, store=store)
+
+
+def scheduler():
+    return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+
+
+def overwrite(path, back_to=-1, value=2**30):
+    """Put another number in place, as an editor would that keeps the size of a file."""
+    with open(path, "r+b") as file:
+        file.seek(back_to * 4, os.SEEK_END)
+        file.write(np.int32(value).tobytes())
+
+
+DAMAGE = {
+    "shortened": lambda folder: os.truncate(folder / "terms.npy", 130),
+    "longer": lambda folder: (folder / "document.npy").open("ab").write(b"x"),
+    "written over": lambda folder: overwrite(folder / "terms.npy"),
+    "documents written over": lambda folder: overwrite(folder / "document.npy"),
+    "lengths written over": lambda folder: overwrite(folder / "lengths.npy"),
+    "a label written over": lambda folder: overwrite(folder / "label-0.npy"),
+    "gone": lambda folder: (folder / "terms.npy").unlink(),
+    "all gone": shutil.rmtree,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_changed_file_stops_a_run_before_its_next_sweep(folder, tmp_path, damage, verify):
+    franchise = franchise_of(hk.Corpus.open(folder, verify))
+
+    def change(draw):
+        if draw.sweep == 2:
+            DAMAGE[damage](folder)
+
+    with pytest.raises(DataError, match="as it was when the corpus was opened") as caught:
+        scheduler().run(franchise, 5, rng=0, callbacks=[change], folder=tmp_path / "run")
+    assert str(folder) in caught.value.parameter
+    for _ in range(2):  # and every later one
+        with pytest.raises(DataError, match="as it was"):
+            scheduler().run(franchise, 1, rng=0)
+    with pytest.raises(DataError, match="as it was"):
+        franchise_of(franchise.data)
+    with pytest.raises(RunError):
+        hk.open_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("damage", ["shortened", "written over"])
+def test_a_sweep_over_changed_data_is_not_recorded(folder, tmp_path, damage):
+    class Change(moves.Move):
+        name = "change"
+        exact = True
+
+        def apply(self, state, rng):
+            if state.sweep == 2:
+                DAMAGE[damage](folder)
+            return moves.MoveInfo()
+
+    franchise, seen = franchise_of(hk.Corpus.open(folder)), []
+    with pytest.raises(DataError, match="as it was"):
+        hk.Scheduler([moves.TableGibbs(), Change()]).run(
+            franchise, 5, rng=0, callbacks=[lambda draw: seen.append(draw.sweep)]
+        )
+    assert seen == [1, 2]
+
+
+def test_a_run_goes_on_when_the_files_are_back(folder, tmp_path):
+    kept = shutil.copytree(folder, tmp_path / "kept")
+    expected = scheduler().run(franchise_of(hk.Corpus.open(folder)), 6, rng=0)
+
+    def change(draw):
+        if draw.sweep == 3:
+            overwrite(folder / "terms.npy", value=0)
+
+    with pytest.raises(DataError):
+        scheduler().run(
+            franchise_of(hk.Corpus.open(folder)), 6, rng=0, callbacks=[change], folder=tmp_path / "run"
+        )
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    run = hk.open_run(tmp_path / "run")
+    assert run.sweeps == [3]
+    assert np.array_equal(run.resume()["log_joint"], expected["log_joint"])
+
+
+def test_a_file_with_the_same_content_is_the_same(folder):
+    franchise = franchise_of(hk.Corpus.open(folder))
+
+    def touch(draw):
+        os.utime(folder / "terms.npy", ns=(1, draw.sweep))
+        content = (folder / "document.npy").read_bytes()
+        (folder / "document.npy").unlink()
+        (folder / "document.npy").write_bytes(content)
+
+    assert len(scheduler().run(franchise, 4, rng=0, callbacks=[touch])["n_dishes"]) == 4
+
+
+@pytest.mark.parametrize("name", ["terms.npy", "document.npy"])
+@pytest.mark.parametrize("value", [-1, 4, 5, 2**31 - 1, -(2**31)])
+def test_numbers_are_checked_before_anything_follows_them(folder, name, value):
+    overwrite(folder / name, value=value)
+    if (name, value) != ("document.npy", 4):  # the number that stands there
+        with pytest.raises(DataError, match=name):
+            franchise_of(hk.Corpus.open(folder, verify=False))
+        with pytest.raises(DataError, match=name):
+            hk.Corpus.open(folder)
+
+
+def test_another_process_checks_too(folder):
+    corpus = pickle.loads(pickle.dumps(hk.Corpus.open(folder)))
+    overwrite(folder / "terms.npy")
+    with pytest.raises(DataError, match=r"terms\.npy"):
+        franchise_of(corpus)
+    corpus = hk.Corpus.from_documents(DOCS)
+    corpus.check_unchanged()
+    assert franchise_of(corpus.with_values(corpus.values)).n_dishes == 0
+
+
+# ------------------------------------------------------------------ relative folders
+
+
+@pytest.mark.parametrize("chains", [None, 2])
+def test_a_run_stays_in_its_folder_when_the_process_changes_its_own(folder, tmp_path, monkeypatch, chains):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    franchise = franchise_of(hk.Corpus.open("corpus"))
+
+    def move_away(draw):
+        os.chdir(tmp_path / "elsewhere")
+
+    scheduler().run(
+        franchise,
+        4,
+        rng=0,
+        folder="run",
+        callbacks=[move_away],
+        checkpoint=hk.Checkpoint(sweeps=1),
+        chains=chains,
+    )
+    os.chdir(tmp_path)
+    run = hk.open_run("run")
+    assert run.folder == tmp_path / "run"
+    os.chdir(tmp_path / "elsewhere")
+    assert run.sweeps == [4] * (chains or 1)
+    run.resume(2, callbacks=[move_away])
+    assert run.franchise().sweep == 6
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_run_folder_can_be_moved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scheduler().run(franchise_of(hk.Corpus.from_documents(DOCS)), 2, rng=0, folder="run")
+    os.rename("run", "moved")
+    assert len(hk.open_run("moved").resume(2)["n_dishes"]) == 4
+
+
+def test_a_language_model_stays_in_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    model = hk.NGramModel(order=2)
+    model.fit([["a", "b"]] * 3, sweeps=2, burn_in=0, samples=2, rng=0, folder="model")
+    os.chdir(tmp_path / "elsewhere")
+    model.sweep(2)
+    os.chdir(tmp_path)
+    opened = hk.NGramModel.open("model")
+    os.chdir(tmp_path / "elsewhere")
+    opened.sweep(2)
+    os.chdir(tmp_path)
+    assert hk.NGramModel.open("model").franchise.sweep == 6
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_folder_that_is_gone_is_a_typed_error(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(HdpkitError, match="folder"):
+        scheduler().run(franchise_of(hk.Corpus.from_documents(DOCS)), 2, rng=0, folder="run")
+    with pytest.raises(HdpkitError, match="folder"):
+        hk.open_run("run")
+
+
+# ------------------------------------------------------------------ callbacks that reach into the run
+
+
+def thaw_start(franchise):
+    start = franchise.freeze()
+    return lambda draw: draw.franchise.thaw(start) if draw.sweep == 2 else None
+
+
+@pytest.mark.parametrize("where", ["callbacks", "progress", "move"])
+def test_a_run_counts_its_own_sweeps(where):
+    franchise = franchise_of(hk.Corpus.from_documents(DOCS))
+    calls = []
+
+    def reset(something):
+        calls.append(something)
+        assert len(calls) < 1000
+        franchise.sweep = 0
+
+    class Reset(moves.Move):
+        name = "reset"
+        exact = True
+
+        def apply(self, state, rng):
+            reset(state)
+            return moves.MoveInfo()
+
+    if where == "move":  # a sweep is counted when it ends, whatever was written meanwhile
+        trace = hk.Scheduler([moves.TableGibbs(), Reset()]).run(franchise, 5, rng=0)
+        assert len(trace["n_dishes"]) == 5
+        assert franchise.sweep == 5
+        return
+    options = {"callbacks": [reset]} if where == "callbacks" else {"progress": reset}
+    with pytest.raises(StateError, match=r"franchise\.sweep = 0: must be \d+ here"):
+        scheduler().run(franchise, 5, rng=0, **options)
+    franchise.audit()
+
+
+def test_callbacks_that_take_the_franchise_elsewhere(tmp_path):
+    franchise = franchise_of(hk.Corpus.from_documents(DOCS))
+    scheduler().run(franchise, 2, rng=0)
+    start = franchise.freeze()
+    callbacks = {
+        "thaw": (lambda draw: franchise.thaw(start), StateError),
+        "clear": (lambda draw: franchise.clear(), StateError),
+        "run": (lambda draw: scheduler().run(franchise, 1, rng=0), BusyError),
+        "sweep": (lambda draw: setattr(franchise, "sweep", 10**9), StateError),
+    }
+    for name, (callback, expected) in callbacks.items():
+        with pytest.raises(expected):
+            scheduler().run(franchise, 5, rng=0, callbacks=[callback], folder=tmp_path / name)
+        franchise.audit()
+        assert hk.open_run(tmp_path / name).sweeps == [1]
+        assert len(hk.open_run(tmp_path / name).resume()["n_dishes"]) == 5
+
+
+def test_callbacks_that_end_a_generator_or_change_a_number():
+    franchise = franchise_of(hk.Corpus.from_documents(DOCS))
+
+    def stop(draw):
+        raise StopIteration
+
+    with pytest.raises((StopIteration, RuntimeError)):
+        scheduler().run(franchise, 5, rng=0, callbacks=[stop])
+    franchise.audit()
+    draws = scheduler().sample(franchise, 5, rng=0)
+    next(draws)
+    draws.close()
+    franchise.audit()
+    trace = scheduler().run(
+        franchise, 3, rng=0, callbacks=[lambda draw: franchise.set_concentration("document", draw.sweep)]
+    )
+    assert len(trace["n_dishes"]) == 3
+    franchise.audit()

@@ -1,0 +1,191 @@
+"""Nothing that a file, a name or an argument holds commands the terminal that a command prints to."""
+
+import ast
+import csv
+import io
+import json
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.cli.output import json_text
+from hdpkit.errors import DataError, printable
+
+EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
+WORD = EVIL + "ship"
+CLI = Path(hk.__file__).parent / "cli"
+
+
+def raw(text):
+    """The characters of a text that no command may print."""
+    kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return sorted({letter for letter in text if unicodedata.category(letter) in kinds} - {"\n", "\t"})
+
+
+def run(*arguments, code=0, **options):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+    assert result.exit_code == code, (arguments, result.output, result.exception)
+    assert raw(result.stdout) == [], arguments
+    assert raw(result.stderr) == [], arguments
+    return result
+
+
+@pytest.mark.parametrize("letter", [chr(code) for code in (0, 7, 9, 10, 13, 27, 127, 128, 155, 159, 0x2028)])
+def test_control_characters_are_shown_by_their_numbers(letter):
+    code = ord(letter)
+    assert printable(f"a{letter}b") == f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b"
+    assert printable(f"a{letter}b", keep=letter) == f"a{letter}b"
+
+
+def test_words_of_any_script_stay():
+    for text in (
+        "été",
+        "日本語",
+        "نمی\u200cخواهم",
+        "क्\u200dष",
+        "a\u00a0b",
+        "𝔸",
+        "👩\u200d👧",
+        "[red]",
+        "a\\b",
+    ):
+        assert printable(text) == text
+    assert printable("\U000e0041\ud800") == "\\U000e0041\\ud800"
+    assert raw(printable(EVIL)) == []
+
+
+def test_json_is_safe_and_loses_nothing():
+    value = {WORD: [WORD, "\\", '"', 1.5, None, "\ud800"]}
+    for text in (json_text(value), json_text(value, indent=1)):
+        assert raw(text) == []
+        assert json.loads(text) == value
+
+
+def test_errors_are_safe_whatever_they_name(tmp_path):
+    class Evil:
+        def __repr__(self):
+            return EVIL
+
+    for error in (
+        DataError(f"file {EVIL}\nall is well", EVIL, EVIL, EVIL),
+        DataError("x", Evil(), "y", "z"),
+        DataError("x", [EVIL], "y", "z"),
+        DataError("x", EVIL.encode("utf-8", "surrogatepass"), "y", "z"),
+    ):
+        assert raw(str(error)) == []
+    assert len(str(DataError("file a\nb", "c\nd", "e", "f")).splitlines()) == 1
+    banner = f"%%MatrixMarket {EVIL} {EVIL} general\n1 1 1\n".encode()
+    (tmp_path / "a.mtx").write_bytes(banner)
+    with pytest.raises(DataError) as caught:
+        hk.Corpus.from_ldac(tmp_path / "a.mtx")
+    assert raw(str(caught.value)) == []
+    run("fit", tmp_path / "a.mtx", "--out", tmp_path / "run", code=2)
+
+
+def test_names_are_safe_in_what_python_shows(tmp_path):
+    corpus = hk.Corpus.from_documents([[WORD], ["b"]], groups={EVIL: ["x", "y"]})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0, name=f"root{EVIL}")
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each=EVIL), corpus)
+    groups = hk.Groups.from_labels([0, 1], {EVIL: ["x", "y"]})
+    for thing in (corpus, groups, franchise, franchise.restaurant(f"root{EVIL}")):
+        assert raw(repr(thing)) == []
+
+
+def test_commands_of_topics(tmp_path):
+    here = tmp_path / f"folder{EVIL}"
+    here.mkdir()
+    corpus = hk.Corpus.from_documents([[WORD, "\nall is well"], [WORD, "b"]], names=["a", WORD])
+    corpus.save(here / "corpus")
+    run("fit", here / "corpus", "--out", here / "run", "--sweeps", 2)
+    run("convert", here / "corpus", here / "again")
+    run("convert", here / "corpus", here / "again", code=2)
+    run("fit", here / "corpus", "--out", here / "run", code=2)
+    for options in ([], ["--format", "csv"], ["--format", "json"]):
+        shown = run("topics", here / "run", *options).stdout
+        assert "ship" in shown
+    listed = json.loads(shown)["topics"]
+    assert {term for topic in listed for term in topic["terms"]} == {WORD, "b", "\nall is well"}
+    rows = list(csv.reader(io.StringIO(run("topics", here / "run", "--format", "csv").stdout)))
+    assert any("\\x1b[31m" in row[-1] for row in rows)
+    run("resume", here / "run", "--sweeps", 1)
+    run("verify", here / "run")
+    run("topics", here / f"absent{EVIL}", code=2)
+    run(f"topics{EVIL}", code=2)
+    run("topics", f"--{EVIL}", code=2)
+    run(f"--{EVIL}", code=2)
+    run("topics", here / "run", "--chain", EVIL, code=2)
+    run("fit", here / "corpus", "--out", here / "other", "--moves", EVIL, code=2)
+    (here / "a.toml").write_text(f'"{EVIL[9:]}" = 1\n', encoding="utf-8")
+    run("fit", here / "corpus", "--out", here / "other", "--config", here / "a.toml", code=2)
+
+
+def test_names_of_restaurants_and_versions_of_a_run(tmp_path, monkeypatch):
+    from hdpkit.schedule import runs
+
+    corpus = hk.Corpus.from_documents([[WORD, "b"], [WORD]])
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0, name=f"root{EVIL}")
+    franchise = hk.Franchise(
+        hk.Restaurant(root, concentration=1.0, each="document", name=f"doc{EVIL}\nall is well"), corpus
+    )
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0, folder=tmp_path / "run")
+    for options in ([], ["--format", "csv"], ["--format", "json"]):
+        run("topics", tmp_path / "run", *options)
+    run("verify", tmp_path / "run")
+    monkeypatch.setattr(runs, "versions", lambda: {"hdpkit": EVIL, "numpy": EVIL})
+    assert "other versions" in run("resume", tmp_path / "run", "--sweeps", 1).stderr
+
+
+def test_commands_of_language_models(tmp_path):
+    here = tmp_path / f"folder{EVIL}"
+    here.mkdir()
+    word = EVIL.replace("\ufeff", "")
+    (here / "text").write_text(f"{word} b\nb {word}x\n" * 3, encoding="utf-8")
+    quick = ["--order", 2, "--sweeps", 2, "--burn-in", 0, "--samples", 2]
+    run("lm", "train", here / "text", "--into", here / "model", *quick)
+    run("lm", "train", here / "text", "--into", here / "model", *quick, code=2)
+    for options in ([], ["--per-token"], ["--per-sentence"], ["--json"], ["--per-token", "--json"]):
+        out = run("lm", "score", here / "model", here / "text", *options).stdout
+    words = {json.loads(line)["token"] for line in out.splitlines()}
+    assert word in words
+    run("lm", "score", here / "model", here / "text", "--per-token", "--output", here / "rows")
+    assert raw((here / "rows").read_text(encoding="utf-8")) == []
+    run("lm", "sample", here / "model")
+    run("lm", "sample", here / "model", "--context", word)
+    run("lm", "score", here / "model", here / f"absent{EVIL}", code=2)
+    run("lm", "export", here / "model", here / "absent" / f"{EVIL}", code=1)
+    run("verify", here / "model")
+    run("topics", here / "model", code=2)
+
+
+def test_commands_print_through_one_door():
+    for path in CLI.glob("*.py"):
+        if path.name == "output.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("print", "click.echo", "click.secho", "json.dumps"), (path, node.lineno)
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="the system has no pseudo-terminals")
+def test_a_table_on_a_terminal(tmp_path):
+    from rich.console import Console
+
+    from hdpkit.cli.summary import topics_table
+    from hdpkit.io.topics import TopicSummary
+
+    file = io.StringIO()
+    topic = TopicSummary(
+        dish=0, terms=(WORD, "[bold]x[/bold]"), tokens=3, token_share=0.5, document_share=0.5
+    )
+    Console(file=file, force_terminal=True, color_system=None, width=200).print(topics_table([topic]))
+    assert "\\x1b[31m" in file.getvalue()
+    assert "[bold]x[/bold]" in file.getvalue()
+    assert "\x07" not in file.getvalue()
+    assert "\x1b[31m" not in file.getvalue()
