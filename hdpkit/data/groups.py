@@ -120,7 +120,7 @@ class GroupedData:
         raise NotImplementedError
 
     def check_unchanged(self) -> None:
-        """Raise a ChangedDataError if the data are mapped from files that were changed; otherwise do nothing."""
+        """Raise a ChangedDataError if the data are mapped from files that were changed."""
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)

@@ -58,9 +58,10 @@ class MappedFiles:
         self.checked = checked
 
     def check(self) -> None:
-        """Raise a ChangedDataError unless the files are what they were; a few microseconds if nothing touched them.
+        """Raise a ChangedDataError unless the files are what they were.
 
-        A file with another time or number and the same content is taken for the same.
+        It takes a few microseconds if nothing touched them. A file with another time or number and the same
+        content is taken for the same.
         """
         for path, before in self._seen.items():
             try:
@@ -90,7 +91,10 @@ class MappedFiles:
 def check_ids(
     folder: Path, terms: npt.NDArray[Any], numbers: npt.NDArray[Any], lengths: npt.NDArray[Any], n_terms: int
 ) -> None:
-    """Raise a ChangedDataError unless terms are in range and numbers are those of documents of these lengths."""
+    """Check that terms are in range, and numbers those of documents of these lengths.
+
+    Raises a ChangedDataError if they aren't.
+    """
     ends = np.cumsum(lengths)
     for first in range(0, len(terms), CHUNK):
         last = min(first + CHUNK, len(terms))
