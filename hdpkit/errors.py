@@ -20,6 +20,7 @@ __all__ = [
     "DeclarationError",
     "ExtensionError",
     "HdpkitError",
+    "InterruptedRunWarning",
     "KernelError",
     "LockedRunError",
     "MissingExtraError",
@@ -159,6 +160,10 @@ class BusyError(StateError):
 
 class MissingExtraError(HdpkitError, ImportError):
     """A package is missing that belongs to an extra of this one."""
+
+
+class InterruptedRunWarning(UserWarning):
+    """Ctrl-C ended a run early, and what it did is returned (``on_interrupt="raise"`` raises instead)."""
 
 
 class RunError(HdpkitError, RuntimeError):

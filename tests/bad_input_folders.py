@@ -8,6 +8,7 @@ from pathlib import Path
 from bad_values import (
     NAN,
     NO_FUNCTION,
+    NO_INTERRUPT,
     NO_SEQUENCE,
     POSITIVE,
     Anything,
@@ -55,6 +56,7 @@ CHAINS = {
     "checkpoint": NO_CHECKPOINT,
     "chains": optional(whole(1)),
     "processes": optional(whole(1)),
+    "on_interrupt": NO_INTERRUPT,
 }
 
 FOLDERS = {
@@ -78,6 +80,7 @@ FOLDERS = {
             "record": NO_RECORD,
             "checkpoint": NO_CHECKPOINT,
             "processes": optional(whole(1)),
+            "on_interrupt": NO_INTERRUPT,
             "franchise": [5, "franchise", hk.Franchise, Told(another(), "7 customers")],
         },
     ),

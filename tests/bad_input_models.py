@@ -10,7 +10,20 @@ from pathlib import Path
 import numpy as np
 from bad_input_folders import NO_ALLOW, NO_CHECKPOINT, NO_FOLDER
 from bad_input_ngrams import NO_VOCABULARY
-from bad_values import INF, NAN, NO_FLAG, NO_FUNCTION, NO_MOVES, NO_SEED, Row, Told, optional, plain, whole
+from bad_values import (
+    INF,
+    NAN,
+    NO_FLAG,
+    NO_FUNCTION,
+    NO_INTERRUPT,
+    NO_MOVES,
+    NO_SEED,
+    Row,
+    Told,
+    optional,
+    plain,
+    whole,
+)
 
 import hdpkit as hk
 
@@ -33,7 +46,8 @@ NO_TEXT = [
 ]
 TAKEN = Told(Path(__file__).parent, "it holds")
 KEPT = {"folder": [*(value for value in NO_FOLDER if value is not None), TAKEN], "checkpoint": NO_CHECKPOINT}
-PLAN = {"sweeps": whole(1), "burn_in": whole(0, 2), "samples": whole(1, 2), "progress": NO_FUNCTION}
+PLAN = {"sweeps": whole(1), "burn_in": whole(0, 2), "samples": whole(1, 2), "progress": NO_FUNCTION,
+        "on_interrupt": NO_INTERRUPT}  # fmt: skip
 NO_CONTEXT = [None, 5, "ab", {"a": 1}, {"a"}, (["a"],), ({},)]
 LEVELS = [[], [0.5], [0.5, 0.5, 0.5, 0.5], "ab", {0.5}, {0: 0.5}, NAN, INF, True, object()]
 
@@ -103,9 +117,15 @@ MODELS = {
     ),
     "NGramModel.sweep": Row(
         fresh("sweep", sweeps=2, samples=2),
-        {"sweeps": whole(1), "samples": optional(whole(1, 2)), "keep": NO_FLAG, "progress": NO_FUNCTION},
+        {
+            "sweeps": whole(1),
+            "samples": optional(whole(1, 2)),
+            "keep": NO_FLAG,
+            "progress": NO_FUNCTION,
+            "on_interrupt": NO_INTERRUPT,
+        },
     ),
-    "NGramModel.resume": Row(fresh("resume"), {"progress": NO_FUNCTION}),
+    "NGramModel.resume": Row(fresh("resume"), {"progress": NO_FUNCTION, "on_interrupt": NO_INTERRUPT}),
     "NGramModel.add": Row(
         fresh("add", text=TEXT, sweeps=3, burn_in=1, samples=2),
         {"text": NO_TEXT, **PLAN, **KEPT},

@@ -101,6 +101,7 @@ NO_TEXT = [None, 5, 1.5, True, "", b"a", ["a"], {}, np.array(["a", "b"]), object
 NO_NAME = [None, 5, NAN, "nobody", "", b"root", ["root"], {"root": 1}, np.array(["root", "root"])]
 NO_FUNCTION = [5, "f", [len], {}]
 NO_SEQUENCE = [None, 5, "ab", b"ab", {0, 1}, {0: 1}, list]
+NO_INTERRUPT = [None, 5, True, "stop", "", b"raise", ["raise"]]
 NO_FLAG = [None, 1, 0, "yes", 1.0, [True]]
 NO_SEED = [-1, 1.0, NAN, "1", True, [1], np.array([1, 2]), np.random.RandomState(0), object()]
 NO_MOVES = [*NO_SEQUENCE, [], [None], [5], ["TableGibbs"], [hk.moves.TableGibbs], hk.moves.TableGibbs()]

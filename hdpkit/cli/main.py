@@ -23,6 +23,7 @@ from hdpkit.errors import (
     ChainError,
     CorruptRunError,
     HdpkitError,
+    InterruptedRunWarning,
     LockedRunError,
     StateError,
     StorageError,
@@ -67,6 +68,7 @@ class FriendlyGroup(click.Group):
         try:
             with _safe_messages(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
+                warnings.simplefilter("ignore", InterruptedRunWarning)  # commands say it themselves
                 return super().invoke(ctx)
         except _FAILURES as error:
             raise click.ClickException(str(error)) from error

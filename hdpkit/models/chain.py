@@ -146,10 +146,11 @@ class ModelChain:
         progress: Progress | None,
         folder: Path | None = None,
         checkpoint: Checkpoint | None = None,
+        on_interrupt: str = "return",
     ) -> None:
         """Run from the start to the plan's last sweep; arguments as in `Scheduler.run`."""
         self.folder = None if folder is None else ModelFolder(folder).make()
-        self._run(lambda: self._first(seed, "sequential", progress, checkpoint))
+        self._run(lambda: self._first(seed, "sequential", progress, checkpoint, on_interrupt))
 
     def go_on(
         self,
@@ -157,6 +158,7 @@ class ModelChain:
         progress: Progress | None,
         folder: Path | None = None,
         checkpoint: Checkpoint | None = None,
+        on_interrupt: str = "return",
     ) -> None:
         """Run on by a new plan; a run in a new folder begins with the present state."""
         if folder is not None:
@@ -164,27 +166,27 @@ class ModelChain:
         before, self.plan = self.plan, plan
         try:
             if folder is not None or self.folder is None:
-                self._run(lambda: self._first(None, None, progress, checkpoint))
+                self._run(lambda: self._first(None, None, progress, checkpoint, on_interrupt))
             else:
-                self._run(lambda: self._further(progress))
+                self._run(lambda: self._further(progress, on_interrupt))
         except (LockedRunError, StateError):  # before any sweep
             self.plan = before
             raise
 
-    def resume(self, progress: Progress | None) -> None:
+    def resume(self, progress: Progress | None, on_interrupt: str = "return") -> None:
         """Run what is missing of the plan."""
         if self.folder is not None:
-            self._run(lambda: self._further(progress))
+            self._run(lambda: self._further(progress, on_interrupt))
             return
         here, streams = self.franchise.sweep, self.franchise.streams
         if here == 0 and streams is not None:
-            self.begin(streams.seed, progress)  # nobody may be seated yet
+            self.begin(streams.seed, progress, on_interrupt=on_interrupt)  # nobody may be seated yet
             return
         if here in self.plan.wanted and here not in self.samples:
             # The run was ended between the sweep and the taking of its sample.
             self.samples[here] = self.franchise.snapshot()
         if here < self.plan.target:
-            self._run(lambda: self._first(None, None, progress, None))
+            self._run(lambda: self._first(None, None, progress, None, on_interrupt))
         else:
             self.trace.interrupted = False
 
@@ -192,13 +194,18 @@ class ModelChain:
         with self.folder or nullcontext():
             try:
                 self.trace = joined(self.trace, sweeps())
-            except RunError as error:
-                if error.trace is not None:
-                    self.trace = joined(self.trace, error.trace)
+            except (RunError, KeyboardInterrupt) as error:
+                if getattr(error, "trace", None) is not None:
+                    self.trace = joined(self.trace, error.trace)  # type: ignore[union-attr]
                 raise
 
     def _first(
-        self, seed: int | None, init: Any, progress: Progress | None, checkpoint: Checkpoint | None
+        self,
+        seed: int | None,
+        init: Any,
+        progress: Progress | None,
+        checkpoint: Checkpoint | None,
+        on_interrupt: str,
     ) -> Any:
         """Sweeps in memory, or the first ones in a folder."""
         self._write_plan()
@@ -212,9 +219,10 @@ class ModelChain:
             progress=progress,
             folder=None if self.folder is None else self.folder.run,
             checkpoint=checkpoint,
+            on_interrupt=on_interrupt,
         )
 
-    def _further(self, progress: Progress | None) -> Any:
+    def _further(self, progress: Progress | None, on_interrupt: str) -> Any:
         """More sweeps in a folder."""
         assert self.folder is not None
         run = open_run(self.folder.run, self._allow)
@@ -235,7 +243,13 @@ class ModelChain:
         missing = None if stands is None else self.plan.target - stands
         if missing == 0:
             return run.trace
-        return run.resume(missing, callbacks=[self._swept], progress=progress, franchise=self.franchise)
+        return run.resume(
+            missing,
+            callbacks=[self._swept],
+            progress=progress,
+            franchise=self.franchise,
+            on_interrupt=on_interrupt,
+        )
 
     def _write_plan(self) -> None:
         if self.folder is not None:

@@ -23,6 +23,7 @@ from hdpkit.models.text import first_data, more_data
 from hdpkit.random import Seed, Streams
 from hdpkit.record import Trace, check_free
 from hdpkit.schedule import Checkpoint, Scheduler, open_run
+from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["ModelFitting"]
@@ -80,6 +81,7 @@ class ModelFitting:
         folder: str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
         progress: Progress | None = None,
+        on_interrupt: str = "return",
     ) -> Self:
         """Fit the model to a text. Ctrl-C ends the run early and keeps what was done; `resume` goes on.
 
@@ -106,6 +108,9 @@ class ModelFitting:
             How often the state is saved in the folder; by default every 60 seconds.
         progress : function, optional
             Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
+        on_interrupt : "return" or "raise"
+            What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
+            "raise" raises KeyboardInterrupt, and the model keeps what was done.
 
         Returns
         -------
@@ -116,6 +121,7 @@ class ModelFitting:
         seed = Streams(rng).seed
         schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
         _check_progress(progress)
+        check_on_interrupt(on_interrupt)
         where = _check_folder(folder, checkpoint)
         data = first_data(text, self.settings)
         franchise = Franchise(
@@ -126,7 +132,7 @@ class ModelFitting:
         before, chain = self._chain, ModelChain(franchise, schedule, plan, self.settings.as_dict())
         self._chain = chain
         try:
-            chain.begin(seed, progress, where, checkpoint)
+            chain.begin(seed, progress, where, checkpoint, on_interrupt)
         except BaseException:
             if chain.franchise.sweep == 0:  # nothing to keep
                 self._chain = before
@@ -171,7 +177,13 @@ class ModelFitting:
         return model
 
     def sweep(
-        self, sweeps: int, *, samples: int | None = None, keep: bool = False, progress: Progress | None = None
+        self,
+        sweeps: int,
+        *,
+        samples: int | None = None,
+        keep: bool = False,
+        progress: Progress | None = None,
+        on_interrupt: str = "return",
     ) -> Self:
         """Run more sweeps, and take new samples from them.
 
@@ -186,6 +198,8 @@ class ModelFitting:
             Whether the samples that are there stay. Otherwise they go as soon as there is a new one.
         progress : function, optional
             As in `fit`.
+        on_interrupt : "return" or "raise"
+            As in `fit`.
         """
         chain = self._fitted
         sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many more to run.")
@@ -196,13 +210,15 @@ class ModelFitting:
         if keep:
             plan = attrs.evolve(plan, after=chain.plan.after)
         _check_progress(progress)
-        chain.go_on(plan, progress)
+        check_on_interrupt(on_interrupt)
+        chain.go_on(plan, progress, on_interrupt=on_interrupt)
         return self
 
-    def resume(self, *, progress: Progress | None = None) -> Self:
+    def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
         """Run what is missing of an interrupted `fit`, `sweep` or `add`."""
         _check_progress(progress)
-        self._fitted.resume(progress)
+        check_on_interrupt(on_interrupt)
+        self._fitted.resume(progress, on_interrupt)
         return self
 
     def add(
@@ -215,6 +231,7 @@ class ModelFitting:
         folder: str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
         progress: Progress | None = None,
+        on_interrupt: str = "return",
     ) -> Self:
         """Add text to the training data, and run on from where the sampler stands.
 
@@ -229,9 +246,10 @@ class ModelFitting:
         chain = self._fitted
         plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
         _check_progress(progress)
+        check_on_interrupt(on_interrupt)
         where = _check_folder(folder, checkpoint)
         chain.extend(more_data(text, self.data, self.settings.unknown))
-        chain.go_on(plan, progress, where, checkpoint)
+        chain.go_on(plan, progress, where, checkpoint, on_interrupt)
         return self
 
     def remove(self, first: int, last: int) -> Self:

@@ -4,11 +4,55 @@ from __future__ import annotations
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["deferred_interrupt"]
+from hdpkit.checks import choice
+from hdpkit.errors import InterruptedRunWarning
+
+__all__ = ["check_on_interrupt", "deferred_interrupt", "ended"]
+
+_ON_INTERRUPT = ("return", "raise")
+
+
+def check_on_interrupt(value: Any) -> str:
+    """Return what a run is to do after Ctrl-C, if it is one of the two things."""
+    return choice(
+        "on_interrupt", value, _ON_INTERRUPT,
+        remedy='"return" returns what was done, with a warning; "raise" raises KeyboardInterrupt.',
+    )  # fmt: skip
+
+
+def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
+    """Return the trace of a run; where Ctrl-C ended it early, say so or raise.
+
+    Parameters
+    ----------
+    trace : Trace or ChainTrace
+    on_interrupt : str
+        "return" warns; "raise" raises a KeyboardInterrupt that has the trace as its attribute ``trace``.
+    sweeps : str
+        What was asked for, as a text.
+    """
+    if not trace.interrupted:
+        return trace
+    last: Any = trace["sweep"] if trace.n_draws else ()
+    done = f"after sweep {int(last.max())}" if len(last) else "before a sweep was recorded"
+    text = f"Ctrl-C ended the run {done}; {sweeps} had been asked for"
+    if on_interrupt == "raise":
+        error: Any = KeyboardInterrupt(text)
+        error.trace = trace
+        raise error
+    warnings.warn(
+        f"{text}. Go on with init=None (in a folder with resume()); "
+        'on_interrupt="raise" raises KeyboardInterrupt instead.',
+        InterruptedRunWarning,
+        stacklevel=3,
+    )
+    return trace
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from hdpkit.random import Streams
 from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, own_functions, versions
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan
+from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import Job
 from hdpkit.schedule.sweeps import Progress
 
@@ -139,6 +140,7 @@ class Run:
         checkpoint: Checkpoint | None = None,
         processes: int | None = None,
         franchise: Franchise | None = None,
+        on_interrupt: str = "return",
     ) -> Trace | ChainTrace:
         """Go on from the newest checkpoint, bit for bit as if nothing had ended the run.
 
@@ -147,7 +149,7 @@ class Run:
         sweeps : int, optional
             How many more, from where the run stands (the furthest of its chains). None: what is missing of
             those that were planned.
-        progress, callbacks, checkpoint, processes
+        progress, callbacks, checkpoint, processes, on_interrupt
             As in `Scheduler.run`; the interval of checkpoints is by default that of the run.
         record : dict of functions, optional
             Needed where functions can't be found by their names (lambdas); with the same keys.
@@ -166,6 +168,7 @@ class Run:
             If a class isn't allowed, functions are missing, another process works in the folder
             (LockedRunError), or it can't be read or written.
         """
+        check_on_interrupt(on_interrupt)
         if sweeps is not None:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
         if processes is not None:
@@ -203,7 +206,8 @@ class Run:
             lock.release()
             raise
         with Job(self._files, lock, moves, target) as job:
-            return job.run(franchise, plan, processes)
+            trace = job.run(franchise, plan, processes)
+        return ended(trace, on_interrupt, f"sweeps up to {target}")
 
     def _check_franchise(self, franchise: Any) -> None:
         instance(

@@ -15,6 +15,7 @@ from hdpkit.record import ChainTrace, Draw, Trace, own_functions
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect
+from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import begin_folder
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
@@ -63,6 +64,7 @@ class Scheduler:
         checkpoint: Checkpoint | None = None,
         chains: int | None = None,
         processes: int | None = None,
+        on_interrupt: str = "return",
     ) -> Trace | ChainTrace:
         """Run sweeps and record them.
 
@@ -100,6 +102,10 @@ class Scheduler:
             Chain 0 is the chain that is run without ``chains``.
         processes : int, optional
             How many chains may run at once; by default as many as there are processors.
+        on_interrupt : "return" or "raise"
+            What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
+            "raise" raises KeyboardInterrupt when the state is whole and the folder is written, with what was
+            recorded as ``error.trace``.
 
         Returns
         -------
@@ -129,6 +135,7 @@ class Scheduler:
             whole_number("chains", chains, 1, remedy="Leave it out for one chain.")
         if processes is not None:
             whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+        check_on_interrupt(on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         self._check(franchise, sweeps, init, audit_every, progress)
@@ -144,10 +151,12 @@ class Scheduler:
         if run_folder is not None:
             job = begin_folder(run_folder, self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
-                return job.run(franchise, plan, processes)
-        if chains is not None:
-            return run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
-        return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
+                trace = job.run(franchise, plan, processes)
+        elif chains is not None:
+            trace = run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
+        else:
+            trace = collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
+        return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
     def sample(
         self,

@@ -1,0 +1,152 @@
+"""What Ctrl-C does to a run, by default and with on_interrupt="raise": nothing ends early without a word."""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+
+SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"], ["the", "end"]] * 3
+
+
+class Press(moves.Move):
+    """Ctrl-C in the middle of the n-th sweep, once."""
+
+    armed = True
+
+    def __init__(self, sweep=3):
+        self.sweep = sweep
+        Press.armed = True
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep + 1 == self.sweep and Press.armed:
+            Press.armed = False
+            signal.raise_signal(signal.SIGINT)
+        return moves.MoveInfo(1, 1)
+
+
+def franchise():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2, 2], [0, 2]])
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+
+
+def scheduler():
+    return hk.Scheduler([moves.TableGibbs(), Press()])
+
+
+def test_a_run_that_ctrl_c_ends_says_so():
+    state = franchise()
+    with pytest.warns(
+        errors.InterruptedRunWarning, match="after sweep 2; 9 sweeps had been asked for"
+    ) as caught:
+        trace = scheduler().run(state, sweeps=9, rng=0)
+    assert trace.interrupted
+    assert caught[0].filename == __file__
+    with pytest.warns(errors.InterruptedRunWarning, match="before a sweep was recorded"):
+        hk.Scheduler([Press(1), moves.TableGibbs()]).run(franchise(), sweeps=9, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=2, init=None)
+        hk.Scheduler([moves.TableGibbs()]).run(state, 5, callbacks=[lambda draw: draw.sweep == 2])
+
+
+def test_a_loop_over_seeds_can_be_ended():
+    done = []
+
+    def loop():
+        for seed in range(3):
+            state = franchise()
+            done.append(seed)
+            scheduler().run(state, sweeps=9, rng=seed, on_interrupt="raise")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        loop()
+    assert done == [0]
+    assert caught.value.trace["sweep"].tolist() == [1, 2]
+    assert "after sweep 2" in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_raises_leaves_all_whole(folder, tmp_path, monkeypatch):
+    state, where = franchise(), tmp_path / "run" if folder else None
+    with pytest.raises(KeyboardInterrupt):
+        scheduler().run(state, sweeps=6, rng=4, folder=where, on_interrupt="raise")
+    state.audit()
+    Press.armed = False
+    if not folder:
+        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1, init=None, audit_every=1)
+        return
+    assert state.sweep == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(Press, "apply", lambda self, *arguments: moves.MoveInfo(1, 1))
+        trace = hk.open_run(where, allow=[Press]).resume()
+    whole = hk.Scheduler([moves.TableGibbs(), Press(99)]).run(franchise(), sweeps=6, rng=4)
+    assert np.array_equal(trace["log_joint"], whole["log_joint"])
+
+
+def test_a_resumed_run(tmp_path):
+    scheduler().run(franchise(), sweeps=2, rng=4, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run", allow=[Press])
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run.resume(sweeps=4, on_interrupt="raise")
+    assert caught.value.trace["sweep"].tolist() == [1, 2]
+    with pytest.warns(errors.InterruptedRunWarning, match="sweeps up to 6"):
+        hk.open_run(tmp_path / "run", allow=[Press]).resume()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("verb", ["fit", "sweep", "add"])
+def test_a_model(verb, folder, tmp_path):
+    def interrupted(on_interrupt):
+        where = tmp_path / f"{verb} {on_interrupt}" if folder else None
+        other = tmp_path / f"{verb} {on_interrupt} more" if folder else None
+        at = 3 if verb == "fit" else 6
+        schedule = [moves.TableGibbs(), Press(at)]
+        options = {"sweeps": 4, "burn_in": 1, "samples": 1, "rng": 0, "moves": schedule, "folder": where}
+        model = hk.NGramModel(2)
+        acts = {
+            "fit": lambda **more: model.fit(SENTENCES, **options, **more),
+            "sweep": lambda **more: model.sweep(4, **more),
+            "add": lambda **more: model.add(SENTENCES, sweeps=4, burn_in=1, samples=1, folder=other, **more),
+        }
+        if verb != "fit":
+            if folder:
+                return None  # a user's move in a folder is asked for with allow: see test_model_folders.py
+            acts["fit"]()
+        return model, acts[verb]
+
+    made = interrupted("return")
+    if made is None:
+        return
+    model, act = made
+    with pytest.warns(errors.InterruptedRunWarning):
+        act()
+    assert model.trace.interrupted
+    model, act = interrupted("raise")
+    with pytest.raises(KeyboardInterrupt):
+        act(on_interrupt="raise")
+    assert model.trace.interrupted
+    assert model.trace["sweep"][-1] == (2 if verb == "fit" else 5)
+    model.franchise.audit()
+    if not folder:
+        model.resume()
+        assert model.perplexity(SENTENCES) > 0
+
+
+def test_chains():
+    pressed = []
+
+    def progress(tick):
+        if tick.sweep > 2 and not pressed:
+            pressed.append(tick)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        hk.Scheduler([moves.TableGibbs()]).run(
+            franchise(), sweeps=10**7, rng=0, chains=1, progress=progress, on_interrupt="raise"
+        )
+    assert caught.value.trace.interrupted
