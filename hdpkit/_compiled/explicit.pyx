@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport Entry, Node, Seating, unused_share
+from hdpkit._compiled.frozen_arrays import LARGEST, check_range
 from hdpkit.random._source cimport choice_source
 
 
@@ -363,6 +364,10 @@ cdef class ExplicitStore(Seating):
         cdef Table fresh
         cdef Entry *entry
         cdef int32_t place
+        check_range("seat", seat, -1, n_tables - 1, self.n_customers)
+        check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
+        check_range("table_dish", table_dish, 0, LARGEST, n_tables)
+        check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
         self.clear()
         fresh.size = 0
         self.pool.assign(n_tables, fresh)

@@ -14,6 +14,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.seating cimport (
     ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)
+from hdpkit._compiled.frozen_arrays import LARGEST, check_range
 from hdpkit.random._source cimport choice_source
 
 
@@ -308,6 +309,11 @@ cdef class HistogramStore(Seating):
         cdef int64_t i
         cdef int32_t place
         cdef Entry *entry
+        check_range("bin_node", bin_node, 0, <int64_t>self.nodes.size() - 1, bin_node.shape[0])
+        check_range("bin_dish", bin_dish, 0, LARGEST, bin_node.shape[0])
+        check_range("dish", dish, -1, LARGEST, self.n_customers)
+        check_range("bin_size", bin_size, 1, LARGEST, bin_node.shape[0])
+        check_range("bin_count", bin_count, 1, LARGEST, bin_node.shape[0])
         self.clear()
         with nogil:
             for i in range(self.n_customers):

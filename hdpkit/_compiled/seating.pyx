@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.frozen_arrays import check_counts
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
@@ -449,6 +450,7 @@ cdef class Seating:
         cdef int64_t i
         cdef Entry *entry
         cdef Node *record
+        check_counts(node, dish, customers, tables, self.nodes.size())
         self.clear_nodes(self.nodes.size())
         self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
         with nogil:

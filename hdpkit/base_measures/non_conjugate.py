@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -15,7 +15,7 @@ from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
 from hdpkit.returned import log_density, real_values
 
 if TYPE_CHECKING:
@@ -315,6 +315,39 @@ class NonConjugateBank:
                 "parameters": [np.array(self._lent[i]) for i in out],
             }
         return frozen
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are parameters, one each for these dishes.
+
+        None passes: dishes without a parameter draw one.
+        """
+        if frozen is None:
+            return
+        key, remedy = "bank, in the frozen state", "Thaw a state over the same data and declarations."
+        if not isinstance(frozen, Mapping) or set(frozen) != {"slots", "parameters"}:
+            raise DataError(key, frozen, "a dict of slots and parameters", remedy)
+        parameters = frozen["parameters"]
+        if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
+            raise DataError(key, frozen["slots"], "the occupied slots, with a parameter each", remedy)
+        if len(parameters) != len(slots):
+            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one a dish", remedy)
+        for parameter in parameters:
+            self._check_parameter(key, parameter, remedy)
+
+    def _check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
+        """What a parameter may be is known to the likelihood alone: it has to take it."""
+        try:
+            array = np.array(parameter)
+            taken = array.dtype.kind in "biufcUS" and not (array.dtype.kind in "fc" and np.isnan(array).any())
+            if taken and len(self.values):
+                logs = np.asarray(self.measure.log_block([self.values[0]], [array[()]]), dtype=float)
+                taken = logs.shape == (1,) and not np.isnan(logs[0])
+        except HdpkitError:
+            raise
+        except Exception as error:  # whatever the user's likelihood raises
+            raise DataError(key, parameter, "a parameter that the likelihood takes", remedy) from error
+        if not taken:
+            raise DataError(key, parameter, "a parameter that the likelihood takes", remedy)
 
     def thaw(self, frozen: dict[str, Any] | None) -> None:
         """Take over frozen parameters."""

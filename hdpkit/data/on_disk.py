@@ -76,7 +76,7 @@ class _Array:
         self.dtype = np.dtype(dtype)
         self.n = 0
         self._hash = hashlib.sha256()
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
+        self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
         self._head()
 
     def _head(self) -> None:
@@ -187,7 +187,7 @@ class FolderWriter:
         check_writable(vocabulary, names, labels)
         header["checksum"] = _checksum(header)
         aside = self.folder / (_HEADER + ".tmp")
-        with open(aside, "w", encoding="utf-8") as file:
+        with open(aside, "x", encoding="utf-8") as file:
             json.dump(header, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())

@@ -16,7 +16,7 @@ from hdpkit._compiled.walk import Walk
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, ParameterError, StateError
+from hdpkit.errors import BusyError, DataError, HdpkitError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.contexts import ContextTopology
@@ -324,7 +324,9 @@ class FranchiseCore(Mending):
 
         The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
         """
-        with self.turn(), self.kept_whole():
+        with self.turn(), self.kept_whole():  # which closes dishes without customers
+            if empty := self._open_dishes():
+                raise _unserved(empty, "the end of a sweep; they are closed now")
             mapping = self.slots.compaction()
             if mapping is not None:
                 self.seating.relabel_dishes(mapping)
@@ -360,6 +362,8 @@ class FranchiseCore(Mending):
             raise StateError(
                 "franchise", "seated out", "frozen outside a move", "Wait until the move is over."
             )
+        if empty := self._open_dishes():
+            raise _unserved(empty, "the state is frozen")
         streams = self.streams
         return {
             "seating": self.store.freeze(),
@@ -378,18 +382,25 @@ class FranchiseCore(Mending):
             },
         }
 
+    def _open_dishes(self) -> list[int]:
+        """Dishes without customers; between sweeps there are none."""
+        if self.measure.atomic or self.seating.node_tables(0) == len(self.slots):
+            return []
+        served = {int(dish) for dish in self.seating.node_dishes(0)}
+        return [slot for slot in self.slots.occupied_slots().tolist() if slot not in served]
+
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that `freeze` returned, of a franchise of this shape.
 
         A state of a store with table numbers is lumped for one without; the other way customers are seated
         out, for which a ``source`` is needed.
         """
-        self.check_frozen(frozen)
+        seating = self.check_frozen(frozen)
         if source is not None:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
-        self._thaw(frozen, source)
+        self._thaw({**frozen, "seating": seating}, source)
 
     def _thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that was checked before (exact tests enter the same states very often)."""
@@ -403,15 +414,34 @@ class FranchiseCore(Mending):
             self.attempt = int(frozen["attempt"])
             self.streams = streams
             self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
-            kept = frozen["components"]
+            kept = frozen.get("components", {})
             names = {id(component): name for name, component in self._components.items()}
-            self._tell_all(lambda one: one.thaw(kept[names[id(one)]]) if names[id(one)] in kept else None)
+            self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept))
 
-    def check_frozen(self, frozen: Any) -> None:
-        """Raise a DataError unless a state is of this shape, before any array of it is followed."""
+    def _thaw_component(self, name: str, component: Component, frozen: Mapping[str, Any]) -> None:
+        if name not in frozen:
+            return
+        try:
+            component.thaw(frozen[name])
+        except HdpkitError:
+            raise
+        except Exception as error:  # whatever the component's own code raises
+            raise DataError(
+                f"component {name!r}, in the frozen state", f"{type(error).__name__}: {error}",
+                "what its freeze returned", "Thaw a state of the same component.",
+            ) from error  # fmt: skip
+
+    def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+        """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.
+
+        Returns the seating as arrays that a store takes over.
+        """
         bank: Any = self.bank
         observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
-        check_frozen(frozen, self.topology, self._starting, observed)
+        seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
+        if hasattr(bank, "check_frozen"):
+            bank.check_frozen(frozen.get("bank"), frozen["slots"])
+        return seating
 
     def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
         labelled = "seat" in seating
@@ -445,3 +475,10 @@ class FranchiseCore(Mending):
         )
         twin.thaw({**frozen, "components": {}})
         return twin
+
+
+def _unserved(slots: list[int], before: str) -> StateError:
+    return StateError(
+        "open_dish", slots, f"followed by customers for these dishes before {before}",
+        "A move opened a dish and gave it to nobody: seat a customer at it in the same move.",
+    )  # fmt: skip

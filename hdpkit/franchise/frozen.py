@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import number_array, real_number, whole_number
 from hdpkit.errors import DataError, short_repr
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_tables
+from hdpkit.franchise.frozen_values import check_values
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["check_frozen"]
@@ -18,6 +20,7 @@ __all__ = ["check_frozen"]
 _TABLES = ("table_node", "table_dish", "table_seat")
 _BINS = ("bin_node", "bin_dish", "bin_size", "bin_count")
 _LARGEST = 2**31 - 1
+_NOBODY = np.int32(-1)
 
 
 def check_frozen(
@@ -25,7 +28,8 @@ def check_frozen(
     topology: Topology | ContextTopology,
     parameters: Mapping[str, Any],
     observed: tuple[npt.NDArray[np.int32], int] | None = None,
-) -> None:
+    declarations: Sequence[Restaurant] = (),
+) -> dict[str, npt.NDArray[np.int32]]:
     """Raise a DataError unless `frozen` is a state of a franchise of this shape.
 
     Parameters
@@ -37,6 +41,13 @@ def check_frozen(
         The base measure's parameters that have a prior, by name.
     observed : (array, int), optional
         Where dishes are observed: each customer's, and the number of atoms.
+    declarations : sequence of Restaurant
+        Which hyperparameters restaurants share.
+
+    Returns
+    -------
+    dict of int32 arrays
+        The seating, for a store to take over.
     """
     keys = ("seating", "slots", "held", "concentration", "discount", "sweep", "attempt")
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
@@ -54,44 +65,37 @@ def check_frozen(
             "Pass it unchanged.",
         )
     n, n_nodes = topology.n_customers, topology.n_nodes
-    slots = _ints("slots", frozen["slots"], 0, _LARGEST)
-    if np.any(np.diff(slots) <= 0):
-        raise _wrong("slots", frozen["slots"], "ascending")
-    held = _ints("held", frozen["held"], 0, _LARGEST)
+    slots, held = _slots(frozen, n)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     entries = {key: seating[key] for key in arrays[1:]}
-    lengths = {len(entry) if np.ndim(entry) == 1 else -1 for entry in entries.values()}
+    lengths = {len(entry) if np.ndim(entry) == 1 else -1 for entry in map(_array, entries.values())}
     if len(lengths) != 1:
         raise _wrong("seating", seating, "arrays of one length")
     n_entries = lengths.pop()
     node = _ints(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
-    _among(arrays[2], entries[arrays[2]], slots)
+    served = _among(arrays[2], entries[arrays[2]], slots)
     if labelled:
         seat = _ints("seat", seating["seat"], -1, n_entries - 1, n)
-        dish = np.append(entries["table_dish"], -1)[seat] if n_entries else seat
-        above = _ints("table_seat", entries["table_seat"], -1, n_entries - 1)
-        if np.any(np.where(above < 0, -1, node[above]) != topology.parent[node] if n_entries else False):
-            raise _wrong("table_seat", entries["table_seat"], "tables of the parent restaurant")
+        dish = np.append(served, _NOBODY)[seat] if n_entries else seat
+        rest = [_ints("table_seat", entries["table_seat"], -1, n_entries - 1)]
     else:
-        dish = _ints("dish", seating["dish"], -1, _LARGEST, n)
-        _among("dish", dish[dish >= 0], slots)
-        _ints("bin_size", entries["bin_size"], 1, _LARGEST)
-        _ints("bin_count", entries["bin_count"], 1, _LARGEST)
+        seat = dish = _ints("dish", seating["dish"], -1, _LARGEST, n)
+        _among("dish", dish, np.append(_NOBODY, slots))
+        size = _ints("bin_size", entries["bin_size"], 1, _LARGEST)
+        rest = [size, _ints("bin_count", entries["bin_count"], 1, _LARGEST)]
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
-    theta, d = (_numbers(key, frozen[key], n_nodes) for key in ("concentration", "discount"))
-    if not np.all((d >= 0.0) & (d < 1.0)):
-        raise _wrong("discount", d, "in [0, 1)")
-    if not np.all(np.isfinite(theta) & (theta > -d)):
-        raise _wrong("concentration", theta, "finite and above -discount")
-    whole_number("sweep, in the frozen state", frozen["sweep"], remedy="Pass the state unchanged.")
-    whole_number("attempt, in the frozen state", frozen["attempt"], remedy="Pass the state unchanged.")
-    measure = frozen.get("measure", {})
-    if not isinstance(measure, Mapping) or not set(measure) <= set(parameters):
-        raise _wrong("measure", measure, f"a dict of {sorted(parameters)}")
-    for name, value in measure.items():
-        real_number(f"{name}, in the frozen state", value, remedy="Pass the state unchanged.")
+    latent = None if observed is not None else slots
+    try:
+        if labelled:
+            check_tables(seat, node, served, rest[0], topology, latent)
+        else:
+            check_bins(dish, [node, served, *rest], topology, latent)
+    except Disagreement as error:
+        raise _wrong(error.key, seating[error.key], error.allowed) from None
+    check_values(frozen, topology, parameters, declarations)
+    return dict(zip(arrays, (seat, node, served, *rest), strict=True))
 
 
 def _wrong(key: str, value: Any, allowed: str) -> DataError:
@@ -100,29 +104,45 @@ def _wrong(key: str, value: Any, allowed: str) -> DataError:
     )
 
 
-def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[Any]:
+def _array(value: Any) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except ValueError:  # ragged
-        array = np.empty(())
+        return np.empty(())
+
+
+def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
+    """Occupied and held slots. A dish is born in the smallest free slot, so that none is far out."""
+    held = _ints("held", frozen["held"], 0, _LARGEST)
+    limit = min(4 * (n_customers + len(held)) + (1 << 16), _LARGEST)
+    if len(held) and int(held.max()) > limit:
+        raise _wrong("held", frozen["held"], f"from 0 to {limit}")
+    slots = _ints("slots", frozen["slots"], 0, limit)
+    for key, values in (("slots", slots), ("held", held)):
+        if np.any(np.diff(values) <= 0):
+            raise _wrong(key, frozen[key], "ascending")
+    if len(np.intersect1d(slots, held)):
+        raise _wrong("held", frozen["held"], "other slots than those of dishes")
+    return slots, held
+
+
+def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:
+    array = _array(value)
     if array.size == 0 and array.ndim == 1 and n in (None, 0):
-        return array.astype(np.int64)
+        return array.astype(np.int32) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int32)
     if array.ndim != 1 or array.dtype.kind not in "iu" or (n is not None and len(array) != n):
         what = "whole numbers" if n is None else f"{n} whole numbers, one a customer"
         raise _wrong(key, value, what)
     if not low <= int(array.min()) <= int(array.max()) <= high:
         raise _wrong(key, value, f"from {low} to {high}")
-    return array
+    return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> None:
-    dishes = _ints(key, value, 0, _LARGEST)
-    if not np.isin(dishes, slots).all():
-        raise _wrong(key, value, f"dishes among the slots {short_repr(slots.tolist())}")
-
-
-def _numbers(key: str, value: Any, n_nodes: int) -> npt.NDArray[np.float64]:
-    array = number_array(value)
-    if array is None or array.shape != (n_nodes,):
-        raise _wrong(key, value, f"{n_nodes} numbers, one a restaurant")
-    return array
+def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    dishes = _ints(key, value, -1 if len(slots) and slots[0] < 0 else 0, _LARGEST)
+    known = np.zeros((int(slots[-1]) if len(slots) else 0) + 2, dtype=bool)
+    known[slots] = True  # slots ascend; the last entry stands for -1
+    known[-1] = len(slots) > 0 and slots[0] < 0
+    if len(dishes) and (int(dishes.max()) >= len(known) - 1 or not known[dishes].all()):
+        raise _wrong(key, value, f"dishes among the slots {short_repr(slots[slots >= 0].tolist())}")
+    return dishes

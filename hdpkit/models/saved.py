@@ -17,9 +17,10 @@ from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.franchise import Franchise, Snapshot
 from hdpkit.record import Leave, RunFolder, check_free
 from hdpkit.record.chain_folder import take_lock
-from hdpkit.record.describe import describe, rebuild
+from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, seal, write_whole
+from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.rebuild import rebuild
 from hdpkit.record.run_folder import MODEL
 
 __all__ = ["ModelFolder"]
@@ -27,6 +28,12 @@ __all__ = ["ModelFolder"]
 _MODEL_MAGIC = b"hdpMODEL"
 _SAMPLE_MAGIC = b"hdpSAMPL"
 _KIND = "ngram"
+_PLACES = {
+    "base": "base measure",
+    "store": "store",
+    "concentrations": "hyperparameter",
+    "discounts": "hyperparameter",
+}
 
 
 class ModelFolder:
@@ -57,12 +64,18 @@ class ModelFolder:
         check_free(self.run)
         with refusals(self._path, "make a folder"):
             self._path.mkdir(parents=True, exist_ok=True)
+        self._check_own()
         with self:
             check_free(self.run)  # nobody was faster
         return self
 
+    def _check_own(self) -> None:
+        """Raise a RunError if the folder is a link: it would lead out of the run folder."""
+        refuse_others(self._path, folder=True)
+
     def __enter__(self) -> Self:
         """Take the lock, or raise a LockedRunError at once."""
+        self._check_own()
         self._lock = take_lock(self._path / "lock", 0.0)
         return self
 
@@ -74,6 +87,7 @@ class ModelFolder:
 
     def write(self, settings: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
         """Write what declares the model, and the plan of its samples."""
+        self._check_own()
         tree = {
             "kind": _KIND,
             "settings": {name: describe(value, name) for name, value in settings.items()},
@@ -89,7 +103,8 @@ class ModelFolder:
         RunError
             If this is no folder of a language model, or something isn't allowed. CorruptRunError.
         """
-        if not self._model.is_file():
+        self._check_own()
+        if not os.path.lexists(self._model):
             raise RunError(
                 "folder", str(self.run), "the run folder of an NGramModel",
                 "hk.open_run opens runs that were begun by a Scheduler.",
@@ -100,7 +115,10 @@ class ModelFolder:
         with self.reading():
             if tree["kind"] != _KIND:
                 raise ValueError(f"kind {tree['kind']!r}")
-            settings = {str(name): rebuild(value, leave) for name, value in tree["settings"].items()}
+            settings = {
+                str(name): rebuild(value, leave, _PLACES.get(name, "number"))
+                for name, value in tree["settings"].items()
+            }
             return settings, dict(tree["plan"])
 
     @contextmanager
@@ -116,6 +134,7 @@ class ModelFolder:
 
     def sweeps(self) -> list[int]:
         """Sweeps of which there are samples, ascending."""
+        self._check_own()
         if not self._path.is_dir():
             return []
         names = [entry.name.removeprefix("sample-") for entry in self._path.glob("sample-*")]
@@ -123,6 +142,7 @@ class ModelFolder:
 
     def write_sample(self, sweep: int, sample: Snapshot, franchise: Franchise) -> None:
         """Write a sample of the run."""
+        self._check_own()
         tree = {"run": RunFolder.open(self.run).id.hex(), "sweep": sweep, **_packed(sample, franchise)}
         write_whole(self._sample(sweep), seal(_SAMPLE_MAGIC, pack(tree, "sample")))
 
@@ -134,6 +154,7 @@ class ModelFolder:
         CorruptRunError
             If the file is damaged, or of another run.
         """
+        self._check_own()
         path = self._sample(sweep)
         payload, _ = read_sealed(path, _SAMPLE_MAGIC)
         tree = unpack(payload, str(path))
@@ -145,6 +166,7 @@ class ModelFolder:
 
     def remove(self, sweeps: Iterable[int]) -> None:
         """Remove samples."""
+        self._check_own()
         for sweep in sweeps:
             with refusals(self._sample(sweep), "remove a file"), contextlib.suppress(FileNotFoundError):
                 os.unlink(self._sample(sweep))

@@ -2,7 +2,8 @@
 
 from hdpkit.record.chain_folder import ChainWriter
 from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.describe import Leave, function_name
+from hdpkit.record.describe import function_name
+from hdpkit.record.leave import Leave
 from hdpkit.record.run_folder import RunFolder, Settings, check_free, versions
 from hdpkit.record.scalars import scalars
 from hdpkit.record.trace import Draw, MoveRecord, Trace, make_draw, own_functions

@@ -8,6 +8,7 @@ be neither lost nor swapped; and the last one names the whole of what is before 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zlib
@@ -17,7 +18,7 @@ from typing import BinaryIO
 import attrs
 
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
-from hdpkit.record.files import FORMAT_VERSION, refusals, sync_folder
+from hdpkit.record.files import FORMAT_VERSION, open_own, refusals, refuse_others, sync_folder
 
 __all__ = ["BlockReader", "BlockWriter", "Position"]
 
@@ -57,11 +58,11 @@ class BlockReader:
     def __init__(self, path: Path, run: bytes, chain: int) -> None:
         self.path = path
         header, crc = _header(run, chain)
-        if not path.exists():
+        if not os.path.lexists(path):
             raise CorruptRunError(
                 str(path), "missing", "there", "Restore it, or delete the chain's folder to begin it again."
             )
-        with refusals(path, "read a file"), open(path, "rb") as file:
+        with refusals(path, "read a file"), open(open_own(path, os.O_RDONLY), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             found = file.read(HEADER_BYTES)
             if found != header:
@@ -120,12 +121,17 @@ class BlockWriter:
         header, crc = _header(run, chain)
         with refusals(path, "write a file"):
             if at is None:
-                self._file: BinaryIO = open(path, "wb", buffering=0)  # noqa: SIM115 - stays open
+                refuse_others(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)  # not truncated: it may have another name, somewhere else
+                number = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                self._file: BinaryIO = open(number, "wb", buffering=0)  # noqa: SIM115 - stays open
                 self.position = Position(len(header), crc)
                 self._file.write(header)
                 sync_folder(path.parent)
             else:
-                self._file = open(path, "r+b", buffering=0)  # noqa: SIM115
+                number = open_own(path, os.O_RDWR, one_name=True)
+                self._file = open(number, "r+b", buffering=0)  # noqa: SIM115
                 self._file.truncate(at.length)
                 self._file.seek(at.length)
                 self.position = at

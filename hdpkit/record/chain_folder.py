@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError
 from hdpkit.record.blocks import BlockReader, BlockWriter, Position
 from hdpkit.record.columns import append_block, check_columns, pack_rows
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, seal, write_whole
+from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
 from hdpkit.record.trace import Trace
 
 __all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "take_lock"]
@@ -84,10 +85,11 @@ class ChainFolder:
         CorruptRunError, RunVersionError
             If there are checkpoints and none of them is intact together with the trace up to it.
         """
+        self.check_own()
         found: list[Checkpointed] = []
         wrong: list[HdpkitError] = []
         for generation, name in enumerate(GENERATIONS):
-            if (self.path / name).exists():
+            if os.path.lexists(self.path / name):
                 try:
                     found.append(self.read(generation))
                 except HdpkitError as error:
@@ -105,6 +107,12 @@ class ChainFolder:
             f"intact up to a checkpoint's end ({max(state.position.length for state in found)} bytes)",
             "Restore a copy of it, or delete the chain's folder to begin the chain again.",
         )  # fmt: skip
+
+    def check_own(self) -> None:
+        """Raise a RunError if the folder, or a file that is to be in it, is a link or anything else."""
+        refuse_others(self.path, folder=True)
+        for name in (*GENERATIONS, self.trace_path.name):
+            refuse_others(self.path / name)
 
     def trace(self, to: Position | None = None, blocks: BlockReader | None = None) -> Trace:
         """The trace on disk, up to a position or as far as it is intact."""
@@ -161,6 +169,7 @@ class ChainWriter:
         self._chain = chain
         with refusals(folder.path, "make a folder"):
             folder.path.mkdir(exist_ok=True)
+        folder.check_own()
         self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
         self._blocks: BlockWriter | None = None
         try:
@@ -189,6 +198,7 @@ class ChainWriter:
     def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
         """Make the trace durable, then the state of the franchise at its end."""
         assert self._blocks is not None
+        refuse_others(self.folder.path, folder=True)
         self._flush()
         self._blocks.sync()
         serial, generation = self._serial + 1, 1 - self._generation
@@ -226,6 +236,7 @@ class ChainWriter:
 def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
     """Take a lock that the system releases when the process ends, however it ends."""
     # Not bound to a thread: a run may be ended by another one than began it (a generator that is closed).
+    refuse_others(path, one_name=True)  # taking a lock empties its file
     lock = filelock.FileLock(path, timeout=seconds, thread_local=False)
     with refusals(path, "make a lock file"):
         try:

@@ -2,41 +2,25 @@
 
 An object is its class and the arguments of its constructor, each the attribute of the same name (or what the
 method ``constructor_arguments`` returns, for a class whose attributes differ). Classes of the package go by
-their name in a registry or by module and name; anybody else's by module and name, and these are imported only
-by leave.
+their name in a registry or by module and name; anybody else's by module and name. The way back is in
+`hdpkit.record.rebuild`.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 
-from hdpkit.base_measures import Resampled, base_measures
-from hdpkit.errors import CorruptRunError, HdpkitError, ParameterError, RunError
-from hdpkit.moves.registry import moves
-from hdpkit.registry import Registry
-from hdpkit.stores import stores
+from hdpkit.base_measures import Resampled
+from hdpkit.errors import RunError
+from hdpkit.record.leave import REGISTRIES
 
-__all__ = ["Leave", "describe", "function_name", "rebuild"]
-
-_REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures, "store": stores}
-_HOUSES = (
-    "hdpkit.base_measures",
-    "hdpkit.franchise.declarations",
-    "hdpkit.franchise.starts",
-    "hdpkit.moves",
-    "hdpkit.priors",
-    "hdpkit.schedule.combinators",
-    "hdpkit.stores",
-    "hdpkit._compiled",
-)
-"""Where classes of the package that may stand in a run folder live; nothing else of it is ever called."""
+__all__ = ["describe", "function_name"]
 
 
 def describe(thing: Any, path: str) -> Any:
@@ -123,7 +107,7 @@ def _arguments(thing: Any, path: str) -> dict[str, Any]:
 
 def _class_name(kind: type) -> str:
     if kind.__module__.split(".")[0] == "hdpkit":
-        for what, registry in _REGISTRIES.items():
+        for what, registry in REGISTRIES.items():
             for entry in registry.values():
                 if entry.thing is kind:
                     return f"{what}/{entry.name}"
@@ -132,119 +116,3 @@ def _class_name(kind: type) -> str:
 
 def _unsaved(path: str, value: Any, remedy: str) -> RunError:
     return RunError(path, value, "something that can be saved: its class and plain arguments", remedy)
-
-
-# -------------------------------------------------------------------------- back
-
-
-class Leave:
-    """What may be imported or called besides the package's own.
-
-    Parameters
-    ----------
-    allow : iterable of str, class or function
-        Names of modules (with what is below them), or the things themselves.
-    """
-
-    def __init__(self, allow: Iterable[Any] = ()) -> None:
-        if isinstance(allow, str) or not isinstance(allow, Iterable):
-            raise ParameterError(
-                "allow", allow, "a list of module names, classes and functions", 'allow=["my_module"].'
-            )
-        self._modules: list[str] = []
-        self._things: list[Any] = []
-        for thing in allow:
-            if isinstance(thing, str):
-                self._modules.append(thing)
-            elif isinstance(thing, types.ModuleType):
-                self._modules.append(thing.__name__)
-            elif isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType):
-                self._things.append(thing)
-            else:
-                raise ParameterError(
-                    "allow", thing, "module names, classes or functions", "Pass the class, not an instance."
-                )
-
-    def find(self, name: str) -> Any:
-        """The class or function of this name ("module:name", or "move/table-gibbs").
-
-        Raises a RunError if it isn't allowed or isn't there.
-        """
-        kind, _, entry = name.partition("/")
-        if entry:
-            if kind not in _REGISTRIES or entry not in _REGISTRIES[kind]:
-                raise _unknown(name, "It is of a newer hdpkit, or the file was changed.")
-            return _REGISTRIES[kind][entry].thing
-        module, _, qualname = name.partition(":")
-        for thing in self._things:
-            # A script's class is of "__main__" while it runs, of the script's module when it is imported.
-            same = thing.__module__ == module or "__main__" in (thing.__module__, module)
-            if same and thing.__qualname__ == qualname:
-                return thing
-        package = any(module == house or module.startswith(house + ".") for house in _HOUSES)
-        if not package and not any(module == own or module.startswith(own + ".") for own in self._modules):
-            raise RunError(
-                "class", name, "of hdpkit, or allowed",
-                f"If you trust it: hk.open_run(folder, allow=[{module!r}]), or pass the class itself.",
-            )  # fmt: skip
-        return _imported(name, module, qualname, package)
-
-
-def _imported(name: str, module: str, qualname: str, package: bool) -> Any:
-    try:
-        thing = importlib.import_module(module)
-        for part in qualname.split("."):
-            thing = getattr(thing, part)
-    except Exception as error:  # whatever the module's own code raises
-        raise _unknown(
-            name, f"It can't be found ({type(error).__name__}: {error}); put its module on the path."
-        ) from error
-    whole = isinstance(thing, type) if package else callable(thing)
-    if not whole or (package and getattr(thing, "__module__", None) != module):
-        raise _unknown(name, "The file was changed.")
-    return thing
-
-
-def rebuild(tree: Any, leave: Leave) -> Any:
-    """What `describe` described.
-
-    Raises
-    ------
-    RunError
-        If a class isn't allowed, isn't there, or doesn't take its arguments any more.
-    CorruptRunError
-        If the tree is none that `describe` makes.
-    """
-    if isinstance(tree, list):
-        return [rebuild(item, leave) for item in tree]
-    if isinstance(tree, tuple):
-        return tuple(rebuild(item, leave) for item in tree)
-    if not isinstance(tree, dict):
-        return tree
-    try:
-        if "dict" in tree:
-            return {key: rebuild(item, leave) for key, item in tree["dict"].items()}
-        if "class" in tree:
-            return leave.find(tree["class"])
-        if "function" in tree:
-            return leave.find(tree["function"])
-        name = tree["object"]
-        arguments = {key: rebuild(value, leave) for key, value in tree["arguments"].items()}
-        kind = leave.find(name)
-    except (KeyError, AttributeError, TypeError) as error:
-        if isinstance(error, HdpkitError):
-            raise
-        raise CorruptRunError("run.json", tree, "a declaration", "The file was changed.") from error
-    try:
-        return kind(**arguments)
-    except HdpkitError:
-        raise
-    except Exception as error:  # whatever the class's own code raises
-        raise RunError(
-            "class", name, f"built from {sorted(arguments)}",
-            f"It refused ({type(error).__name__}: {error}): use the version of it that the run began with.",
-        ) from error  # fmt: skip
-
-
-def _unknown(name: str, remedy: str) -> RunError:
-    return RunError("class", name, "there", remedy)

@@ -20,9 +20,19 @@ from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionErro
 from hdpkit.franchise import Franchise
 from hdpkit.record.chain_folder import ChainFolder, take_lock
 from hdpkit.record.data_file import pack_data, read_data, write_data
-from hdpkit.record.describe import Leave, describe, rebuild
+from hdpkit.record.describe import describe
 from hdpkit.record.encode import from_json, pack, to_json, unpack
-from hdpkit.record.files import FORMAT_VERSION, read_bytes, read_sealed, refusals, seal, write_whole
+from hdpkit.record.files import (
+    FORMAT_VERSION,
+    read_bytes,
+    read_sealed,
+    refusals,
+    refuse_others,
+    seal,
+    write_whole,
+)
+from hdpkit.record.leave import Leave
+from hdpkit.record.rebuild import rebuild
 
 __all__ = ["MODEL", "RunFolder", "Settings", "Start", "check_free", "versions"]
 
@@ -166,7 +176,7 @@ class RunFolder:
         CorruptRunError, RunVersionError
         """
         file = path / "run.json"
-        if not file.is_file():
+        if not os.path.lexists(file):
             raise RunError(
                 "folder", str(path), "a folder with a run.json", "Begin one: run(..., folder=...)."
             )
@@ -209,7 +219,7 @@ class RunFolder:
     def start(self) -> Start:
         """How the chains begin."""
         if self._init_digest is None:
-            return Start(rebuild(self._content["init"]["value"], Leave()))
+            return Start(rebuild(self._content["init"]["value"], Leave(), "start"))
         path = self.path / "init.bin"
         payload, digest = read_sealed(path, _INIT_MAGIC)
         tree = unpack(payload, str(path))
@@ -225,16 +235,17 @@ class RunFolder:
         data = self.data() if data is None else data
         more: dict[str, Any] = {}
         if part["measure"] is not None:
-            more["measure"] = rebuild(part["measure"], leave)
-        restaurant, store = rebuild(part["restaurant"], leave), rebuild(part["store"], leave)
+            more["measure"] = rebuild(part["measure"], leave, "base measure")
+        restaurant = rebuild(part["restaurant"], leave, "restaurant")
+        store = rebuild(part["store"], leave, "store")
         franchise = Franchise(restaurant, data, store=store, kernel=part["kernel"], **more)
         for name, component in part["components"].items():
-            franchise.register(name, rebuild(component, leave))
+            franchise.register(name, rebuild(component, leave, "component"))
         return franchise
 
     def moves(self, leave: Leave) -> list[Any]:
         """The moves, in the order of the schedule."""
-        return [rebuild(move, leave) for move in self._part("moves")]
+        return [rebuild(move, leave, "move") for move in self._part("moves")]
 
     def _part(self, name: str) -> Any:
         try:
@@ -292,7 +303,7 @@ def check_free(path: Path) -> None:
 
 
 def _refuse_run(path: Path) -> None:
-    if (path / "run.json").exists():
+    if os.path.lexists(path / "run.json"):
         raise RunError(
             "folder", str(path), "a folder that holds no run",
             "Go on with that run by hk.open_run(folder).resume(), or choose another folder.",
@@ -301,13 +312,16 @@ def _refuse_run(path: Path) -> None:
 
 def _refuse_strangers(path: Path) -> None:
     """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
-    found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()} - {MODEL}
+    found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
-    if found - left:
+    others = found - left - {MODEL}
+    if others:
         raise RunError(
-            "folder", str(path), f"empty, or not there; it holds {sorted(found - left)[:3]}",
+            "folder", str(path), f"empty, or not there; it holds {sorted(others)[:3]}",
             "Choose another folder.",
         )  # fmt: skip
+    for name in found:
+        refuse_others(path / name, folder=name == MODEL)
 
 
 def versions() -> dict[str, str]:

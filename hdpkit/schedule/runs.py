@@ -253,7 +253,7 @@ class Run:
                 "record", None, f"given, since these functions have no name to find them by: {unnamed}",
                 f"resume(record={{...}}) with the keys {sorted(names)}.",
             )  # fmt: skip
-        return {key: self._leave.find(str(name)) for key, name in names.items()}
+        return {key: self._leave.find(name, "function") for key, name in names.items()}
 
     def _warn_of_versions(self) -> None:
         now = versions()

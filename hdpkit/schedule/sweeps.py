@@ -128,6 +128,8 @@ def _sweep(
                 records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
                 answer()
             franchise.data.check_unchanged()  # a sweep over other data is none
+            franchise.on_pulse = None
+            franchise.settle()
         except BaseException as error:
             if not isinstance(error, ChangedDataError):  # what is mapped may not be looked at any more
                 if before is not None:  # a store of the user's may have stopped half way up the tree
@@ -139,7 +141,6 @@ def _sweep(
             raise
         finally:
             franchise.on_pulse = None
-        franchise.settle()
         franchise.sweep = sweep
         return make_draw(franchise, tuple(records))
 

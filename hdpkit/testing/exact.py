@@ -108,7 +108,7 @@ class ExactModel:
             {**template, "seating": frozen[state], "slots": _slots(frozen[state])} for state in self.states
         ]
         for state in self._frozen:
-            self.franchise.check_frozen(state)
+            self.franchise.check_frozen({**state, "bank": None})  # what a bank keeps is the template's
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""

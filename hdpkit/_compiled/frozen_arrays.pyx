@@ -1,0 +1,40 @@
+# distutils: language = c++
+"""Arrays that a store takes over: stores follow their numbers, so each is looked at before."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit.errors import DataError
+
+LARGEST = 2**31 - 1
+
+
+def check_range(str name, const int32_t[::1] values, int64_t low, int64_t high, int64_t n):
+    """Raise a DataError unless these are n numbers from low to high."""
+    cdef int64_t i
+    cdef bint good = values.shape[0] == n
+    if good:
+        with nogil:
+            for i in range(n):
+                good = good and low <= values[i] <= high
+    if not good:
+        raise DataError(name, np.asarray(values), f"{n} whole numbers from {low} to {high}",
+                        "Thaw a state of a store of the same size.")
+
+
+def check_counts(const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
+                 const int32_t[::1] tables, int64_t n_nodes):
+    """Raise a DataError unless these are counts of this many restaurants, sorted by restaurant and dish."""
+    cdef int64_t i, n = node.shape[0]
+    cdef bint good = True
+    check_range("node", node, 0, n_nodes - 1, n)
+    check_range("dish", dish, 0, LARGEST, n)
+    check_range("customers", customers, 1, LARGEST, n)
+    check_range("tables", tables, 1, LARGEST, n)
+    with nogil:
+        for i in range(1, n):   # a restaurant's block is contiguous, and searched by dish
+            good = good and (node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] > dish[i - 1]))
+    if not good:
+        raise DataError("node", np.asarray(node), "sorted by restaurant and dish, without repeats",
+                        "Pass what `counts` returned.")

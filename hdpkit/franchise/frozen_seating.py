@@ -1,0 +1,177 @@
+"""Whether the arrays of a frozen seating agree with one another, and with the data and restaurants.
+
+Each entry by itself is in range already (`hdpkit.franchise.frozen`). Here the state is recounted as a whole,
+since compiled code follows counts without asking. Everything is vectorised and O(customers): for a large
+corpus it takes less time than a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.topology import Topology
+
+__all__ = ["Disagreement", "check_bins", "check_counts", "check_tables", "data_counts"]
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+
+_CHUNK = 1 << 20  # customers that are counted at once
+_LARGEST = 2**31 - 1
+
+
+class Disagreement(Exception):
+    """Arrays contradict each other: the name of one, and what it should be."""
+
+    def __init__(self, key: str, allowed: str) -> None:
+        super().__init__(key, allowed)
+        self.key = key
+        self.allowed = allowed
+
+
+def check_tables(
+    seat: Ints,
+    node: Ints,
+    dish: Ints,
+    above: Ints,
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless a labelled seating is one of these customers and restaurants.
+
+    Parameters
+    ----------
+    seat : int32 array, shape (n_customers,)
+    node, dish, above : int32 arrays, one entry a table
+        ``table_node``, ``table_dish`` and ``table_seat``.
+    topology : Topology
+    slots : array or None
+        The occupied slots, each served at one table of the root; None where dishes are observed.
+    """
+    n_tables = len(node)
+    sizes = np.zeros(n_tables, dtype=np.int64)
+    for first in range(0, len(seat), _CHUNK):
+        seats = seat[first : first + _CHUNK]
+        seated = seats >= 0
+        if not np.array_equal(node[seats[seated]], topology.home[first : first + _CHUNK][seated]):
+            raise Disagreement("seat", "tables of the customers' own restaurants")
+        sizes += np.bincount(seats[seated], minlength=n_tables)
+    lower = topology.parent[node] >= 0
+    if not np.array_equal(above >= 0, lower):
+        raise Disagreement("table_seat", "a table of the parent for every table below the root, else -1")
+    upper = above[lower]
+    # Parents have smaller numbers than their children, so this rules out cycles too.
+    if not np.array_equal(node[upper], topology.parent[node[lower]]):
+        raise Disagreement("table_seat", "tables of the parent restaurant")
+    if not np.array_equal(dish[upper], dish[lower]):
+        raise Disagreement("table_dish", "the dish of the parent's table where a table sits")
+    sizes += np.bincount(upper, minlength=n_tables)
+    if n_tables and int(sizes.min()) < 1:
+        raise Disagreement("table_node", "tables with a customer each")
+    if int(sizes.sum()) > _LARGEST:
+        raise Disagreement("table_node", f"restaurants with at most {_LARGEST} customers in all")
+    if slots is not None:
+        _check_root(np.sort(dish[~lower]), slots, "table_dish")
+
+
+def check_bins(
+    dish: Ints,
+    columns: Sequence[Ints],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless dishes and histograms are of these customers and restaurants.
+
+    Parameters
+    ----------
+    dish : int32 array, shape (n_customers,)
+    columns : sequence of int32 arrays
+        ``bin_node``, ``bin_dish``, ``bin_size`` and ``bin_count``.
+    topology, slots
+        As in `check_tables`.
+    """
+    node, served, size, count = (column.astype(np.int64) for column in columns)
+    base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
+    pair = node * base + served
+    step = np.diff(pair)
+    if np.any(step < 0) or np.any((step == 0) & (np.diff(size) <= 0)):
+        raise Disagreement("bin_node", "sorted by restaurant, dish and size, without repeats")
+    if np.any(size * count > _LARGEST):
+        raise Disagreement("bin_count", f"tables for at most {_LARGEST} customers")
+    begin = np.flatnonzero(np.append(True, step > 0)) if len(pair) else np.empty(0, dtype=np.int64)
+    keys = pair[begin]
+    customers = np.add.reduceat(size * count, begin) if len(pair) else begin
+    tables = np.add.reduceat(count, begin) if len(pair) else begin
+    check_counts(keys, base, customers, tables, data_counts(dish, topology, base), topology)
+    if slots is not None:
+        root = keys < base
+        if np.any(tables[root] != 1):
+            raise Disagreement("bin_count", "one table of the root for each dish")
+        _check_root(keys[root], slots, "bin_dish")
+
+
+def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> tuple[Wide, Wide]:
+    """Seated data customers by restaurant and dish: ascending keys, restaurant * base + dish, and counts."""
+    found = []
+    for first in range(0, len(dish), _CHUNK):
+        here = dish[first : first + _CHUNK]
+        seated = here >= 0
+        keys = topology.home[first : first + _CHUNK][seated].astype(np.int64) * base + here[seated]
+        found.append(np.unique(keys, return_counts=True))
+    if not found:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if len(found) == 1:
+        return found[0]
+    keys, place = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([counts for _, counts in found]))
+    return keys, counts
+
+
+def check_counts(
+    keys: Wide,
+    base: int,
+    customers: Wide,
+    tables: Wide,
+    data: tuple[Wide, Wide],
+    topology: Topology | ContextTopology,
+) -> None:
+    """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children.
+
+    Parameters
+    ----------
+    keys : int64 array
+        Pairs of restaurant and dish that are served, ascending: restaurant * base + dish.
+    base : int
+    customers, tables : int64 arrays
+        Of each pair.
+    data : pair of int64 arrays
+        What `data_counts` returned.
+    topology : Topology
+    """
+    if len(keys) and (int(customers.sum()) > _LARGEST or int(tables.sum()) > _LARGEST):
+        raise Disagreement("bin_count", f"restaurants with at most {_LARGEST} customers in all")
+    expected = np.zeros(len(keys), dtype=np.int64)
+    node = keys // base
+    parent = topology.parent[node].astype(np.int64)
+    lower = parent >= 0
+    upward = parent[lower] * base + keys[lower] % base
+    for wanted, counts in (data, (upward, tables[lower])):
+        place = np.searchsorted(keys, wanted)
+        there = place < len(keys)
+        if not there.all() or not np.array_equal(keys[place], wanted):
+            raise Disagreement("bin_dish", "all dishes of a restaurant's customers, and no others")
+        np.add.at(expected, place, counts)
+    if not np.array_equal(expected, customers):
+        raise Disagreement("bin_size", "tables for a restaurant's data and its children's tables")
+
+
+def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> None:
+    """The root serves every occupied slot at one table (``served`` is sorted)."""
+    if not np.array_equal(served, slots):
+        raise Disagreement(key, "one table of the root for each of the slots")

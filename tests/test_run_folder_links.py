@@ -1,0 +1,178 @@
+"""Links, pipes and second names in a run folder: nothing outside of it is written, or taken for its own."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.record.files import written_aside
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links by these rules are of Unix")
+
+
+def scheduler():
+    return hk.Scheduler([moves.TableGibbs()])
+
+
+def franchise():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
+    return hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run and a language model."""
+    place = tmp_path_factory.mktemp("links")
+    scheduler().run(franchise(), 3, rng=0, folder=place / "run", checkpoint=hk.Checkpoint(sweeps=1))
+    hk.NGramModel(2).fit([["a", "b"], ["b"]], sweeps=3, burn_in=1, samples=2, rng=0, folder=place / "model")
+    return place
+
+
+def outside(place):
+    """Files that nobody may write to, and what is in them."""
+    folder = place / "outside"
+    folder.mkdir()
+    victim = folder / "victim"
+    victim.write_bytes(b"precious")
+    return victim
+
+
+FILES = ["run.json", "data.bin", "lock", "chain-000/state-0", "chain-000/state-1", "chain-000/trace.bin",
+         "chain-000/lock"]  # fmt: skip
+ASIDE = ["chain-000/state-0.tmp", "chain-000/state-1.tmp"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_link_in_place_of_a_file_is_refused_and_named(made, tmp_path, name):
+    shutil.copytree(made / "run", tmp_path / "run")
+    file, victim = tmp_path / "run" / name, outside(tmp_path)
+    if name.endswith("lock"):
+        content = b"precious"
+    else:
+        content = file.read_bytes()
+        victim.write_bytes(content)  # what is behind the link is even right
+    file.unlink()
+    file.symlink_to(victim)
+    with pytest.raises(errors.RunError, match=Path(name).name):
+        hk.open_run(tmp_path / "run").resume(sweeps=3)
+    assert victim.read_bytes() == content
+    assert os.listdir(victim.parent) == ["victim"]
+
+
+@pytest.mark.parametrize("name", ASIDE)
+def test_a_link_in_place_of_a_temporary_file_is_not_followed(made, tmp_path, name):
+    shutil.copytree(made / "run", tmp_path / "run")
+    victim = outside(tmp_path)
+    (tmp_path / "run" / name).symlink_to(victim)
+    assert hk.open_run(tmp_path / "run").resume(sweeps=3).n_draws == 6
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("name", ["chain-000", "model"])
+def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path, name):
+    shutil.copytree(made / "model", tmp_path / "run")
+    there = tmp_path / "outside"
+    (tmp_path / "run" / name).rename(there)
+    (tmp_path / "run" / name).symlink_to(there)
+    before = {file.name: file.read_bytes() for file in there.iterdir()}
+    with pytest.raises(errors.RunError, match=name):
+        hk.NGramModel.open(tmp_path / "run").sweep(2)
+    if name == "chain-000":
+        with pytest.raises(errors.RunError, match=name):
+            hk.open_run(tmp_path / "run").resume(sweeps=2)
+    assert {file.name: file.read_bytes() for file in there.iterdir()} == before
+
+
+def test_links_where_a_run_is_to_begin(tmp_path):
+    victim = outside(tmp_path)
+    for name in ("data.bin", "init.bin", "run.json", "lock", "model"):
+        folder = tmp_path / f"run-{name}"
+        folder.mkdir()
+        (folder / "lock").touch()
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(victim.parent if name == "model" else victim)
+        with pytest.raises(errors.RunError):
+            scheduler().run(franchise(), 2, rng=0, folder=folder, init=[0, 0, 1, 1, 1])
+        with pytest.raises(errors.RunError):
+            hk.NGramModel(2).fit([["a"]], sweeps=2, burn_in=0, samples=1, rng=0, folder=folder)
+    folder = tmp_path / "aside"
+    folder.mkdir()
+    (folder / "lock").touch()
+    (folder / "data.bin.tmp").symlink_to(victim)
+    scheduler().run(franchise(), 2, rng=0, folder=folder)  # the link goes, what it led to stays
+    assert victim.read_bytes() == b"precious"
+    assert os.listdir(victim.parent) == ["victim"]
+
+
+def test_a_run_folder_may_itself_be_reached_by_a_link(made, tmp_path):
+    shutil.copytree(made / "run", tmp_path / "disk" / "run")
+    (tmp_path / "out").symlink_to(tmp_path / "disk" / "run")
+    assert hk.open_run(tmp_path / "out").resume(sweeps=3).n_draws == 6
+    (tmp_path / "new").mkdir()
+    (tmp_path / "begun").symlink_to(tmp_path / "new")
+    scheduler().run(franchise(), 2, rng=0, folder=tmp_path / "begun")
+    assert (tmp_path / "new" / "run.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["chain-000/trace.bin", "lock", "chain-000/lock"])
+def test_what_is_written_in_place_has_one_name(made, tmp_path, name):
+    shutil.copytree(made / "run", tmp_path / "run")
+    other = tmp_path / "other"
+    os.link(tmp_path / "run" / name, other)
+    other.write_bytes(other.read_bytes())
+    before = other.read_bytes()
+    with pytest.raises(errors.RunError, match="hard links"):
+        hk.open_run(tmp_path / "run").resume(sweeps=3)
+    assert other.read_bytes() == before
+
+
+def test_a_second_name_of_what_is_replaced_keeps_its_content(made, tmp_path):
+    shutil.copytree(made / "run", tmp_path / "run")
+    before = {}
+    for name in ("state-0", "state-1"):
+        os.link(tmp_path / "run" / "chain-000" / name, tmp_path / name)
+        before[name] = (tmp_path / name).read_bytes()
+    assert hk.open_run(tmp_path / "run").resume(sweeps=3).n_draws == 6
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_or_a_folder_is_no_file(made, tmp_path, name):
+    for number, make in enumerate((os.mkfifo, os.mkdir)):
+        folder = tmp_path / f"run-{number}"
+        shutil.copytree(made / "run", folder)
+        (folder / name).unlink()
+        make(folder / name)
+        with pytest.raises(errors.RunError):  # and does not wait for somebody to write
+            hk.open_run(folder).resume(sweeps=3)
+
+
+def test_an_exported_file_leaves_its_neighbours_alone(tmp_path):
+    victim = outside(tmp_path)
+    (tmp_path / "out.tmp").symlink_to(victim)
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    with written_aside(tmp_path / "link") as file:  # a link that the user names is the user's
+        file.write(b"text")
+    assert (tmp_path / "out").read_bytes() == b"text"
+    assert (tmp_path / "link").is_symlink()
+    assert victim.read_bytes() == b"precious"
+    assert sorted(os.listdir(tmp_path)) == ["link", "out", "out.tmp", "outside"]
+
+
+def test_a_folder_that_becomes_a_link_while_a_run_is_at_work(tmp_path):
+    folder, there = tmp_path / "run", tmp_path / "outside"
+
+    def swap(draw):
+        if draw.sweep == 3:
+            (folder / "chain-000").rename(there)
+            (folder / "chain-000").symlink_to(there)
+            swap.before = {file.name: file.read_bytes() for file in there.glob("state-*")}
+
+    with pytest.raises(errors.RunError, match="chain-000"):
+        scheduler().run(
+            franchise(), 9, rng=0, folder=folder, callbacks=[swap], checkpoint=hk.Checkpoint(sweeps=1)
+        )
+    assert {file.name: file.read_bytes() for file in there.glob("state-*")} == swap.before
