@@ -140,8 +140,74 @@ def corpus_folder(rng, place):
     hk.Corpus.from_counts(rows, vocabulary=words, groups=groups).save(place)
 
 
+def run_data(rng):
+    """The data of a run, as a tree of values that was changed, under a checksum that is right."""
+    from hdpkit.record.data_file import pack_data
+    from hdpkit.record.encode import pack, unpack
+    from hdpkit.record.files import seal
+
+    data = {0: small_corpus, 1: small_ngrams, 2: small_groups}[rng.randrange(3)](rng)
+    tree = unpack(pack_data(data), "data")
+    for _ in range(rng.choice((1, 1, 2))):
+        _change(rng, tree)
+    return seal(b"hdp-DATA", pack(tree))
+
+
+def small_corpus(rng):
+    import hdpkit as hk
+
+    rows = counts_of(rng)
+    words = [f"w{v}" for v in range(len(rows[0]))] if rng.random() < 0.5 else None
+    groups = {"year": [rng.choice((1990, 1991, None)) for _ in rows]} if rng.random() < 0.5 else None
+    return hk.Corpus.from_counts(rows, vocabulary=words, groups=groups)
+
+
+def small_ngrams(rng):
+    import hdpkit as hk
+
+    if rng.random() < 0.5:
+        return hk.NGrams.from_sentences([["a", "b", "a"], ["b"], []], order=rng.randint(1, 3))
+    return hk.NGrams.from_pairs(["a", "b", "a"], [("a", "b"), ("b",), ("x", "a")])
+
+
+def small_groups(rng):
+    import hdpkit as hk
+
+    return hk.Groups.from_arrays([[0.5, 1.5], [2.5]], names=["x", "y"])
+
+
+def _change(rng, tree):
+    import numpy as np
+
+    key = rng.choice(list(tree))
+    value = tree[key]
+    if isinstance(value, list) and value and isinstance(value[0], list):  # a label
+        value = value[0]
+        key, tree = rng.randrange(3), value
+        value = tree[key]
+    what = rng.randrange(6)
+    if isinstance(value, np.ndarray) and value.size and what < 4:
+        value = value.copy()
+        if what == 0:
+            value.flat[rng.randrange(value.size)] = rng.choice((-1, -2, 5, 100, 2**31 - 1, -(2**31)))
+        elif what == 1:
+            value = value[: rng.randrange(len(value))]
+        elif what == 2:
+            value = value.astype(rng.choice(("<i4", "<i8", "<f8", "<u1", "<U3")))
+        else:
+            value = rng.choice((value[None], np.concatenate([value, value]), value[::-1].copy()))
+        tree[key] = value
+    elif isinstance(value, list) and value and what < 4:
+        at = rng.randrange(len(value))
+        value[at : at + 1] = rng.choice(([], [value[0]], [5], [None], [["x"]], ["x", "y"]))
+    else:
+        tree[key] = rng.choice(
+            (None, -1, 0, 1, 2, 10**6, 2**31 - 1, 2**63, 10**30, 0.5, "x", [], [1], {}, True, [["x", 1, 2]])
+        )
+
+
 FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": sentences, "arpa": arpa,
-         "vocabulary": vocabulary, "settings": settings}  # fmt: skip
+         "vocabulary": vocabulary, "settings": settings, "data": run_data}  # fmt: skip
 FOLDERS = {"text": text_folder, "arrays": corpus_folder}
 KINDS = (*FILES, *FOLDERS)
 
@@ -206,6 +272,9 @@ def build(rng, place):
             _damage_file(rng, file)
         return kind
     data = FILES[kind](rng)
+    if kind == "data":
+        place.write_bytes(data)
+        return kind
     packed = kind != "settings" and rng.random() < 0.35
     if packed and rng.random() < 0.5:
         place.write_bytes(damaged(rng, gzip.compress(data, mtime=0)))
@@ -247,6 +316,7 @@ def read(kind, place):
     from hdpkit.io.arpa import read_arpa, write_arpa
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.sentences import read_sentences
+    from hdpkit.record.data_file import read_data
 
     if kind == "sentences":
         for words in read_sentences(place):
@@ -259,6 +329,8 @@ def read(kind, place):
         words = read_vocabulary(place)
         assert len(set(words)) == len(words)
         assert all(words)
+    elif kind == "data":
+        sweep_over(read_data(place, place.read_bytes()[-32:].hex()))
     elif kind == "settings":
         values = read_config(place, fit, click.Context(fit))
         assert all(type(value) is str for value in values.values())
@@ -272,6 +344,24 @@ def read(kind, place):
         assert (np.diff(corpus.document) >= 0).all()
         assert corpus.document.max() < corpus.n_documents
         assert corpus.to_counts().sum() == corpus.n_tokens
+
+
+def sweep_over(data):
+    import hdpkit as hk
+    from hdpkit import moves
+
+    if isinstance(data, hk.NGrams):
+        restaurant = hk.Restaurant(hk.Uniform(), concentration=1.0, discount=0.5)
+        for k in range(1, min(data.order, 5)):
+            restaurant = hk.Restaurant(restaurant, concentration=1.0, discount=0.5, each=f"context {k}")
+    else:
+        measure = hk.DirichletMultinomial(0.5) if isinstance(data, hk.Corpus) else hk.NormalGamma()
+        restaurant = hk.Restaurant(measure, concentration=1.0)
+        for name in sorted(data.label_names)[:1]:
+            restaurant = hk.Restaurant(restaurant, concentration=1.0, each=name)
+    franchise = hk.Franchise(restaurant, data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0, init="sequential")
+    franchise.audit()
 
 
 def worker():

@@ -124,7 +124,7 @@ def test_a_file_with_the_same_content_is_the_same(folder):
 def test_numbers_are_checked_before_anything_follows_them(folder, name, value):
     overwrite(folder / name, value=value)
     if (name, value) != ("document.npy", 4):  # the number that stands there
-        with pytest.raises(DataError, match=name):
+        with pytest.raises(DataError, match=name.partition(".")[0].replace("terms", "values")):
             franchise_of(hk.Corpus.open(folder, verify=False))
         with pytest.raises(DataError, match=name):
             hk.Corpus.open(folder)

@@ -15,7 +15,6 @@ from hdpkit.data.counts import as_numbers
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.labels import Codes
 from hdpkit.data.mapped import MappedFiles
-from hdpkit.data.mapped import check_ids as check_ids_of_files
 from hdpkit.data.tokens import check_ids
 from hdpkit.errors import printable
 
@@ -73,17 +72,9 @@ class Documents(GroupedData):
         """Raise a ChangedDataError if the files that the corpus is mapped from were changed or shortened.
 
         A franchise asks when it is built, and a run before and after each move and several times a second.
-        The first time, where `Corpus.open` didn't, all terms are looked at.
         """
-        files = self._files
-        if files is None or self._numbers is None or self._origin is None:
-            return
-        files.check()
-        if not files.checked:
-            check_ids_of_files(
-                self._origin[0], self.values, self._numbers, self.document_lengths, self.n_terms
-            )
-            files.checked = True
+        if self._files is not None:
+            self._files.check()
 
     @property
     def terms(self) -> npt.NDArray[np.int32]:

@@ -41,21 +41,14 @@ class MappedFiles:
         Path -> where its numbers begin.
     digests : dict
         Path -> SHA-256 (hex) of its numbers.
-    checked : bool
-        Whether all numbers were compared with the sizes of the corpus.
     """
 
     def __init__(
-        self,
-        seen: Mapping[Path, Signature],
-        starts: Mapping[Path, int],
-        digests: Mapping[Path, str],
-        checked: bool,
+        self, seen: Mapping[Path, Signature], starts: Mapping[Path, int], digests: Mapping[Path, str]
     ) -> None:
         self._seen = dict(seen)
         self._starts = starts
         self._digests = digests
-        self.checked = checked
 
     def check(self) -> None:
         """Raise a ChangedDataError unless the files are what they were.
@@ -96,8 +89,8 @@ def check_ids(
     Raises a ChangedDataError if they aren't.
     """
     ends = np.cumsum(lengths)
-    for first in range(0, len(terms), CHUNK):
-        last = min(first + CHUNK, len(terms))
+    for first in range(0, len(terms), CHUNK // 8):  # little memory: the corpus may leave hardly any
+        last = min(first + CHUNK // 8, len(terms))
         chunk = terms[first:last]
         if chunk.min() < 0 or chunk.max() >= n_terms:
             _changed(folder / "terms.npy", "other ids", allowed=f"from 0 to {n_terms - 1}")

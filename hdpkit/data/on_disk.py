@@ -279,7 +279,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
         _verify(folder, digests, arrays)
     return CorpusFolder(
         terms=terms, numbers=numbers, lengths=lengths, n_terms=n_terms, vocabulary=vocabulary, names=names,
-        labels=labels, digest=digest, files=mapping.files(digests, verify),
+        labels=labels, digest=digest, files=mapping.files(digests),
     )  # fmt: skip
 
 
@@ -353,10 +353,10 @@ class _Mapping:
         self._seen: dict[Path, Signature] = {}
         self._starts: dict[Path, int] = {}
 
-    def files(self, digests: Mapping[str, str], checked: bool) -> MappedFiles:
+    def files(self, digests: Mapping[str, str]) -> MappedFiles:
         """What was mapped."""
         by_path = {self._folder / name: digest for name, digest in digests.items()}
-        return MappedFiles(self._seen, self._starts, by_path, checked)
+        return MappedFiles(self._seen, self._starts, by_path)
 
     def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
         """Map one array."""

@@ -21,7 +21,7 @@ __all__ = ["Numbers", "assign", "draw", "log_prior", "present", "replace", "rese
 Floats = npt.NDArray[np.float64]
 
 _TRIES = 1000
-_CHUNK = 1 << 22
+_CHUNK = 1 << 18
 
 
 def reset(franchise: FranchiseCore) -> None:

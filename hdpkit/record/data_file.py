@@ -10,6 +10,7 @@ import numpy as np
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.corpus import reopen
+from hdpkit.data.counts import ID_LIMIT
 from hdpkit.data.labels import Codes
 from hdpkit.errors import CorruptRunError, DataError, RunError
 from hdpkit.record.encode import pack, unpack
@@ -18,6 +19,7 @@ from hdpkit.record.files import read_sealed, seal, write_whole
 __all__ = ["pack_data", "read_data", "write_data"]
 
 _MAGIC = b"hdp-DATA"
+_ORDERS = 10_000  # no model has as many
 
 
 def pack_data(data: GroupedData) -> bytes:
@@ -100,17 +102,27 @@ def read_data(path: Path, digest: str) -> GroupedData:
             for i, value in enumerate(values):
                 objects[i] = value
             values = objects
-        return Groups(values=_fixed(values), labels=_labels(tree["labels"]))
+        _check(isinstance(values, np.ndarray) and values.ndim >= 1)
+        return Groups(values=_fixed(values), labels=_labels(tree["labels"], len(values)))
     except DataError as error:
         raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
         raise CorruptRunError(
             str(path), f"{type(error).__name__}: {error}", "data that hdpkit wrote", "Restore a copy of it."
         ) from error
 
 
 def _corpus(tree: dict[str, Any]) -> Corpus:
-    lengths = tree["lengths"]
+    terms, lengths, n_terms = tree["terms"], tree["lengths"], tree["n_terms"]
+    _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
+    _check(terms.dtype == np.int32 and terms.ndim == 1 and len(terms) > 0)
+    _check(bool(((terms >= 0) & (terms < n_terms)).all()))
+    _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
+    _check(bool(((lengths >= 0) & (lengths <= len(terms))).all()) and int(lengths.sum()) == len(terms))
+    for texts, n in ((tree["vocabulary"], n_terms), (tree["names"], len(lengths))):
+        if texts is not None:
+            _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
+            _check(all(type(text) is str for text in texts))
     names = None if tree["names"] is None else tuple(tree["names"])
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -119,7 +131,8 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
         "document": (_fixed(documents), range(len(lengths)) if names is None else names)
     }
     filled = lengths > 0  # the file has a code a token
-    for name, codes, keys in tree["labels"]:
+    for name, (codes, keys) in _labels(tree["labels"], len(terms)).items():
+        _check(name != "document")
         own = np.full(len(lengths), -1, dtype=np.int64)
         own[filled] = codes[offsets[:-1][filled]]
         labels[name] = (_fixed(own), keys)
@@ -136,13 +149,14 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
 
 def _ngrams(tree: dict[str, Any]) -> NGrams:
     values, offsets, contexts = tree["values"], tree["offsets"], tree["contexts"]
+    _check(isinstance(tree["vocabulary"], list) and isinstance(tree["context_symbols"], list))
     history = values if tree["history"] is None else tree["history"]
     n, n_words, n_symbols = len(values), len(tree["vocabulary"]), len(tree["context_symbols"])
     symbols = tree["context_symbols"]
     _check(len(set(symbols)) == n_symbols and len(set(tree["vocabulary"])) == n_words)
     if contexts is None:
         _check(symbols == ([] if tree["start"] is None else [tree["start"]]))
-        _check(offsets.dtype == np.int64 and offsets[0] == 0 and offsets[-1] == n)
+        _check(offsets.dtype == np.int64 and offsets.ndim == 1 and offsets[0] == 0 and offsets[-1] == n)
         _check(bool((np.diff(offsets) >= 0).all()))
     else:
         history, offsets = None, np.arange(n + 1)
@@ -151,7 +165,9 @@ def _ngrams(tree: dict[str, Any]) -> NGrams:
     for ids in (values, history):
         _check(ids is None or (ids.dtype == np.int32 and ids.shape == (n,)))
         _check(ids is None or bool(((ids >= 0) & (ids < n_words)).all()))
-    _check(isinstance(tree["order"], int) and tree["order"] >= 1)
+    _check(type(tree["order"]) is int and 1 <= tree["order"] <= _ORDERS)
+    _check(type(tree["fixed_vocabulary"]) is bool)
+    hash((tree["start"], tree["end"]))  # or a TypeError
     return NGrams(
         values=values,
         labels={},
@@ -172,8 +188,17 @@ def _check(holds: bool) -> None:
         raise ValueError("arrays that don't fit together")
 
 
-def _labels(listed: Any) -> dict[str, Any]:
-    return {name: (_fixed(codes), keys) for name, codes, keys in listed}
+def _labels(listed: Any, n: int) -> dict[str, Any]:
+    """Labels of n customers."""
+    _check(isinstance(listed, list))
+    labels: dict[str, Any] = {}
+    for name, codes, keys in listed:
+        _check(isinstance(name, str) and name not in labels)
+        _check(isinstance(keys, list | tuple | range) and len(set(keys)) == len(keys))
+        _check(isinstance(codes, np.ndarray) and codes.dtype == np.int64 and codes.shape == (n,))
+        _check(bool(((codes >= -1) & (codes < len(keys))).all()))
+        labels[name] = (_fixed(codes), keys)
+    return labels
 
 
 def _fixed(array: Any) -> Any:
