@@ -8,7 +8,7 @@ from parameter_cases import NON_CONJUGATE, draw_mean, log_normal, normal_means
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ParameterError, ScheduleError, StateError
+from hdpkit.errors import DataError, ParameterError, ScheduleError, StateError
 from hdpkit.testing import check_base_measure, check_exact, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.exact_parameters import exact_model
@@ -220,3 +220,23 @@ def test_a_customer_takes_its_parameter_to_the_dish_that_it_is_given():
             assert twin.dish_parameters()[twin.dishes[customer]] == parameter
     assert sorted(before.values()) == sorted(franchise.bank._of.values())
     assert "lent" not in franchise.bank.freeze()
+
+
+def test_what_is_lent_is_checked_in_a_frozen_state():
+    franchise = tiny_franchise("2+1", counts())
+    franchise.leave(0, 3, hk.random.RandomStream((1, 2)))
+    frozen = franchise.freeze()
+    lent = frozen["bank"]["lent"]
+    assert len(lent["customers"]) >= 1
+    franchise.thaw(frozen)
+    for wrong in (
+        None,
+        {"customers": lent["customers"]},
+        {**lent, "customers": lent["customers"] + 3},
+        {**lent, "customers": lent["customers"] - 9},
+        {**lent, "customers": lent["customers"] + 0.5},
+        {**lent, "parameters": []},
+        {**lent, "parameters": [np.nan] * len(lent["customers"])},
+    ):
+        with pytest.raises(DataError):
+            franchise.thaw({**frozen, "bank": {**frozen["bank"], "lent": wrong}})

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
-from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams, as_source
+from hdpkit.random import STARTS, Purpose, RandomStream, ScriptedSource, Streams, as_source
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.pvalues import one_sample_p
 
@@ -405,3 +405,92 @@ def test_a_path_can_be_taken_again_and_a_wrong_one_is_refused():
             ScriptedSource(script).choose(weights)
     with pytest.raises(StateError, match="Geweke"):
         _ = ScriptedSource().generator
+
+
+# ------------------------------------------------------------------ seeds given outside a run
+
+
+def test_each_purpose_has_words_of_its_own():
+    first = {tuple(as_source(4, purpose).bit_generator.random_raw(3)) for purpose in Purpose}
+    first.add(tuple(Streams(4).source(STARTS).bit_generator.random_raw(3)))
+    first.update(tuple(Streams(4).source(place).bit_generator.random_raw(3)) for place in range(1, 20))
+    first.update(tuple(as_source(4, Purpose.EXTEND, calls).bit_generator.random_raw(3)) for calls in (1, 2))
+    assert len(first) == len(Purpose) + 1 + 19 + 2
+    assert len(set(Purpose)) == len(Purpose.__members__)
+
+
+def growing(store: str) -> Franchise:
+    sentences = [[f"w{i * j % 7}" for i in range(6)] for j in range(8)]
+    data = hk.NGrams.from_sentences(sentences, order=2)
+    root = hk.Restaurant(hk.Uniform(), concentration=1.0, discount=0.3)
+    franchise = Franchise(hk.Restaurant(root, each="context 1", discount=0.5), data, store=store)
+    hk.Scheduler([TableGibbs()]).run(franchise, 1, rng=0)
+    return franchise
+
+
+MORE = [["w1", "w2", "w3", "w1", "w5"]] * 6
+
+
+def again(franchise: Franchise) -> object:
+    """The seating after the same sentences have come and gone, with one seed."""
+    n = franchise.data.n_sentences
+    franchise.extend(franchise.data.plus(MORE), rng=0)
+    there = franchise.freeze()["seating"]
+    franchise.discard(n, n + len(MORE), rng=0)
+    return there
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_a_seed_given_twice_draws_other_words_and_the_whole_is_reproducible(store):
+    one, two = growing(store), growing(store)
+    assert "seeded_calls" not in one.freeze()  # as it was before there was a count
+    before = one.freeze()
+    first, other = again(one), again(two)
+    assert same(first, other)
+    assert one.seeded_calls == one.freeze()["seeded_calls"] == one.copy().seeded_calls == 2
+    assert same(again(one.copy()), again(two))
+    counted = one.freeze()
+    states = []
+    for calls in (0, 1, 2, 3):
+        one.thaw({**before, "seeded_calls": calls})
+        states.append(again(one))
+    assert same(states[0], first)
+    assert not all(same(states[0], state) for state in states[1:])
+    one.thaw(before)
+    assert one.seeded_calls == 0
+    with pytest.raises(HdpkitError, match="seeded_calls"):
+        one.thaw({**counted, "seeded_calls": -1})
+
+
+def test_a_source_is_not_counted():
+    franchise = growing("histogram")
+    franchise.extend(franchise.data.plus(MORE), rng=RandomStream((1, 2)))
+    assert franchise.seeded_calls == 0
+
+
+def test_views_count_their_seeds():
+    franchise = franchise_of("explicit")
+    hk.Scheduler([TableGibbs()]).run(franchise, 1, rng=0)
+    view = franchise.restaurant("document", franchise.keys("document")[0])
+    seen = set()
+    for calls in range(60):
+        assert franchise.seeded_calls == 2 * calls
+        view.unseat(0, 0)
+        view.seat(0, rng=0)
+        seen.add(int(franchise.store.table_at(0)))
+    assert len(seen) > 1  # the same words each time would lead to the same table
+
+
+def test_a_seed_means_the_same_where_nothing_changes():
+    franchise = franchise_of()
+    hk.Scheduler([TableGibbs()]).run(franchise, 1, rng=0)
+    one, two = (franchise.simulate(0) for _ in range(2))
+    assert same(one.freeze(), two.freeze())
+    assert franchise.seeded_calls == 0
+
+
+def test_the_count_is_kept_by_run_folders(tmp_path):
+    franchise = growing("histogram")
+    again(franchise)
+    hk.Scheduler([TableGibbs()]).run(franchise, 2, init=None, folder=tmp_path / "run")
+    assert hk.open_run(tmp_path / "run").franchise().seeded_calls == 2

@@ -324,14 +324,24 @@ class NonConjugateBank:
         if frozen is None:
             return
         key, remedy = "bank, in the frozen state", "Thaw a state over the same data and declarations."
-        if not isinstance(frozen, Mapping) or set(frozen) != {"slots", "parameters"}:
+        if not isinstance(frozen, Mapping) or set(frozen) - {"lent"} != {"slots", "parameters"}:
             raise DataError(key, frozen, "a dict of slots and parameters", remedy)
         parameters = frozen["parameters"]
         if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
             raise DataError(key, frozen["slots"], "the occupied slots, with a parameter each", remedy)
         if len(parameters) != len(slots):
             raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one a dish", remedy)
-        for parameter in parameters:
+        lent = frozen.get("lent", {"customers": [], "parameters": []})
+        allowed = "a dict of customers and parameters, one each, or nothing"
+        if not isinstance(lent, Mapping) or set(lent) != {"customers", "parameters"}:
+            raise DataError(f"lent, {key}", lent, allowed, remedy)
+        out, taken = lent["customers"], lent["parameters"]
+        if not isinstance(taken, list | tuple) or np.shape(out) != (len(taken),):
+            raise DataError(f"lent, {key}", lent, allowed, remedy)
+        for customer in np.asarray(out).tolist():
+            if not isinstance(customer, int) or not 0 <= customer < len(self.values):
+                raise DataError(f"lent, {key}", customer, f"a customer, below {len(self.values)}", remedy)
+        for parameter in [*parameters, *taken]:
             self._check_parameter(key, parameter, remedy)
 
     def _check_parameter(self, key: str, parameter: Any, remedy: str) -> None:

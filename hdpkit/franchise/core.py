@@ -27,7 +27,7 @@ from hdpkit.franchise.mending import Mending
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.priors import mean_of
-from hdpkit.random import ChoiceSource, Streams
+from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
 from hdpkit.stores import ExplicitReference, ExplicitStore, missing_verbs, stores
 from hdpkit.stores.seating_out import lump
@@ -102,6 +102,7 @@ class FranchiseCore(Mending):
         self._discount = np.empty(self.topology.n_nodes)
         self.sweep = 0
         self.attempt = 0
+        self.seeded_calls = 0
         self.streams: Streams | None = None
         self.on_pulse: Callable[[float], None] | None = None
         self._check_kernel()
@@ -356,6 +357,13 @@ class FranchiseCore(Mending):
         self._lost = list(self._components.values())
         self._tell_all(self._found, self.recount)
 
+    def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
+        """Return the source of a call that changes the franchise: a seed given twice has other words then."""
+        source = as_source(rng, purpose, self.seeded_calls)
+        if source is not rng:
+            self.seeded_calls += 1
+        return source
+
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
         if self._seated_out is not None:
@@ -375,6 +383,8 @@ class FranchiseCore(Mending):
             "bank": self.fresh_bank().freeze(),
             "sweep": self.sweep,
             "attempt": self.attempt,
+            # States of before have none: no call had a seed.
+            **({"seeded_calls": self.seeded_calls} if self.seeded_calls else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": {
                 name: one_of_kind(component, "freeze", component.freeze(), dict, "a dict")
@@ -412,6 +422,7 @@ class FranchiseCore(Mending):
             hyperparameters.replace(self, frozen["concentration"], frozen["discount"])
             self.sweep = int(frozen["sweep"])
             self.attempt = int(frozen["attempt"])
+            self.seeded_calls = int(frozen.get("seeded_calls", 0))
             self.streams = streams
             self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
             kept = frozen.get("components", {})

@@ -17,7 +17,7 @@ from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.priors import log_density_at
-from hdpkit.random import ChoiceSource, Seed, as_source
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["Franchise"]
 
@@ -246,13 +246,15 @@ class Franchise(FranchiseGrowth):
         Parameters
         ----------
         rng : seed, Generator or random stream
+            The same number gives the same data again. Its words are none of those that a run with this seed
+            uses.
         keep : None, "hyperparameters" or "seating"
             "hyperparameters" keeps their present values; "seating" keeps them and the seating, and draws
             only the data given it (the resampling step of Geweke's test). Where dishes are observed these
             are the atoms of the root's tables; a measure with a remainder is refused, for its other values
             have no numbers.
         """
-        return simulate(self, as_source(rng), keep)
+        return simulate(self, as_source(rng, Purpose.SIMULATE), keep)
 
     def audit(self) -> None:
         """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""

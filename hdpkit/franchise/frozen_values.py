@@ -53,6 +53,8 @@ def check_values(
     try:
         whole_number("sweep, in the frozen state", frozen["sweep"], 0, _SWEEPS, remedy=_UNCHANGED)
         whole_number("attempt, in the frozen state", frozen["attempt"], 0, _ATTEMPTS, remedy=_UNCHANGED)
+        calls = frozen.get("seeded_calls", 0)
+        whole_number("seeded_calls, in the frozen state", calls, 0, 2**63 - 1, remedy=_UNCHANGED)
         _check_measure(frozen.get("measure", {}), parameters)
         _check_streams(frozen.get("streams"))
     except ParameterError as error:

@@ -12,7 +12,7 @@ from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.verbs import FranchiseVerbs
-from hdpkit.random import ChoiceSource, Seed, as_source
+from hdpkit.random import ChoiceSource, Purpose, Seed
 
 __all__ = ["FranchiseGrowth"]
 
@@ -33,6 +33,8 @@ class FranchiseGrowth(FranchiseVerbs):
         data : NGrams
             For instance ``franchise.data.plus(sentences)``: the same customers, and more after them.
         rng : seed, Generator or choice source
+            A number gives the same state again after the same calls. A second call with that number draws
+            other words: calls with a seed are counted, and the count is part of the state.
 
         Raises
         ------
@@ -40,7 +42,6 @@ class FranchiseGrowth(FranchiseVerbs):
             If the first customers are not the present ones.
         """
         topology = self._growing()
-        source = as_source(rng)
         before, n = self.data, topology.n_customers
         assert isinstance(before, NGrams)
         if not isinstance(data, NGrams) or not _continues(data, before):
@@ -49,6 +50,7 @@ class FranchiseGrowth(FranchiseVerbs):
                 "Build them with franchise.data.plus(sentences).",
             )  # fmt: skip
         measure = self.restaurant_declared.measure.for_data(data)
+        source = self._own_source(rng, Purpose.EXTEND)
         with self.turn():
             seating, dishes = self.store.freeze(), self._dishes_now()
             theta, d = self._concentration, self._discount
@@ -75,7 +77,8 @@ class FranchiseGrowth(FranchiseVerbs):
         first, last : int
             Of `data`'s sentences; ``last`` is excluded.
         rng : seed, Generator or choice source
-            A store without table numbers draws from which table a customer leaves.
+            A store without table numbers draws from which table a customer leaves. Calls with a seed are
+            counted, as those of `extend` are.
         """
         topology = self._growing()
         data: Any = self.data
@@ -85,7 +88,7 @@ class FranchiseGrowth(FranchiseVerbs):
         )
         shorter = data.without(first, last)
         gone = slice(int(data.offsets[first]), int(data.offsets[last]))
-        self.leave(gone.start, gone.stop, as_source(rng))
+        self.leave(gone.start, gone.stop, self._own_source(rng, Purpose.DISCARD))
         seating = self.store.freeze()
         fewer = ContextTopology(topology.n_levels, shorter)
         to = topology.numbers_in(fewer)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError, StateError, printable
-from hdpkit.random import ChoiceSource, Seed, as_source
+from hdpkit.random import ChoiceSource, Purpose, Seed
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
@@ -103,10 +103,13 @@ class RestaurantView:
         return self.franchise.walk().prior_row(self.node)
 
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
-        """Take a data customer of this restaurant out, and every table that closes."""
+        """Take a data customer of this restaurant out, and every table that closes.
+
+        Calls with a seed are counted: a second one with the same number draws other words.
+        """
         franchise = self.franchise
         dish = self._check(customer, seated=True)
-        source = as_source(rng)
+        source = franchise._own_source(rng, Purpose.UNSEAT)
         with franchise.turn(), franchise.kept_whole():
             franchise.bank.remove(dish, [customer])
             if franchise.walk().unseat(customer, self.node, dish, source):
@@ -118,21 +121,22 @@ class RestaurantView:
 
         With ``dish`` (``n_dishes`` for a new one) at a table of that dish; otherwise the dish is drawn from
         its conditional given all who are seated. Over a `NonConjugate` measure a customer whose dish died as
-        it left takes the parameter to a new dish that it is given; any other new dish draws one.
+        it left takes the parameter to a new dish that it is given; any other new dish draws one. Calls with a
+        seed are counted, as those of `unseat` are.
         """
         franchise = self.franchise
         self._check(customer, seated=False)
-        source = as_source(rng)
-        if dish is None:
-            franchise.enter(customer, customer + 1, source)
-            return
-        if franchise.measure.atomic:
+        if dish is not None and franchise.measure.atomic:
             own = int(franchise.data.values[customer])
             if dish != own:
                 raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
+            dish = None
+        if dish is not None:
+            dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
+        source = franchise._own_source(rng, Purpose.SEAT)
+        if dish is None:
             franchise.enter(customer, customer + 1, source)
             return
-        dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
         with franchise.turn(), franchise.kept_whole():
             franchise.bank.prepare(source)
             if dish == franchise.n_dishes:

@@ -8,7 +8,7 @@ from typing import Any
 from hdpkit.data.encode import check_hashable
 from hdpkit.errors import DataError
 from hdpkit.models.predict import Posterior
-from hdpkit.random import STARTS, ChoiceSource, Streams
+from hdpkit.random import ChoiceSource, Purpose, Streams
 
 __all__ = ["generate"]
 
@@ -33,7 +33,7 @@ def generate(
     sentences = []
     for number in range(n):
         # A stream for each sentence: the first three of ten are those of three.
-        source = streams.source(STARTS, unit=number)
+        source = streams.source(Purpose.SENTENCES, unit=number)
         words: list[Any] = []
         ended = False
         while not ended and len(words) < max_length:

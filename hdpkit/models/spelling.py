@@ -19,7 +19,7 @@ from hdpkit.models.characters import Characters, StringModel
 from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
-from hdpkit.random import Seed, as_source
+from hdpkit.random import Purpose, Seed, as_source
 from hdpkit.stores import stores
 
 __all__ = ["Spelling"]
@@ -230,8 +230,9 @@ class Spelling(AtomicMeasure):
         n : int
             How many.
         rng : seed, Generator or choice source
+            The same number gives the same strings again.
         """
-        source, model = as_source(rng), self._ready().model
+        source, model = as_source(rng, Purpose.SPELL), self._ready().model
         return [model.draw(source) for _ in range(whole_number("n", n))]
 
 

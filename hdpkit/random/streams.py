@@ -3,9 +3,15 @@
 A stream is named by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a
 counter-based generator, so it begins at the same word however many draws came before, and resuming a run
 needs the name alone. A serial sweep is one unit; a parallel one has a unit a document.
+
+A seed that is given to a function outside a run has a place of its own for each function (`Purpose`), so that
+no two functions, and no run, use the same words because they were given the same number. A function that
+changes a franchise counts its calls: the second call with a seed uses other words than the first.
 """
 
 from __future__ import annotations
+
+from enum import IntEnum
 
 import numpy as np
 
@@ -13,9 +19,23 @@ from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource, RandomStream
 
-__all__ = ["STARTS", "Seed", "Streams", "as_source"]
+__all__ = ["STARTS", "Purpose", "Seed", "Streams", "as_source"]
 
 STARTS = 0  # the place in the schedule that initial states draw from; moves count from 1
+
+
+class Purpose(IntEnum):
+    """Places of what is drawn outside a schedule, far above those of moves: part of what a seed means."""
+
+    OTHER = 2**32 - 1
+    SIMULATE = 2**32 - 2
+    EXTEND = 2**32 - 3
+    DISCARD = 2**32 - 4
+    UNSEAT = 2**32 - 5
+    SEAT = 2**32 - 6
+    SPELL = 2**32 - 7
+    SENTENCES = 2**32 - 8
+
 
 Seed = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
@@ -57,9 +77,19 @@ class Streams:
         return self._source
 
 
-def as_source(rng: ChoiceSource | Seed) -> ChoiceSource:
-    """Whatever a caller may pass as ``rng``, as a source of choices."""
-    return rng if isinstance(rng, ChoiceSource) else Streams(rng).source(STARTS)
+def as_source(rng: ChoiceSource | Seed, purpose: Purpose = Purpose.OTHER, calls: int = 0) -> ChoiceSource:
+    """Return whatever a caller may pass as ``rng`` as a source of choices.
+
+    Parameters
+    ----------
+    rng : ChoiceSource, seed or None
+        A source is returned as it is.
+    purpose : Purpose
+        What a seed is for: each purpose has words of its own.
+    calls : int
+        How many calls came before this one, where the words shall differ from theirs.
+    """
+    return rng if isinstance(rng, ChoiceSource) else Streams(rng).source(purpose, calls)
 
 
 def _entropy(seed: Seed) -> int:
