@@ -15,6 +15,7 @@ from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.record import Leave, RunFolder, Trace, scalars
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
+from hdpkit.record.leave import NotAllowed
 
 __all__ = ["Check", "verify_run"]
 
@@ -31,12 +32,16 @@ class Check:
         Of the file, below the folder, or of the chain.
     passed : bool
     detail : str
-        What was found, or what is wrong.
+        What was found, what is wrong, or what it takes to look.
+    looked : bool
+        False for what could not be looked at, since a class of the user's is needed and not allowed. It
+        counts as passed.
     """
 
     name: str
     passed: bool
     detail: str
+    looked: bool = True
 
 
 def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:
@@ -88,6 +93,12 @@ class _Checks:
         try:
             answer = what()
             self.found.append(Check(name, True, detail(answer)))
+        except NotAllowed as error:
+            module = str(error.value).partition(":")[0]
+            self.found.append(
+                Check(name, True, f"not looked at: it needs {error.value}; allow {module!r}", looked=False)
+            )
+            return None
         except HdpkitError as error:
             self.found.append(Check(name, False, str(error)))
             return None
@@ -111,7 +122,7 @@ def _check_chain(
 ) -> None:
     chain = files.chain(number)
     name = chain.path.name
-    present = [g for g, file in enumerate(GENERATIONS) if (chain.path / file).exists()]
+    present = [g for g, file in enumerate(GENERATIONS) if os.path.lexists(chain.path / file)]
     states = [
         checks.attempt(
             f"{name}/{GENERATIONS[generation]}",

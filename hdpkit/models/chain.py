@@ -138,6 +138,13 @@ class ModelChain:
         self._settings = settings
         self._allow = allow
 
+    @property
+    def missing(self) -> list[int]:
+        """Sweeps up to the present one of which there should be samples and are none."""
+        here = self.franchise.sweep
+        expected = {*self.plan.wanted, *(self.plan.kept if self.plan.keep else ())}
+        return sorted(sweep for sweep in expected if sweep <= here and sweep not in self.samples)
+
     # ------------------------------------------------------------------ sweeps
 
     def begin(
@@ -341,10 +348,10 @@ def opened(
     chain.samples = {sweep: files.read_sample(sweep, franchise) for sweep in sorted({*old, *new})}
     if stands in plan.wanted and stands not in chain.samples:
         chain.samples[stands] = franchise.snapshot()  # it was ended between the sweep and its sample
-    missing = [sweep for sweep in plan.wanted if sweep <= (stands or 0) and sweep not in chain.samples]
+    missing = chain.missing
     if missing:
         warnings.warn(
-            f"there are no samples of the sweeps {sorted(missing)}: the run was taken there without the "
+            f"there are no samples of the sweeps {missing}: the run was taken there without the "
             "model; sweep() takes new ones",
             UserWarning,
             stacklevel=4,

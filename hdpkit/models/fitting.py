@@ -308,6 +308,11 @@ class ModelFitting:
         return list(self._fitted.samples.values())
 
     @property
+    def missing_samples(self) -> list[int]:
+        """Sweeps of which there should be samples and are none: their files are gone from the folder."""
+        return self._fitted.missing
+
+    @property
     def concentrations(self) -> Floats:
         """Posterior means of the concentrations by level, the root's first: shape (order,).
 

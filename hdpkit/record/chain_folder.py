@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import filelock
 
+from hdpkit.checks import flag, whole_number
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError
 from hdpkit.record.blocks import BlockReader, BlockWriter, Position
 from hdpkit.record.columns import append_block, check_columns, pack_rows
@@ -132,6 +133,11 @@ class ChainFolder:
         try:
             if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
                 raise ValueError("it is of another run or chain")
+            for name in ("serial", "sweep", "target", "trace_length", "trace_crc", "seed", "chain"):
+                whole_number(name, tree[name], 0, None if name == "seed" else 2**62)
+            flag("stopped", tree["stopped"])
+            if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
+                raise ValueError("its state is of another sweep")
             return Checkpointed(
                 serial=tree["serial"],
                 generation=generation,

@@ -122,7 +122,10 @@ def from_json(node: Any, get: Get | None = None) -> Any:
     if kind == "$array":
         return _read_array(held, get)
     if kind == "$scalar":
-        return _read_array(held, get)[()]
+        scalar = _read_array(held, get)
+        if scalar.shape != ():
+            raise ValueError(f"a scalar of shape {scalar.shape}")
+        return scalar[()]
     if kind == "$bytes":
         return _read_array(held, get).tobytes()
     raise ValueError(f"unknown kind of value {kind!r}")
@@ -162,10 +165,14 @@ def unpack(data: bytes | memoryview, where: str) -> Any:
         begin = _HEAD.size + length
         node = json.loads(bytes(view[_HEAD.size : begin]))
 
+        left = len(view) - begin
+
         def get(place: Any, n: int) -> bytes:
+            nonlocal left
             place = begin + _whole(place)
-            if place + n > len(view):
-                raise ValueError("an array ends beyond the file")
+            left -= n
+            if place + n > len(view) or left < 0:  # arrays that share bytes would be more than the file
+                raise ValueError("arrays end beyond the file")
             return bytes(view[place : place + n])
 
         return from_json(node, get)

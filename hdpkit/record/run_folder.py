@@ -15,8 +15,9 @@ import attrs
 import filelock
 import numpy as np
 
+from hdpkit.checks import flag, positive_number, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionError
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionError, short_repr
 from hdpkit.franchise import Franchise
 from hdpkit.record.chain_folder import ChainFolder, take_lock
 from hdpkit.record.data_file import pack_data, read_data, write_data
@@ -34,11 +35,12 @@ from hdpkit.record.files import (
 from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
 
-__all__ = ["MODEL", "RunFolder", "Settings", "Start", "check_free", "versions"]
+__all__ = ["MODEL", "MOST_CHAINS", "RunFolder", "Settings", "Start", "check_free", "versions"]
 
 MODEL = "model"
 """What a model keeps in the folder of its run is in this subfolder, made before the run begins."""
 
+MOST_CHAINS = 10_000
 _INIT_MAGIC = b"hdp-INIT"
 _FORMAT = "hdpkit run"
 
@@ -102,8 +104,12 @@ class RunFolder:
             self.versions = dict(content["versions"])
             self._data_digest = str(content["data"]["digest"])
             self._init_digest = content["init"]["digest"]
-            if len(self.id) != 16 or self.settings.target < 0:
-                raise ValueError("run or target")
+            if len(self.id) != 16:
+                raise ValueError("run")
+            _check_settings(self.settings)
+            for name, kind in (("franchise", dict), ("moves", list), ("init", dict)):
+                if not isinstance(content[name], kind):
+                    raise ValueError(f"{name} = {short_repr(content[name])}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _damaged(path / "run.json", error) from error
 
@@ -225,22 +231,42 @@ class RunFolder:
         tree = unpack(payload, str(path))
         if digest != self._init_digest or not isinstance(tree, dict) or "kind" not in tree:
             raise CorruptRunError(str(path), digest[:12], "the start of this run", "Put its own file back.")
+        value = tree.get("value")
         if tree["kind"] == "stand":
-            return Start(None, tree["value"])
-        return Start(tree["value"])
+            if not isinstance(value, dict) or type(value.get("sweep")) is not int:
+                raise CorruptRunError(str(path), value, "a state of the franchise", "Put its own file back.")
+            return Start(None, value)
+        if not isinstance(value, dict | np.ndarray):
+            raise CorruptRunError(str(path), value, "a state or an array", "Put its own file back.")
+        return Start(value)
 
     def franchise(self, leave: Leave, data: GroupedData | None = None) -> Franchise:
         """The franchise as declared, over the data, nobody seated."""
-        part = self._part("franchise")
+        part, more = self._part("franchise"), dict[str, Any]()
         data = self.data() if data is None else data
-        more: dict[str, Any] = {}
-        if part["measure"] is not None:
-            more["measure"] = rebuild(part["measure"], leave, "base measure")
-        restaurant = rebuild(part["restaurant"], leave, "restaurant")
-        store = rebuild(part["store"], leave, "store")
-        franchise = Franchise(restaurant, data, store=store, kernel=part["kernel"], **more)
-        for name, component in part["components"].items():
-            franchise.register(name, rebuild(component, leave, "component"))
+        try:
+            if part["measure"] is not None:
+                more["measure"] = rebuild(part["measure"], leave, "base measure")
+            restaurant = rebuild(part["restaurant"], leave, "restaurant")
+            store = rebuild(part["store"], leave, "store")
+            components = {
+                name: rebuild(component, leave, "component")
+                for name, component in dict(part["components"]).items()
+            }
+            kernel = part["kernel"]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, HdpkitError):
+                raise
+            raise _damaged(self.path / "run.json", error) from error
+        try:
+            franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)
+        except MemoryError as error:
+            raise RunError(
+                "data", f"{len(data)} customers", "such as there is memory for",
+                "The declarations ask for more than there is; the file may have been changed.",
+            ) from error  # fmt: skip
+        for name, component in components.items():
+            franchise.register(name, component)
         return franchise
 
     def moves(self, leave: Leave) -> list[Any]:
@@ -252,6 +278,30 @@ class RunFolder:
             return self._content[name]
         except KeyError as error:
             raise _damaged(self.path / "run.json", error) from error
+
+
+def _check_settings(settings: Settings) -> None:
+    """Raise a ParameterError, which is a ValueError, unless the settings are such as a run may have."""
+    for name, low, high in (
+        ("target", 0, 2**62),
+        ("seed", 0, None),
+        ("stream", 0, 2**32 - 1),
+        ("chains", 1, MOST_CHAINS),
+        ("thin", 1, None),
+        ("audit_every", 1, None),
+        ("checkpoint_sweeps", 1, None),
+    ):
+        value = getattr(settings, name)
+        if value is not None or name in ("target", "seed", "stream", "thin"):
+            whole_number(name, value, low, high)
+    if settings.checkpoint_seconds is not None:
+        positive_number("checkpoint_seconds", settings.checkpoint_seconds)
+    flag("exact", settings.exact)
+    names = settings.record
+    if not isinstance(names, dict) or not all(
+        name is None or isinstance(name, str) for name in names.values()
+    ):
+        raise ValueError(f"record = {short_repr(names)}")
 
 
 def _described_franchise(franchise: Franchise) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hdpkit.franchise import Franchise, check_start
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
 from hdpkit.record import ChainTrace, Draw, Trace, own_functions
+from hdpkit.record.run_folder import MOST_CHAINS
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect
@@ -132,7 +133,7 @@ class Scheduler:
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
         if chains is not None:
-            whole_number("chains", chains, 1, remedy="Leave it out for one chain.")
+            whole_number("chains", chains, 1, MOST_CHAINS, remedy="Leave it out for one chain.")
         if processes is not None:
             whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
         check_on_interrupt(on_interrupt)

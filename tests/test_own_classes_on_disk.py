@@ -1,0 +1,86 @@
+"""Runs with classes of the user's: what the commands say of them with and without leave."""
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.io.verification import verify_run
+
+TEXT = """
+import hdpkit as hk
+class Half(hk.moves.Move):
+    def apply(self, state, rng, steps=None):
+        state.reseat(0, state.topology.n_customers // 2, rng)
+        return hk.moves.MoveInfo()
+class Eta:
+    mean = 0.5
+    def log_density(self, x): return 0.0
+    def draw(self, generator, size=None): return 0.5
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "halves_of_a_user.py").write_text(TEXT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import halves_of_a_user
+
+    yield halves_of_a_user
+    del sys.modules["halves_of_a_user"]
+
+
+def begun(folder, schedule, concentration=1.0):
+    corpus = hk.Corpus.from_documents([["bread", "salt"], ["ship", "sail", "salt"]])
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=concentration)
+    hk.Scheduler(schedule).run(hk.Franchise(restaurant, corpus), 3, rng=0, folder=folder)
+    return folder
+
+
+def command(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("kind", ["move", "prior"])
+def test_a_healthy_run_does_not_fail_for_want_of_leave(module, tmp_path, kind):
+    if kind == "move":
+        folder = begun(tmp_path / "run", [moves.TableGibbs(), module.Half()])
+    else:
+        folder = begun(tmp_path / "run", [moves.TableGibbs()], module.Eta())
+    checks = list(verify_run(folder))
+    assert all(check.passed for check in checks)
+    assert [check.name for check in checks if not check.looked] == [
+        "moves" if kind == "move" else "chain-000"
+    ]
+    result = command("verify", folder)
+    assert result.exit_code == 0, result.output
+    assert "FAILED" not in result.stdout
+    assert "need --allow" in result.stdout
+    assert "halves_of_a_user" in result.stdout
+    result = command("verify", folder, "--allow", "halves_of_a_user")
+    assert result.exit_code == 0, result.output
+    assert "all is well\n" in result.stdout
+    assert all(check.looked for check in verify_run(folder, ["halves_of_a_user"]))
+
+
+def test_resume_prints_topics_with_leave(module, tmp_path):
+    folder = begun(tmp_path / "run", [moves.TableGibbs()], module.Eta())
+    result = command("resume", folder, "--sweeps", 2, "--quiet", "--allow", "halves_of_a_user")
+    assert result.exit_code == 0, result.output
+    assert "topics" in result.stdout
+    assert "5 sweeps" in result.stdout
+
+
+def test_samples_that_are_gone_are_said_to_be(tmp_path):
+    folder = tmp_path / "model"
+    hk.NGramModel(2).fit([["a", "b"], ["b"]], sweeps=4, burn_in=1, samples=3, rng=0, folder=folder)
+    assert command("verify", folder).exit_code == 0
+    min((folder / "model").glob("sample-*")).unlink()
+    result = command("verify", folder)
+    assert result.exit_code == 1
+    assert "samples of the sweeps [2]" in result.stdout
+    (folder / "model" / "model.bin").unlink()
+    assert command("verify", folder).exit_code == 1
