@@ -42,6 +42,12 @@ class BaseMeasure(abc.ABC):
         False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
     atomic : bool
         True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
+    support : str or method, optional
+        What values there are, for the test harness: "real numbers", "positive numbers",
+        "numbers from 0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). Where the predictive
+        is conditional on a part of its value, a method ``support(value)`` that returns the set over which the
+        other part runs, that part, and a function that makes a value of another such part. None: the harness
+        tries what the examples could come from.
     takes_terms : bool
         False where values are quantities: data of words (a Corpus, NGrams), whose ids are names and no
         numbers, are refused then.
@@ -51,6 +57,7 @@ class BaseMeasure(abc.ABC):
     conjugate: bool = True
     atomic: bool = False
     takes_terms: bool = True
+    support: Any = None
 
     @abc.abstractmethod
     def make(self) -> Any:

@@ -23,6 +23,7 @@ from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 from hdpkit.testing.normalisation import totals
+from hdpkit.testing.supports import check_support
 
 __all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
 
@@ -204,6 +205,8 @@ def _check_slots(bank: Any) -> None:
 
 def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequence[Any]) -> str:
     many = [measure.make(), statistics_of(measure, values)]
+    if measure.support is not None:
+        return check_support(measure, many, examples)
     n_terms = getattr(measure, "n_terms", None)
     if n_terms is not None:
         total = sum(np.exp(np.asarray(measure.log_predictive(v, many))) for v in range(n_terms))
@@ -227,8 +230,11 @@ def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequenc
         else:
             wrong.append(f"{total} over {name}")
     if wrong and not open_:
-        raise MeasureFailure(f"predictives of a new dish and of one with data add up to {'; '.join(wrong)}")
-    return "normalisation: not checked for values of this kind"
+        raise MeasureFailure(
+            f"predictives of a new dish and of one with data add up to {'; '.join(wrong)}; where values are "
+            "of another set, or only a part of them is random, declare the measure's `support`"
+        )
+    return "normalisation: not checked for values of this kind (declare the measure's `support`)"
 
 
 def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:

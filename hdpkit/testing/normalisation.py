@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import integrate
 
-__all__ = ["Total", "totals"]
+__all__ = ["EXACT", "NUMERICAL", "Total", "integral", "sum_of_whole_numbers", "totals"]
 
 Density = Callable[[Any], npt.NDArray[np.float64]]
 """Predictive probabilities or densities of a value under several dishes; NaN where it can't be a value."""
@@ -56,13 +56,13 @@ def _of_numbers(density: Density, values: npt.NDArray[Any]) -> Iterator[Total]:
     if whole and set(np.unique(values).tolist()) <= {0, 1}:
         yield "0 and 1", _sum(density, [kind(0), kind(1)]), EXACT
     if whole and values.dtype.kind in "iu":
-        yield _whole_numbers(density, values)
+        yield sum_of_whole_numbers(density, values)
     if len(np.unique(values)) > 1 and values.dtype.kind != "b":
         # Whole numbers are more likely counts than reals: that no integral settles says nothing then.
         found = _integrals(density, values.astype(float))
         yield from (t for t in found if t[1] is not None or values.dtype.kind == "f")
     if whole and values.dtype.kind == "f":
-        yield _whole_numbers(density, values)
+        yield sum_of_whole_numbers(density, values)
 
 
 def _of_vectors(density: Density, values: npt.NDArray[Any]) -> Iterator[Total]:
@@ -119,7 +119,8 @@ def _tail(chunks: list[npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64
     return None, EXACT
 
 
-def _whole_numbers(density: Density, values: npt.NDArray[Any]) -> Total:
+def sum_of_whole_numbers(density: Density, values: npt.NDArray[Any]) -> Total:
+    """Totals over the whole numbers >= 0, or over all where an example is negative."""
     kind, low, high = values.dtype.type, int(values.min()), int(values.max())
     signs = (1, -1) if low < 0 else (1,)
     name = "all whole numbers" if low < 0 else "whole numbers >= 0"
@@ -166,11 +167,14 @@ def _integrals(density: Density, values: npt.NDArray[np.float64]) -> Iterator[To
     legal = {x: not np.any(np.isnan(density(x))) for x in away}
     for name, (a, b) in supports.items():
         if a <= low and high <= b and all(legal[x] for x in away if a < x < b):
-            yield name, (None if has_atoms else _integral(density, [*values.tolist(), *away], a, b)), EXACT
+            yield name, (None if has_atoms else integral(density, [*values.tolist(), *away], a, b)), EXACT
 
 
-def _integral(density: Density, places: list[float], a: float, b: float) -> npt.NDArray[np.float64] | None:
-    """By pieces: between the examples, and away from them by powers of ten of their spread."""
+def integral(density: Density, places: list[float], a: float, b: float) -> npt.NDArray[np.float64] | None:
+    """Totals over (a, b), None where they don't settle.
+
+    By pieces: between the examples, and away from them by powers of ten of their spread.
+    """
     inner = sorted({x for x in places if a < x < b})
     cuts = [a, *inner, b]
     total: npt.NDArray[np.float64] = np.zeros(len(density(inner[0])))
