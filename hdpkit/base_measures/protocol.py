@@ -44,10 +44,10 @@ class BaseMeasure(abc.ABC):
         True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
     support : str or method, optional
         What values there are, for the test harness: "real numbers", "positive numbers",
-        "numbers from 0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). Where the predictive
-        is conditional on a part of its value, a method ``support(value)`` that returns the set over which the
-        other part runs, that part, and a function that makes a value of another such part. None: the harness
-        tries what the examples could come from.
+        "numbers from 0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length
+        1). Where the predictive is conditional on a part of its value, a method ``support(value)`` that
+        returns the set over which the other part runs, that part, and a function that makes a value of
+        another such part. None: the harness tries what the examples could come from.
     takes_terms : bool
         False where values are quantities: data of words (a Corpus, NGrams), whose ids are names and no
         numbers, are refused then.
