@@ -1,0 +1,83 @@
+"""Run folders that were forged, checksums right: a typed error at once, or a healthy run; nothing else."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.run_folder import Settings, _check_settings
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")
+
+
+@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.long)])
+def test_forged_folders_are_errors_or_healthy(count, tmp_path):
+    script = Path(__file__).with_name("forge_trials.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(count), "1", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["wrong"] == []
+    assert report["trials"] == count
+    assert report["error"] > count // 3
+    assert report["healthy"] > count // 20
+
+
+GOOD = {"target": 4, "seed": 0, "stream": 0, "chains": None, "thin": 1, "audit_every": None,
+        "checkpoint_sweeps": 2, "checkpoint_seconds": None, "exact": True,
+        "record": {"a": "m:f", "b": None}}  # fmt: skip
+WORST = {
+    "target": [-1, 2**63, 1.5, None, float("nan")], "seed": [-1, "0"], "stream": [2**40, -1],
+    "chains": [0, 10**9, 1e9, "2"], "thin": [0, -1, None, 1.0], "audit_every": [0, "1"],
+    "checkpoint_sweeps": [0, 2.5], "checkpoint_seconds": [0.0, -1.0, float("nan"), "60"], "exact": [1, None],
+    "record": [None, [], {"a": 3}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_settings_out_of_range_are_refused(name):
+    _check_settings(Settings(**GOOD))
+    for value in WORST[name]:
+        with pytest.raises(ValueError):  # noqa: PT011 - the folder makes a CorruptRunError of it
+            _check_settings(Settings(**{**GOOD, name: value}))
+
+
+def test_arrays_that_share_bytes_are_refused():
+    """A small file could otherwise ask for a thousand times its size."""
+    whole = pack({"a": np.zeros(4096), "b": np.zeros(1)})
+    text = json.dumps({"many": [{"$array": ["<f8", [4096], 0]}] * 50}).encode()
+    forged = len(text).to_bytes(8, "little") + text + whole[-(4097 * 8) :]
+    with pytest.raises(errors.CorruptRunError):
+        unpack(forged, "file")
+    assert len(unpack(whole, "file")["a"]) == 4096
+
+
+OLD = Path(__file__).with_name("old_run")
+
+
+def test_a_folder_of_the_first_format_goes_on_to_the_same_end(tmp_path):
+    """tests/old_run was written before states were checked as a whole."""
+    shutil.copytree(OLD, tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    assert run.trace.n_draws == 6
+    with pytest.warns(UserWarning, match="versions") if _others(run) else contextlib.nullcontext():
+        trace = run.resume(sweeps=3)
+    assert trace["log_joint"][-1] == pytest.approx(-26.547198153970292, rel=1e-12)
+    run.franchise().audit()
+
+
+def _others(run):
+    return run.versions["numpy"] != np.__version__ or run.versions["hdpkit"] != hk.__version__
