@@ -240,3 +240,11 @@ def test_what_is_lent_is_checked_in_a_frozen_state():
     ):
         with pytest.raises(DataError):
             franchise.thaw({**frozen, "bank": {**frozen["bank"], "lent": wrong}})
+
+
+def test_groups_can_not_be_reseated_without_marginals():
+    franchise = tiny_franchise("2+1", counts())
+    source = hk.random.RandomStream((1, 2))
+    with franchise.seated_out(source), pytest.raises(StateError, match="conjugate"):
+        franchise.reseat_groups(franchise.groups(), 0, 2, 0, source)
+    franchise.audit()

@@ -167,6 +167,11 @@ class FranchiseVerbs(FranchiseCore):
         """
         self._need_tables()
         self._check_range(first, last, len(groups[0]))
+        if not self.measure.conjugate:
+            raise StateError(
+                "measure", type(self.measure).__name__, "conjugate, where a group's marginal is needed",
+                "Use TableGibbs, DishGibbs and DishParameters.",
+            )  # fmt: skip
         with self.reserved(1) as (scratch,):
             done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, launches, source)
         return int(done)
