@@ -368,7 +368,8 @@ def trial(number, seed, totals):
     if not met:
         return f"{what}: {error!r} without a fault" if error is not None else None
     if fault == "exception":
-        if not isinstance(error, Tripped):
+        # A frozen state is checked with the likelihood: what that raises is the cause of a DataError.
+        if not isinstance(error, Tripped) and not isinstance(getattr(error, "__cause__", None), Tripped):
             return f"{what}: the exception became {error!r}"
     elif fault in LEGAL:
         if error is not None:
