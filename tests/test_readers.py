@@ -114,7 +114,8 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_ldac_is_read_in_linear_time(tmp_path, packed):
+def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch, packed):
+    monkeypatch.setattr(blocks, "_FREE", 2**30)  # these expand a thousandfold
     path = tmp_path / "a.dat"
     pack = gzip.compress if packed else bytes
     began = time.process_time()
@@ -123,10 +124,16 @@ def test_ldac_is_read_in_linear_time(tmp_path, packed):
         read_corpus(path, "ldac")
     path.write_bytes(pack(b"0\n" * 2_000_000 + b"1 0:1\n"))
     assert read_corpus(path, "ldac").n_documents == 2_000_001
+    path.write_bytes(pack(BANNER + b"%\n" * 400_000 + b"1 1 1\n1 1 1\n"))  # lines of a head, one by one
+    assert read_corpus(path).n_tokens == 1
+    path.write_bytes(pack(BANNER + b"\n" * 2**21 + b"1 1 1\n1 1 1\n"))
+    with pytest.raises(DataError, match="comments"):
+        read_corpus(path)
     assert time.process_time() - began < 10
 
 
 def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "_FREE", 2**30)
     path = tmp_path / "a.dat.gz"
     with gzip.open(path, "wb", 1) as file:
         for _ in range(70):

@@ -19,7 +19,7 @@ BLOCK = 1 << 22
 LINE_LIMIT = 1 << 26
 """Longest line in bytes."""
 
-_FREE = 1 << 28  # unpacked bytes that are taken from any packed file
+_FREE = 1 << 22  # unpacked bytes that are taken from any packed file
 _RATIO = 200  # and so many times its size; gzip reaches 1,032, and text hardly 20
 
 

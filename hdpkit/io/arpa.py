@@ -306,6 +306,8 @@ class _Parser:
         """Lines that aren't empty, without blanks around them."""
         for number, begin, line in read_lines(self.source):
             self.number = number
+            if line.isspace():
+                continue
             text = decode_line(line, self.source, number, begin).strip(" \t\r\n")
             if number == 1:
                 text = text.removeprefix("\ufeff")

@@ -118,23 +118,25 @@ class _Lines:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._blocks = line_blocks(path)
-        self._number, self._left = 1, b""
+        self._number, self._content, self._at = 1, b"", 0
 
     def next(self) -> tuple[int, bytes] | None:
         """The next line and its number."""
-        if not self._left:
+        if self._at >= len(self._content):
             found = next(self._blocks, None)
             if found is None:
                 return None
-            self._number, self._left = found
-        line, _, self._left = self._left.partition(b"\n")
-        self._number += 1
+            (self._number, self._content), self._at = found, 0
+        end = self._content.find(b"\n", self._at)
+        end = len(self._content) if end < 0 else end
+        line = self._content[self._at : end]
+        self._number, self._at = self._number + 1, end + 1
         return self._number - 1, line
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
         """What was not read, with the number of each block's first line."""
-        if self._left:
-            yield self._number, self._left
+        if self._at < len(self._content):
+            yield self._number, self._content[self._at :]
         yield from self._blocks
 
 
