@@ -125,10 +125,10 @@ def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch, packed):
     path.write_bytes(pack(b"0\n" * 2_000_000 + b"1 0:1\n"))
     assert read_corpus(path, "ldac").n_documents == 2_000_001
     path.write_bytes(pack(BANNER + b"%\n" * 400_000 + b"1 1 1\n1 1 1\n"))  # lines of a head, one by one
-    assert read_corpus(path).n_tokens == 1
+    assert read_corpus(path, "matrix-market").n_tokens == 1
     path.write_bytes(pack(BANNER + b"\n" * 2**21 + b"1 1 1\n1 1 1\n"))
     with pytest.raises(DataError, match="comments"):
-        read_corpus(path)
+        read_corpus(path, "matrix-market")
     assert time.process_time() - began < 10
 
 
