@@ -241,6 +241,9 @@ MODEL = {
             "value": [*REAL, -0.1, 1.0, 1, [0.1, 0.2], [[0.1]], [0.1, 0.2, NAN], [0.1, [0.2]]],
         },
     ),
+    "Franchise.look": Row(
+        method("look")(timeout=None), {"timeout": [0, -1.0, "1", True, float("nan"), float("inf"), [1.0]]}
+    ),
     "Franchise.size_counts": Row(
         method("size_counts")(nodes=[0, 1]),
         {

@@ -9,6 +9,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.measure cimport CompiledBank
 
 SMALLEST = 1e-300
@@ -94,6 +95,7 @@ cdef class AtomicBank(CompiledBank):
 
     def adopt(self, measure):
         """Take over other probabilities, in place where walks hold them."""
+        cdef Held hold = in_turn(self.turn)
         self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
         atoms = np.exp(self.log_base)
         # What can occur has a weight, also where no double holds its probability (a word of 1,000 characters).
@@ -107,18 +109,23 @@ cdef class AtomicBank(CompiledBank):
 
     def rebuild(self, dishes, slots):
         """Nothing is counted here."""
+        cdef Held hold = in_turn(self.turn)
 
     def relabelled(self, mapping):
         """Atoms keep their numbers."""
+        cdef Held hold = in_turn(self.turn)
 
     def log_marginals(self, slots, dishes):
         """Zero for every slot: given its dish a value is certain. Root tables have their own factor."""
+        cdef Held hold = in_turn(self.turn)
         return np.zeros(len(slots))
 
     def statistics(self, slots, dishes):
         """The atoms."""
+        cdef Held hold = in_turn(self.turn)
         return [int(slot) for slot in slots]
 
     def memory_bytes(self):
         """Bytes of the probabilities; the values are the data's."""
+        cdef Held hold = in_turn(self.turn)
         return self.base.nbytes + self.log_base.nbytes

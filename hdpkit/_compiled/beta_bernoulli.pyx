@@ -11,6 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_log, log_rising
 
@@ -136,6 +137,7 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t j
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] a = given[0]
@@ -156,9 +158,11 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def parts(self, row):
         """Number of vectors, and how often each bit is set."""
+        cdef Held hold = in_turn(self.turn)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
         """Bytes of the statistics, of what is derived from them, and of the list of set bits."""
+        cdef Held hold = in_turn(self.turn)
         return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
                 + self.m.first.capacity() * sizeof(int64_t))

@@ -53,6 +53,16 @@ cdef class ContextTree:
             self.take_slot(node)
         return 0
 
+    def copy(self):
+        """Another tree with these nodes."""
+        cdef ContextTree other = ContextTree()
+        other.n_nodes = self.n_nodes
+        other._take(self._parent.copy(), self._symbol.copy(), self._level.copy())
+        other._slots = self._slots.copy()
+        other.slots = other._slots
+        other.mask = self.mask
+        return other
+
     cdef void take_slot(self, int32_t node) noexcept nogil:
         """Put a node that isn't in the table into its first free slot."""
         cdef uint64_t place = mixed(self.parents[node], self.symbols[node]) & self.mask

@@ -10,6 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
 from hdpkit.vectors cimport has_room, no_memory, vector
 
@@ -184,6 +185,7 @@ cdef class DenseBank(CompiledBank):
 
     def reset(self):
         """Empty statistics everywhere."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
         self.d.rows.assign(places * self.d.width, 0.0)
         self.d.caches.assign(places * self.d.cache_width, 0.0)
@@ -191,10 +193,12 @@ cdef class DenseBank(CompiledBank):
 
     def log_predictive(self, int32_t customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
+        cdef Held hold = in_turn(self.turn)
         return self.log_block([customer], slots)
 
     def rebuild(self, const int32_t[::1] dishes, slots):
         """Recount everything from each customer's dish (-1: unseated), in data order."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         self.reset()
         self.check(make_room(&self.d, max([int(slot) for slot in slots], default=-1)))
@@ -205,6 +209,7 @@ cdef class DenseBank(CompiledBank):
 
     def relabelled(self, const int32_t[::1] mapping):
         """Move every slot's statistics to its new number (never a larger one)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t slot
         for slot in range(mapping.shape[0]):
             if mapping[slot] >= 0:
@@ -212,6 +217,7 @@ cdef class DenseBank(CompiledBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal probability of the values of these slots: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -222,19 +228,23 @@ cdef class DenseBank(CompiledBank):
 
     def row(self, int32_t slot):
         """Statistics of a slot as they are kept: float64, a copy."""
+        cdef Held hold = in_turn(self.turn)
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, slot + 1)
         return np.array(view)
 
     def parts(self, row):
         """Return a row in parts: the arguments of `make_statistics`."""
+        cdef Held hold = in_turn(self.turn)
         raise NotImplementedError
 
     def statistics(self, slots, dishes):
         """Statistics of these slots, as the measure's Python methods understand them; copies."""
+        cdef Held hold = in_turn(self.turn)
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
         """Bytes of the statistics and of what is derived from them; the data are not counted."""
+        cdef Held hold = in_turn(self.turn)
         return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()) * sizeof(double)
                 + self.d.stale.capacity())
 

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, no_memory, vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.measure cimport CompiledBank, as_weights
 from hdpkit.numerics cimport det_log, log_rising
 
@@ -236,6 +237,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def adopt(self, measure):
         """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        cdef Held hold = in_turn(self.turn)
         self._set_eta(measure.eta_vector)
         cdef int64_t k
         for k in range(self.b.stride):
@@ -243,6 +245,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         return True
 
     def _set_eta(self, eta):
+        cdef Held hold = in_turn(self.turn)
         cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
         cdef int64_t v
         cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
@@ -268,6 +271,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         longest : int
             Customers of the largest restaurant.
         """
+        cdef Held hold = in_turn(self.turn)
         (root_concentration, root_discount), *below = ends
         cdef double concentration = max([each[0] for each in below]), discount = max([each[1] for each in below])
         cdef double n = self.terms.shape[0]
@@ -282,6 +286,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def rebuild(self, const int32_t[::1] dishes, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t i
         cdef int32_t slot
         cdef int64_t k
@@ -300,6 +305,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def relabelled(self, const int32_t[::1] mapping):
         """Move every slot's counts to its new number (never a larger one, so in place)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t v, s
         cdef int32_t to
         self.b.version += 1
@@ -320,6 +326,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def counts(self, slots):
         """Counts of every term in these slots: int64, shape (n, n_terms)."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.empty((s.shape[0], self.b.n_terms), dtype=np.int64)
         cdef int64_t[:, ::1] o = out
@@ -332,6 +339,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -380,6 +388,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
         cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
@@ -405,6 +414,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
+        cdef Held hold = in_turn(self.turn)
         return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
                 + (self.b.block.capacity() + self.b.rare.capacity()) * sizeof(int32_t)

@@ -6,6 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.seating cimport Entry, Node, Seating, unused_share
 from hdpkit._compiled.frozen_arrays import LARGEST, check_range
 from hdpkit.random._source cimport choice_source
@@ -26,6 +27,7 @@ cdef class ExplicitStore(Seating):
 
     def clear(self):
         """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
         self.clear_nodes(self.nodes.size())
         self.seats.assign(self.n_customers, -1)
         self.pool.clear()
@@ -290,27 +292,33 @@ cdef class ExplicitStore(Seating):
 
     def compact(self, double share=0.5):
         """See `Seating.compact`."""
+        cdef Held hold = in_turn(self.turn)
         self.units_found = None
         return Seating.compact(self, share)
 
     def table_at(self, int32_t customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
+        cdef Held hold = in_turn(self.turn)
         return self.table_of(customer)
 
     def table_size(self, int32_t table):
         """Customers of a table."""
+        cdef Held hold = in_turn(self.turn)
         return self.pool[table].size
 
     def table_node(self, int32_t table):
         """Restaurant of a table."""
+        cdef Held hold = in_turn(self.turn)
         return self.pool[table].node
 
     def serve_dish(self, int32_t table, int32_t dish):
         """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        cdef Held hold = in_turn(self.turn)
         self.serve(table, dish)
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         dishes = np.empty(self.n_customers, dtype=np.int32)
         cdef int32_t[::1] view = dishes
@@ -321,6 +329,7 @@ cdef class ExplicitStore(Seating):
 
     def freeze(self):
         """The labelled seating as arrays (see `hdpkit.stores.protocol.LabelledSeating`)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place, table, parent_seat
         cdef int64_t i, n_tables = 0
         for node in range(<int32_t>self.nodes.size()):
@@ -356,6 +365,7 @@ cdef class ExplicitStore(Seating):
 
     def thaw(self, frozen):
         """Take over a labelled seating; lists of tables get the order of the arrays."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
         cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
         cdef const int32_t[::1] table_dish = np.ascontiguousarray(frozen["table_dish"], dtype=np.int32)
@@ -394,6 +404,7 @@ cdef class ExplicitStore(Seating):
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.seats.capacity() * sizeof(int32_t),
             **Seating.memory_parts(self),

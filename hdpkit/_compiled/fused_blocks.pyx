@@ -12,6 +12,7 @@ from libc.math cimport ilogb
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measure cimport measure_t, pending_exception
@@ -266,6 +267,7 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
     Moves of whole tables leave them as they are: until somebody sits elsewhere the same object is returned.
     Tests plant bugs by ``fault``, a place in `FAULTS`.
     """
+    cdef Held hold = in_turn(store.turn)
     cdef Units units
     cdef vector[int32_t] unit_of_table
     cdef vector[int64_t] fill
@@ -323,6 +325,7 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
 
 def unit_dishes(Walk walk, Units units):
     """Dish of each unit: int32, shape (n,)."""
+    cdef Held hold = in_turn(walk.turn)
     cdef ExplicitStore store = walk.store
     cdef size_t u
     cdef int32_t code
@@ -341,6 +344,7 @@ def redish(Walk walk, DirichletMultinomialBank bank, Units units, int64_t first,
 
     With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     blocks.s.unit = first
     blocks.s.last = last
@@ -355,6 +359,7 @@ def scan_units(Walk walk, DirichletMultinomialBank bank, Units units, const int6
 
     See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     cdef hdpkit_blocks *s = &blocks.s
     cdef const int8_t[::1] target

@@ -15,6 +15,7 @@ other source: with a script a test walks through every branch of it.
 cimport hdpkit._compiled.observed_faults as faults
 from libc.stdint cimport int32_t, int64_t
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.draws cimport FAILED, Work, begin, coin, has, settle, source_t, stops
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport Bin, HistogramStore
@@ -426,6 +427,7 @@ def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSour
 
     With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     with nogil:
         for i in range(first, last):

@@ -12,6 +12,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport HistogramStore
@@ -246,6 +247,7 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
 
     With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef Workspace workspace = workspace_of(bank)
     cdef HistogramStore histogram = walk.store if isinstance(walk.store, HistogramStore) else None
     cdef ExplicitStore explicit = walk.store if isinstance(walk.store, ExplicitStore) else None
@@ -285,6 +287,7 @@ def asked_for(DirichletMultinomialBank bank):
         One a weight: k to share a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
         Empty if it isn't the sweep that asks (but a store, for a table).
     """
+    cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t i
     outcomes = np.empty(workspace.s.asking, dtype=np.int64)
@@ -305,6 +308,7 @@ def bounds(DirichletMultinomialBank bank):
     reach : uint64 array
         For each term the sum of ceiling x count, 2**64 - 1 where no sweep has asked for it.
     """
+    cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t stride = workspace.stride, n_terms = bank.b.n_terms
     root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
@@ -314,9 +318,11 @@ def bounds(DirichletMultinomialBank bank):
 
 def exact_passes(DirichletMultinomialBank bank):
     """For how many customers of production's sweeps the bound was not enough."""
+    cdef Held hold = in_turn(bank.turn)
     return workspace_of(bank).s.exact_passes
 
 
 def forget(DirichletMultinomialBank bank):
     """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
+    cdef Held hold = in_turn(bank.turn)
     bank.workspace = None

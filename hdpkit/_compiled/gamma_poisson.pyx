@@ -10,6 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio
 
@@ -133,6 +134,7 @@ cdef class GammaPoissonBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        cdef Held hold = in_turn(self.turn)
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
@@ -143,8 +145,10 @@ cdef class GammaPoissonBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
+        cdef Held hold = in_turn(self.turn)
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
         """Bytes of the statistics and of what is derived from them; the data are not counted."""
+        cdef Held hold = in_turn(self.turn)
         return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)

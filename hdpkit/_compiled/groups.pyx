@@ -8,6 +8,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into, vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t, pending_exception
 from hdpkit._compiled.sweeps cimport drop_dish, new_dish
@@ -258,6 +259,7 @@ def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const 
     Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch`` is
     a reserved slot, ``launches`` the number of scans before the final one.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef Group group = Group()
     cdef int64_t g, i
     cdef int64_t accepted = 0

@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.seating cimport (
     ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)
 from hdpkit._compiled.frozen_arrays import LARGEST, check_range
@@ -33,6 +34,7 @@ cdef class HistogramStore(Seating):
 
     def clear(self):
         """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
         self.clear_nodes(self.nodes.size())
         if self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
@@ -258,6 +260,7 @@ cdef class HistogramStore(Seating):
 
         Then only who is seated is remembered. An empty store, or one that observed the same customers before.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef size_t node
         if not self.observed:
             for node in range(self.nodes.size()):
@@ -271,6 +274,7 @@ cdef class HistogramStore(Seating):
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         dishes = np.empty(self.n_customers, dtype=np.int32)
         cdef int32_t[::1] view = dishes
@@ -280,6 +284,7 @@ cdef class HistogramStore(Seating):
 
     def freeze(self):
         """Dishes and histograms as arrays (see `hdpkit.stores.protocol`)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         cdef int64_t i, start
         cdef vector[int32_t] nodes, dishes, sizes, counts
@@ -301,6 +306,7 @@ cdef class HistogramStore(Seating):
 
     def thaw(self, frozen):
         """Take over dishes and histograms."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
         cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
         cdef const int32_t[::1] bin_dish = np.ascontiguousarray(frozen["bin_dish"], dtype=np.int32)
@@ -332,6 +338,7 @@ cdef class HistogramStore(Seating):
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),
             **Seating.memory_parts(self),

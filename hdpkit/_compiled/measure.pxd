@@ -3,6 +3,7 @@
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from hdpkit._compiled.turn cimport Turn
 from hdpkit.numerics cimport det_exp
 
 cdef extern from "hdpkit/measure.h":
@@ -28,6 +29,7 @@ cdef extern from "hdpkit/measure.h":
 
 
 cdef class CompiledBank:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
     cdef measure_t c
     cdef int complete(self) except -1
     cdef int check(self, int status) except -1

@@ -8,6 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport PyObject, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit.errors import ExtensionError
 
 
@@ -50,20 +51,24 @@ cdef class CompiledBank:
 
     def born(self, int32_t slot):
         """Empty statistics for a slot."""
+        cdef Held hold = in_turn(self.turn)
         self.check(self.c.born(self.c.self, slot))
 
     def died(self, int32_t slot):
         """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
         self.check(self.c.died(self.c.self, slot))
 
     def add(self, int32_t slot, customers):
         """Add the values of these data customers to a slot."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         if who.shape[0]:
             self.check(self.c.add(self.c.self, slot, &who[0], who.shape[0]))
 
     def remove(self, int32_t slot, customers):
         """Take the values of these data customers out of a slot."""
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         if who.shape[0]:
             self.check(self.c.remove(self.c.self, slot, &who[0], who.shape[0]))
@@ -73,6 +78,7 @@ cdef class CompiledBank:
 
         Up to one common constant where the measure chooses so.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
@@ -82,13 +88,16 @@ cdef class CompiledBank:
 
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
+        cdef Held hold = in_turn(self.turn)
         return self._of_block(customers, slots, False)
 
     def log_block(self, customers, slots):
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
+        cdef Held hold = in_turn(self.turn)
         return self._of_block(customers, slots, True)
 
     def _of_block(self, customers, slots, bint logs):
+        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
         cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
         cdef const int32_t *first = &s[0] if s.shape[0] else NULL
@@ -102,13 +111,16 @@ cdef class CompiledBank:
 
     def freeze(self):
         """Statistics follow from the data and their dishes: there is nothing else to keep."""
+        cdef Held hold = in_turn(self.turn)
         return None
 
     def thaw(self, frozen):
         """See `freeze`."""
+        cdef Held hold = in_turn(self.turn)
 
     def prepare(self, source):
         """A compiled measure draws nothing."""
+        cdef Held hold = in_turn(self.turn)
 
     cdef int check(self, int status) except -1:
         """Raise what a C function has left behind. In C, as nothing in Python may be looked up before that."""
@@ -145,6 +157,7 @@ cdef class CapsuleBank(CompiledBank):
 
     def adopt(self, measure):
         """Take over other parameter values, in a new capsule. False: everything must be counted again."""
+        cdef Held hold = in_turn(self.turn)
         cdef measure_t *given
         capsule = measure.compiled(self.data)
         if not PyCapsule_IsValid(capsule, MEASURE_CAPSULE):
@@ -176,6 +189,7 @@ cdef class CapsuleBank(CompiledBank):
 
     def rebuild(self, dishes, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
+        cdef Held hold = in_turn(self.turn)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
         ranked = np.asarray(dishes)[order]
         for slot in slots:
@@ -185,12 +199,14 @@ cdef class CapsuleBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Slots have new numbers, never larger ones, in ascending order."""
+        cdef Held hold = in_turn(self.turn)
         for slot, to in enumerate(mapping):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
         """Log marginal probability of the data of each slot: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
         cdef double value = 0.0
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
@@ -203,6 +219,7 @@ cdef class CapsuleBank(CompiledBank):
 
     def statistics(self, slots, dishes):
         """Statistics of these slots as the measure's Python methods make them."""
+        cdef Held hold = in_turn(self.turn)
         made = []
         for slot in slots:
             one = self.measure.make()
@@ -213,4 +230,5 @@ cdef class CapsuleBank(CompiledBank):
 
     def memory_bytes(self):
         """What the extension holds is not known here."""
+        cdef Held hold = in_turn(self.turn)
         return 0

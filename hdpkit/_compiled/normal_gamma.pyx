@@ -11,6 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
@@ -164,6 +165,7 @@ cdef class NormalGammaBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        cdef Held hold = in_turn(self.turn)
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] mean = given[0] - self.offset
         cdef const double[::1] strength = given[1]
@@ -180,4 +182,5 @@ cdef class NormalGammaBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
+        cdef Held hold = in_turn(self.turn)
         return int(row[0]), (row[1::2] + self.offset if row[0] else row[1::2].copy()), row[2::2].copy()

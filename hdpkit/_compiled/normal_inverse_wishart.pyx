@@ -12,6 +12,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
@@ -222,6 +223,7 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        cdef Held hold = in_turn(self.turn)
         given, strength, dof, scale = measure.numbers
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower.
@@ -238,6 +240,7 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t D = self.m.D
         scatter = np.zeros((D, D))
         scatter[np.triu_indices(D)] = row[1 + D:]

@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Turn
 from hdpkit.random._source cimport choice_source
 
 cdef enum:
@@ -31,11 +32,41 @@ cdef cppclass Arena:
 
 cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil
 cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil
-cdef int64_t arena_bytes(Arena *arena) noexcept nogil
-cdef bint unused_share(int64_t held, int64_t used, double share) noexcept nogil
+
+
+cdef inline int size_class(int64_t n_words) noexcept nogil:
+    cdef int c = 0
+    while (<int64_t>1 << c) < n_words:
+        c += 1
+    return c
+
+
+cdef inline int64_t arena_bytes(Arena *arena) noexcept nogil:
+    cdef int64_t total = arena.words.capacity() * sizeof(int32_t) + (
+        arena.spare.capacity() * sizeof(vector[int64_t]))
+    cdef size_t i
+    for i in range(arena.spare.size()):
+        total += arena.spare[i].capacity() * sizeof(int64_t)
+    return total
+
+
+cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
+    """Entries that a block of so many has room for: a power of two."""
+    cdef int32_t room = 1
+    if n_entries == 0:
+        return 0
+    while room < n_entries:
+        room *= 2
+    return room
+
+
+cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
+    """Whether more than this share of what is held is unused."""
+    return held - used > share * held
 
 
 cdef class Seating:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers

@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.frozen_arrays import check_counts
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
@@ -32,13 +33,6 @@ cdef extern from *:
 
 cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
 cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
-
-
-cdef inline int size_class(int64_t n_words) noexcept nogil:
-    cdef int c = 0
-    while (<int64_t>1 << c) < n_words:
-        c += 1
-    return c
 
 
 cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
@@ -65,30 +59,6 @@ cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nog
         arena.spare.resize(c + 1)
     arena.spare[c].push_back(offset)
     return 0
-
-
-cdef int64_t arena_bytes(Arena *arena) noexcept nogil:
-    cdef int64_t total = arena.words.capacity() * sizeof(int32_t) + (
-        arena.spare.capacity() * sizeof(vector[int64_t]))
-    cdef size_t i
-    for i in range(arena.spare.size()):
-        total += arena.spare[i].capacity() * sizeof(int64_t)
-    return total
-
-
-cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
-    """Entries that a block of so many has room for: a power of two."""
-    cdef int32_t room = 1
-    if n_entries == 0:
-        return 0
-    while room < n_entries:
-        room *= 2
-    return room
-
-
-cdef bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
-    """Whether more than this share of what is held is unused."""
-    return held - used > share * held
 
 
 cdef class Seating:
@@ -245,18 +215,21 @@ cdef class Seating:
 
     def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        cdef Held hold = in_turn(self.turn)
         if self.find(node, dish) < 0:
             raise ValueError(f"restaurant {node} serves no dish {dish}")
         self.join_table(node, dish, customer, discount, &source.c)
 
     def open(self, int32_t node, int32_t dish, int32_t customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
         self.open_table(node, dish, customer, &as_customer)
         return as_customer
 
     def remove(self, int32_t node, int32_t dish, int32_t customer, ChoiceSource source):
         """Take a customer out; returns (whether its table closed, that table as a customer of the parent)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
         if self.find(node, dish) < 0:
             raise ValueError(f"restaurant {node} serves no dish {dish}")
@@ -265,28 +238,34 @@ cdef class Seating:
 
     def dish_of(self, int32_t customer):
         """Dish of a data customer, -1 while it is not seated."""
+        cdef Held hold = in_turn(self.turn)
         return self.dish_at(customer)
 
     def customers(self, int32_t node, int32_t dish):
         """Customers of a restaurant who eat a dish."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t place = self.find(node, dish)
         return 0 if place < 0 else self.entries(node)[place].customers
 
     def tables(self, int32_t node, int32_t dish):
         """Tables of a restaurant that serve a dish."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t place = self.find(node, dish)
         return 0 if place < 0 else self.entries(node)[place].tables
 
     def node_customers(self, int32_t node):
         """Customers of a restaurant."""
+        cdef Held hold = in_turn(self.turn)
         return self.nodes[node].customers
 
     def node_tables(self, int32_t node):
         """Tables of a restaurant."""
+        cdef Held hold = in_turn(self.turn)
         return self.nodes[node].tables
 
     def node_dishes(self, int32_t node):
         """Dishes that a restaurant serves, ascending: int32."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t i
         dishes = np.empty(self.nodes[node].n_entries, dtype=np.int32)
         for i in range(self.nodes[node].n_entries):
@@ -295,6 +274,7 @@ cdef class Seating:
 
     def table_sizes(self, int32_t node, int32_t dish):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
+        cdef Held hold = in_turn(self.turn)
         cdef vector[int32_t] sizes, counts
         cdef int32_t place = self.find(node, dish)
         if place < 0:
@@ -312,10 +292,12 @@ cdef class Seating:
     @property
     def n_nodes(self):
         """Number of restaurants."""
+        cdef Held hold = in_turn(self.turn)
         return self.nodes.size()
 
     def totals(self):
         """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
+        cdef Held hold = in_turn(self.turn)
         cdef size_t node
         customers = np.empty(self.nodes.size(), dtype=np.int64)
         tables = np.empty(self.nodes.size(), dtype=np.int64)
@@ -328,6 +310,7 @@ cdef class Seating:
 
     def log_seating(self, const double[::1] concentration, const double[::1] discount):
         """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
+        cdef Held hold = in_turn(self.turn)
         cdef double total = 0.0, theta, d, tabulated = -1.0
         cdef int32_t node, place
         cdef size_t i
@@ -361,6 +344,7 @@ cdef class Seating:
 
     def size_counts(self, const int64_t[::1] nodes):
         """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
+        cdef Held hold = in_turn(self.turn)
         cdef vector[int64_t] small, large, of_large
         cdef vector[int32_t] sizes, counts
         cdef int32_t node, place
@@ -394,6 +378,7 @@ cdef class Seating:
 
     def relabel_dishes(self, int32_t[::1] mapping):
         """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         self.indexed = False
         for node in range(<int32_t>self.nodes.size()):
@@ -403,6 +388,7 @@ cdef class Seating:
 
     def grow(self, int64_t n_customers, int64_t n_nodes):
         """Make room for more data customers and restaurants, who come after those that are there."""
+        cdef Held hold = in_turn(self.turn)
         cdef Node empty
         empty.customers = 0
         empty.tables = 0
@@ -423,6 +409,7 @@ cdef class Seating:
         node, dish, customers, tables : int32 arrays, shape (n_entries,)
             Sorted by restaurant and dish.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t n = 0, i = 0
         cdef int32_t node, place
         cdef Entry *entry
@@ -447,6 +434,7 @@ cdef class Seating:
     def take_counts(self, const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
                     const int32_t[::1] tables):
         """Take over what `counts` returned. Enough to predict from, for nobody knows how tables are filled."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef Entry *entry
         cdef Node *record
@@ -473,6 +461,7 @@ cdef class Seating:
 
         Blocks of entries move and tables get other numbers, in the order of `freeze`; nothing depends on either.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef bint moved
         held = self.memory_bytes()
         with nogil:
@@ -487,6 +476,7 @@ cdef class Seating:
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
         return {
             "restaurants": self.nodes.capacity() * sizeof(Node),
             "entries": arena_bytes(&self.arena) + self.samples.capacity() * sizeof(int32_t),
@@ -494,5 +484,6 @@ cdef class Seating:
 
     def memory_bytes(self):
         """Bytes that the store's arrays hold."""
+        cdef Held hold = in_turn(self.turn)
         return sum(self.memory_parts().values())
 

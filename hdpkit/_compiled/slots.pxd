@@ -1,8 +1,11 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Turn
+
 
 cdef class DishSlots:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
     cdef vector[int32_t] live          # occupied slots, ascending
     cdef vector[int32_t] position      # of a slot in `live`, -1 where it is not there
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH

@@ -5,6 +5,7 @@ import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit.errors import ReturnValueError
 
 cdef enum:
@@ -31,6 +32,7 @@ cdef class DishSlots:
 
     def reset(self, occupied, held=()):
         """Occupy exactly these slots, telling nobody."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
         for slot in [*occupied, *held]:
@@ -49,6 +51,7 @@ cdef class DishSlots:
 
     def observe(self, observer):
         """Tell this observer from now on."""
+        cdef Held hold = in_turn(self.turn)
         self.observers.append(observer)
         self.observed = True
 
@@ -143,28 +146,34 @@ cdef class DishSlots:
 
     def open(self):
         """A dish is born; returns its slot."""
+        cdef Held hold = in_turn(self.turn)
         return self.birth()
 
     def open_in(self, int32_t slot):
         """A dish is born in this very slot, which must be free."""
+        cdef Held hold = in_turn(self.turn)
         self.birth_in(slot)
 
     def close(self, int32_t slot):
         """The dish of this slot has lost its last customer."""
+        cdef Held hold = in_turn(self.turn)
         if not self.occupied(slot):
             raise ValueError(f"slot {slot} is not occupied")
         self.death(slot)
 
     def vacant(self):
         """The slot in which the next dish will be born."""
+        cdef Held hold = in_turn(self.turn)
         return self.next_free()
 
     def reserve(self):
         """A free slot for the statistics of a proposal; observers are not told."""
+        cdef Held hold = in_turn(self.turn)
         return self.take(SCRATCH)
 
     def release(self, int32_t slot):
         """Give a reserved or held slot back."""
+        cdef Held hold = in_turn(self.turn)
         if not 0 <= slot < <int32_t>self.status.size() or self.status[slot] not in (SCRATCH, HELD):
             raise ValueError(f"slot {slot} is neither reserved nor held")
         self.status[slot] = FREE
@@ -173,6 +182,7 @@ cdef class DishSlots:
 
     def occupied_slots(self):
         """The occupied slots, ascending: int32, shape (K,)."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t[::1] view
         cdef size_t i
         slots = np.empty(self.live.size(), dtype=np.int32)
@@ -183,21 +193,31 @@ cdef class DishSlots:
 
     def held_slots(self):
         """Slots that are empty but kept by a component."""
+        cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == HELD]
+
+    def reserved_slots(self):
+        """Slots for the statistics of proposals."""
+        cdef Held hold = in_turn(self.turn)
+        return [slot for slot in range(<int>self.status.size()) if self.status[slot] == SCRATCH]
 
     def is_occupied(self, int32_t slot):
         """Whether a dish lives in this slot."""
+        cdef Held hold = in_turn(self.turn)
         return bool(self.occupied(slot))
 
     def place(self, int32_t slot):
         """Position of an occupied slot among the occupied ones, -1 for any other."""
+        cdef Held hold = in_turn(self.turn)
         return self.position[slot] if 0 <= slot < <int32_t>self.position.size() else -1
 
     def __len__(self):
+        cdef Held hold = in_turn(self.turn)
         return self.live.size()
 
     def compaction(self):
         """Where each slot goes when the free ones are squeezed out: int32 (-1 for free ones), or None."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot, fresh = 0
         mapping = np.full(self.status.size(), -1, dtype=np.int32)
         for slot in range(<int32_t>self.status.size()):
@@ -210,6 +230,7 @@ cdef class DishSlots:
 
     def relabel(self, mapping):
         """Carry out a compaction and tell the observers."""
+        cdef Held hold = in_turn(self.turn)
         held = [mapping[slot] for slot in self.held_slots()]
         occupied = [mapping[slot] for slot in self.occupied_slots()]
         self.reset(occupied, held)

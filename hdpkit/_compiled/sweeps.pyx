@@ -9,6 +9,7 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.numerics cimport det_exp, det_log
@@ -102,6 +103,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
 
 def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
     """Reseat data customers first .. last - 1, one after the other."""
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef vector[double] weights
     with nogil:
@@ -111,6 +113,7 @@ def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSour
 
 def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
     """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, n_live, k, chosen
     cdef int32_t customer, dish
     cdef vector[double] weights
@@ -148,6 +151,7 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
 def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t first, int64_t last,
                 ChoiceSource source):
     """Seat unseated customers first .. last - 1 one after the other by the prior, given their dishes."""
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer
     with nogil:
@@ -164,6 +168,7 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
 
 def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
     """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer, dish
     with nogil:
@@ -183,6 +188,7 @@ def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
 
 def unit_dishes(Walk walk, Units units):
     """Dish of each unit: int32, shape (n,)."""
+    cdef Held hold = in_turn(walk.turn)
     cdef size_t u
     out = np.empty(units.code.size(), dtype=np.int32)
     cdef int32_t[::1] o = out
@@ -255,6 +261,7 @@ cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, i
 
 def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t u
     cdef vector[double] weights
     cdef ExplicitStore store = walk.store
@@ -272,6 +279,7 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
     ``sides[u]`` is 0 or 1, or -1 where the unit is in neither yet (sequential allocation); ``sizes`` the
     units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights (size - d0) DM(n + c)/DM(n).
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, u, size
     cdef const int32_t *block
     cdef int32_t slots[2]
@@ -321,6 +329,7 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
 
 def add_units(CompiledBank bank, Units units, const int64_t[::1] which, int32_t slot):
     """Add the values below these units to a slot."""
+    cdef Held hold = in_turn(bank.turn)
     cdef int64_t i, u
     for i in range(which.shape[0]):
         u = which[i]
@@ -334,6 +343,7 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
 
     ``dish`` may be the slot of a dish that was just born.
     """
+    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, j, u, size
     cdef int32_t old, code, as_customer
     cdef ExplicitStore store = walk.store

@@ -6,6 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into, vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
 
 
@@ -83,6 +84,7 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
 
     In the order of their first data customer, which doesn't depend on how tables are numbered.
     """
+    cdef Held hold = in_turn(store.turn)
     cdef Units units = Units()
     cdef vector[int32_t] unit_of_table, unit_of_customer
     cdef vector[int32_t] table_unit, tables_seen

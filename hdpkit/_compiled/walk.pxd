@@ -1,12 +1,14 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Turn
 from hdpkit._compiled.seating cimport Seating
 from hdpkit._compiled.slots cimport DishSlots
 from hdpkit.random._source cimport choice_source
 
 
 cdef class Walk:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
     cdef readonly Seating store
     cdef readonly DishSlots slots
     cdef readonly object topology     # keeps the arrays below alive

@@ -11,6 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.seating cimport Entry, Node, Seating
 from hdpkit._compiled.slots cimport DishSlots
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -37,6 +38,7 @@ cdef class Walk:
 
     def __init__(self, Seating store, DishSlots slots, parent, home, concentration, discount, base=None,
                  value=None):
+        self.turn = store.turn
         self.store = store
         self.slots = slots
         self.topology = (parent, home, concentration, discount, base, value)
@@ -186,6 +188,7 @@ cdef class Walk:
 
     def prior_row(self, int32_t node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
+        cdef Held hold = in_turn(self.turn)
         cdef size_t i
         self.fill_row(node)
         out = np.empty(self.row.size())
@@ -196,6 +199,7 @@ cdef class Walk:
 
     def probability(self, int32_t node, int32_t dish):
         """P_node of one dish (of a new one for a slot that is not occupied)."""
+        cdef Held hold = in_turn(self.turn)
         self.trace_dish(node, dish, self.above_root(dish))
         return self.level[0]
 
@@ -205,6 +209,7 @@ cdef class Walk:
         ``above`` is what stands over the root: H of each dish, also of an atom that no customer has yet (any
         number that is no slot); 1 where dishes are latent.
         """
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         out = np.empty(nodes.shape[0])
         cdef double[::1] o = out
@@ -216,8 +221,10 @@ cdef class Walk:
 
     def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        cdef Held hold = in_turn(self.turn)
         self.seat_customer(customer, node, dish, &source.c)
 
     def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
         """Take a customer out; True if the dish has lost its last one."""
+        cdef Held hold = in_turn(self.turn)
         return bool(self.unseat_customer(customer, node, dish, &source.c))

@@ -277,6 +277,10 @@ class NonConjugateBank:
         """Parameter of a dish."""
         return self._of[int(slot)]
 
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish has one already."""
+        return int(slot) in self._of
+
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the parameter of a dish."""
         self._of[int(slot)] = parameter

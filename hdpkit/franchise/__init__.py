@@ -3,6 +3,7 @@
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.look import Look
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
@@ -12,6 +13,7 @@ __all__ = [
     "Component",
     "Franchise",
     "Hyperparameter",
+    "Look",
     "Random",
     "Restaurant",
     "RestaurantView",

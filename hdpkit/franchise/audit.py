@@ -14,7 +14,7 @@ from hdpkit.stores.seating_out import lump
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
 
-__all__ = ["audit"]
+__all__ = ["audit", "check_labelled"]
 
 _CHUNK = 1 << 18  # customers that are counted at once
 RELATIVE = 1e-9  # of cached log probabilities against recounted ones
@@ -30,7 +30,7 @@ def audit(franchise: Franchise) -> None:
     store, t = franchise.seating, franchise.topology
     frozen = store.freeze()
     if "seat" in frozen:
-        _labelled(frozen, t)
+        check_labelled(frozen, t)
         frozen = lump(frozen)
     node, dish = frozen["bin_node"].astype(np.int64), frozen["bin_dish"].astype(np.int64)
     size, count = frozen["bin_size"].astype(np.int64), frozen["bin_count"].astype(np.int64)
@@ -108,7 +108,7 @@ def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> C
     return found
 
 
-def _labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
+def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
     """Tables stand where their customers belong and serve what their parents' tables serve."""
     seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
     parent_table = frozen["table_seat"]

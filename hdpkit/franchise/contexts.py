@@ -29,7 +29,7 @@ def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
 
 
 class ContextTopology:
-    """Restaurants by number, as `Topology`, over a tree that grows with the data.
+    """Restaurants by number, as `Topology`, over the tree of the contexts in the data.
 
     Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
     (w_-m+1, .., w_-1). Numbers follow from the data alone: contexts in order of their first appearance.
@@ -49,22 +49,25 @@ class ContextTopology:
 
     def __init__(self, n_levels: int, data: NGrams) -> None:
         self.n_levels = n_levels
-        self.data = data
-        self.tree = ContextTree()
-        self.home: Ints = np.empty(0, dtype=np.int32)
-        self.parent: Ints
-        self.level: Ints
-        self.extend(data)
+        self._take(ContextTree(), np.empty(0, dtype=np.int32), data)
 
-    def extend(self, data: NGrams) -> None:
-        """Take in the customers of data whose first customers are the present ones."""
-        homes = [self.home]
-        for first in range(len(self.home), len(data), _CHUNK):
+    def extended(self, data: NGrams) -> ContextTopology:
+        """A topology of data whose first customers are the present ones; this one stays as it is."""
+        longer = ContextTopology.__new__(ContextTopology)
+        longer.n_levels = self.n_levels
+        longer._take(self.tree.copy(), self.home, data)
+        return longer
+
+    def _take(self, tree: ContextTree, home: Ints, data: NGrams) -> None:
+        homes = [home]
+        for first in range(len(home), len(data), _CHUNK):
             contexts = data.contexts(first, min(first + _CHUNK, len(data)))
-            homes.append(self.tree.insert(np.ascontiguousarray(contexts[:, : self.n_levels - 1]), NO_SYMBOL))
+            homes.append(tree.insert(np.ascontiguousarray(contexts[:, : self.n_levels - 1]), NO_SYMBOL))
         self.data = data
-        self.home = np.concatenate(homes)
-        self.parent, self.level = self.tree.parent, self.tree.level
+        self.tree = tree
+        self.home: Ints = np.concatenate(homes)
+        self.parent: Ints = tree.parent
+        self.level: Ints = tree.level
         for array in (self.home, self.parent, self.level):
             array.setflags(write=False)
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.measure import CompiledBank
+from hdpkit._compiled.seating import Seating
 from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.turn import Turn
 from hdpkit._compiled.walk import Walk
-from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, HdpkitError, ParameterError, StateError
+from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.components import Component
-from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
-from hdpkit.franchise.mending import Mending
-from hdpkit.franchise.topology import Topology, build_topology
+from hdpkit.franchise.look import Requests
+from hdpkit.franchise.topology import build_topology
+from hdpkit.franchise.turns import FranchiseTurns
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
@@ -37,8 +39,11 @@ __all__ = ["FranchiseCore"]
 CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
 
 
-class FranchiseCore(Mending):
-    """Mutable seating with one owner. See `Franchise`, the public face."""
+class FranchiseCore(FranchiseTurns):
+    """Mutable seating with one owner. See `Franchise`, the public face.
+
+    A method or property of this class or a subclass is under the turn unless it says otherwise (`Guarded`).
+    """
 
     def __init__(
         self,
@@ -64,6 +69,7 @@ class FranchiseCore(Mending):
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         data.check_unchanged()  # before anything follows a number of a mapped file
+        self._turn = Turn()
         self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
@@ -73,8 +79,8 @@ class FranchiseCore(Mending):
                 "data", data, f"numbers, which {type(declared).__name__} is a measure over, not words",
                 "The base measure for words is hk.DirichletMultinomial; numbers come as hk.Groups.",
             )  # fmt: skip
-        self.measure: BaseMeasure = self._measure_of(declared, "for_data", declared.for_data(data))
-        self.topology: Topology | ContextTopology = build_topology(self.declarations, data)
+        self.measure = self._measure_of(declared, "for_data", declared.for_data(data))
+        self.topology = build_topology(self.declarations, data)
         self.store_type: Any = stores[store].thing if isinstance(store, str) else store
         missing = missing_verbs(self.store_type) if isinstance(self.store_type, type) else []
         if missing or not isinstance(self.store_type, type):
@@ -85,26 +91,27 @@ class FranchiseCore(Mending):
         self.foreign_store = not self.store_type.__module__.startswith("hdpkit.")
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
-        self.slots = DishSlots()
-        self.bank: StatisticsBank = self.measure.bank(data)
+        self.slots = self._own(DishSlots())
+        self.bank = self._own(self.measure.bank(data))
         self._reset_slots((), ())
-        self.store: Any = self._new_store()
+        self.store = self._new_store()
         self._seated_out: Any = None
+        self._going_over: Any = None  # other data, which were decided on
+        self._requests = Requests()
         self._walks: dict[Any, Any] = {}
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
         self._components: dict[str, Component] = {}
-        self._turn = threading.RLock()
-        self._claimed = False
+        self._torn: tuple[bool, tuple[int, int]] | None = None  # a change that is not at its end (`restore`)
         self._lost: list[Component] = []  # components that failed when they were told of a new seating
         self._uncounted = False  # a verb failed and statistics could not be counted again yet
-        self._concentration = np.empty(self.topology.n_nodes)
-        self._discount = np.empty(self.topology.n_nodes)
+        self._concentration = np.zeros(self.topology.n_nodes)
+        self._discount = np.zeros(self.topology.n_nodes)
         self.sweep = 0
         self.attempt = 0
         self.seeded_calls = 0
-        self.streams: Streams | None = None
-        self.on_pulse: Callable[[float], None] | None = None
+        self.streams = None
+        self.on_pulse = None
         self._check_kernel()
         self.reset_hyperparameters()
 
@@ -115,16 +122,28 @@ class FranchiseCore(Mending):
         one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
         return made
 
-    def _new_store(self) -> Any:
+    def _new_store(self, with_tables: bool = False) -> Any:
+        """An empty store of the right size; ``with_tables`` one that knows who sits where."""
+        if with_tables:
+            return self._own(self.table_store_type(self.topology.n_customers, self.topology.n_nodes))
+        return self._store_for(self.topology, self.measure, self.bank)
+
+    def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
-        store = self.store_type(self.topology.n_customers, self.topology.n_nodes)
-        if self.measure.atomic and hasattr(store, "observe"):
-            bank: Any = self.bank
+        store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
+        if measure.atomic and hasattr(store, "observe"):
             store.observe(bank.values)
         return store
 
+    def _own(self, part: Any) -> Any:
+        """Put a part that compiled code reads under the turn of the franchise, wherever it is kept."""
+        if isinstance(part, Seating | DishSlots | CompiledBank):
+            part.turn = self._turn
+        return part
+
     # ------------------------------------------------------------------ hyperparameters
 
+    @changes
     def reset_hyperparameters(self) -> None:
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
         self.set_base_parameters(**self._starting)
@@ -135,10 +154,12 @@ class FranchiseCore(Mending):
         names = [declaration.name for declaration in self.declarations]
         return names.index(choice("name", name, names, remedy="These are the declared restaurants."))
 
+    @changes
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
         hyperparameters.assign(self, name, concentration=value)
 
+    @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
         """Set d of a declaration: one number, or one each a restaurant where each has its own."""
         hyperparameters.assign(self, name, discount=value)
@@ -148,6 +169,7 @@ class FranchiseCore(Mending):
         """Present values of the base measure's parameters that have a prior."""
         return {name: float(self.measure.parameters[name]) for name in self._starting}
 
+    @changes
     def set_base_parameters(self, **values: float) -> None:
         """Set parameters of the base measure that have a prior. A ParameterError leaves all as it was."""
         unknown = set(values) - set(self._starting)
@@ -160,12 +182,14 @@ class FranchiseCore(Mending):
             real_number(name, value)
         if values:
             changed = self.measure.with_parameters(**values)
-            changed = self._measure_of(self.measure, "with_parameters", changed)
-            counted = self.bank.adopt(changed)
-            self.measure = changed
-            if not counted:
-                self.recount()
-            self._functions.clear()  # what runs a verb may depend on the values
+            self._changing(self._adopt, self._measure_of(self.measure, "with_parameters", changed))
+
+    def _adopt(self, measure: BaseMeasure) -> None:
+        counted = self.bank.adopt(measure)
+        self.measure = measure
+        if not counted:
+            self.recount()
+        self._functions.clear()  # what runs a verb may depend on the values
 
     # ------------------------------------------------------------------ kernels and walks
 
@@ -222,43 +246,7 @@ class FranchiseCore(Mending):
         value = bank.values if self.measure.atomic else None
         return Walk(store, slots, t.parent, t.home, self._concentration, self._discount, base, value)
 
-    # ------------------------------------------------------------------ who may touch it
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Take the franchise for one thread; another thread gets a BusyError, never a wait."""
-        if not self._turn.acquire(blocking=False):
-            raise BusyError(
-                "franchise", "in use", "used by one thread at a time", "Give each thread a copy()."
-            )
-        try:
-            yield
-        except FloatingPointError as error:
-            raise StateError(
-                "weights", str(error), "finite and not all zero",
-                "A NaN or an overflow in the base measure is the usual cause; the franchise is still whole.",
-            ) from error  # fmt: skip
-        finally:
-            self._turn.release()
-
-    @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Claim the franchise for one run, from its start to its last sweep.
-
-        `turn` keeps threads apart within a verb or a sweep; this keeps runs apart between sweeps.
-        """
-        with self.turn():
-            if self._claimed:
-                raise BusyError(
-                    "franchise", "in another run", "run by one run at a time",
-                    "Close the draws of the other run, or give this one a copy().",
-                )  # fmt: skip
-            self._claimed = True
-        try:
-            yield
-        finally:
-            self._claimed = False
-
+    @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
         """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
         start, total, size = first, max(last - first, 1), 256
@@ -275,32 +263,6 @@ class FranchiseCore(Mending):
             if self.on_pulse is not None:
                 self.on_pulse((start - first) / total)
 
-    # ------------------------------------------------------------------ seating out
-
-    @contextmanager
-    def seated_out(self, source: ChoiceSource) -> Iterator[None]:
-        """Know who sits where for the length of a block.
-
-        A store without table numbers lends its state to one with them: a labelled seating is drawn uniformly
-        among those that fit, and lumped again at the end. Nested blocks share one seating.
-        """
-        if self.store.TABLE_IDS or self._seated_out is not None:
-            yield
-            return
-        t = self.topology
-        with self.turn():
-            seat_out = self._served("seat_out")[1]
-            labelled = seat_out(self.store.freeze(), t.home, t.parent, t.level, source)
-            working = self.table_store_type(t.n_customers, t.n_nodes)
-            working.thaw(labelled)
-            self._seated_out = working
-        try:
-            yield
-        finally:
-            self._seated_out = None
-            self._walks = {key: walk for key, walk in self._walks.items() if key[1]}
-            self.store.thaw(lump(working.freeze()))
-
     # ------------------------------------------------------------------ components and slots
 
     @property
@@ -308,6 +270,7 @@ class FranchiseCore(Mending):
         """What hangs on dishes, by name."""
         return self._components
 
+    @changes
     def register(self, name: str, component: Component) -> None:
         """Tell a component of every dish that is born, dies or is relabelled from now on."""
         text("name", name, remedy="It is the component's name in saved states.")
@@ -320,31 +283,38 @@ class FranchiseCore(Mending):
         self._components[name] = component
         self.slots.observe(component)
 
+    @changes
     def settle(self) -> None:
         """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
 
         The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
         """
-        with self.turn(), self.kept_whole():  # which closes dishes without customers
+        with self.kept_whole():  # which closes dishes without customers
             if empty := self._open_dishes():
                 raise _unserved(empty, "the end of a sweep; they are closed now")
             mapping = self.slots.compaction()
             if mapping is not None:
-                self.seating.relabel_dishes(mapping)
-                self.bank.relabelled(mapping)
-                self.slots.relabel(mapping)
+                self._changing(self._relabel, mapping)
             if hasattr(self.store, "compact"):
                 self.store.compact()
             if not self.measure.exact_statistics:
                 self.recount()
 
+    def _relabel(self, mapping: npt.NDArray[np.int32]) -> None:
+        self.seating.relabel_dishes(mapping)
+        self.bank.relabelled(mapping)
+        self.slots.relabel(mapping)
+
     # ------------------------------------------------------------------ frozen states
 
+    @changes
     def clear(self) -> None:
         """Unseat everybody; hyperparameters stay."""
-        with self.turn():
-            self.store.clear()
-            self._replaced(np.empty(0, dtype=np.int32), ())
+        self._changing(self._clear)
+
+    def _clear(self) -> None:
+        self.store.clear()
+        self._replaced(np.empty(0, dtype=np.int32), ())
 
     def _reset_slots(self, slots: Any, held: Any) -> None:
         """Occupy these slots; observed dishes are always all there."""
@@ -399,6 +369,7 @@ class FranchiseCore(Mending):
         served = {int(dish) for dish in self.seating.node_dishes(0)}
         return [slot for slot in self.slots.occupied_slots().tolist() if slot not in served]
 
+    @changes
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that `freeze` returned, of a franchise of this shape.
 
@@ -414,20 +385,22 @@ class FranchiseCore(Mending):
 
     def _thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that was checked before (exact tests enter the same states very often)."""
+        self._turn.call(self, self._changing, (self._take_over, frozen, source))
+
+    def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
-        with self.turn():
-            seating = self._translated(frozen["seating"], source)
-            self.set_base_parameters(**frozen.get("measure", {}))
-            self.store.thaw(seating)
-            hyperparameters.replace(self, frozen["concentration"], frozen["discount"])
-            self.sweep = int(frozen["sweep"])
-            self.attempt = int(frozen["attempt"])
-            self.seeded_calls = int(frozen.get("seeded_calls", 0))
-            self.streams = streams
-            self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
-            kept = frozen.get("components", {})
-            names = {id(component): name for name, component in self._components.items()}
-            self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept))
+        seating = self._translated(frozen["seating"], source)
+        self.set_base_parameters(**frozen.get("measure", {}))
+        self.store.thaw(seating)
+        hyperparameters.replace(self, frozen["concentration"], frozen["discount"])
+        self.sweep = int(frozen["sweep"])
+        self.attempt = int(frozen["attempt"])
+        self.seeded_calls = int(frozen.get("seeded_calls", 0))
+        self.streams = streams
+        self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
+        kept = frozen.get("components", {})
+        names = {id(component): name for name, component in self._components.items()}
+        self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept))
 
     def _thaw_component(self, name: str, component: Component, frozen: Mapping[str, Any]) -> None:
         if name not in frozen:
@@ -472,20 +445,28 @@ class FranchiseCore(Mending):
 
     def copy(self) -> Self:
         """Return an independent franchise in the same state (components, which are yours, are not copied)."""
-        with self.turn():
-            return self._twin(self.data, self.freeze())
+        return self._twin(self.data, self.freeze())
 
     def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
         """Return a franchise like this one over data of the same shape, in this state."""
-        twin = type(self)(
-            self.restaurant_declared,
-            data,
-            store=self.store_type,
-            kernel=self.forced_kernel,
-            measure=self.measure,
-        )
-        twin.thaw({**frozen, "components": {}})
+        twin: Self = self._maker(data)(frozen)
         return twin
+
+    def _maker(self, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
+        """What makes franchises like the present one over data of the same shape, in a given state."""
+        kind, declared, measure = type(self), self.restaurant_declared, self.measure
+        store, kernel = self.store_type, self.forced_kernel
+
+        def make(frozen: dict[str, Any]) -> Any:
+            twin = kind(declared, data, store=store, kernel=kernel, measure=measure)
+            twin.thaw({**frozen, "components": {}})
+            return twin
+
+        return make
+
+    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
+        """The present state, and what makes a franchise of it: an answer to `look`."""
+        return self._maker(self.data), self.freeze()
 
 
 def _unserved(slots: list[int], before: str) -> StateError:

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import number_array
-from hdpkit.errors import DataError, ParameterError, printable
+from hdpkit.errors import BusyError, DataError, ParameterError, printable
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.growth import FranchiseGrowth
+from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.hyperparameters import log_prior, present
+from hdpkit.franchise.look import Look, look
 from hdpkit.franchise.scores import log_seating, size_counts
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.snapshot import Snapshot
@@ -46,7 +48,7 @@ class Franchise(FranchiseGrowth):
     Notes
     -----
     Dishes are numbered 0 .. K-1 in every array that leaves; the numbers are those of this moment. One thread
-    at a time may use a franchise; a second gets a BusyError.
+    at a time may use a franchise, to read it, too; a second gets a BusyError. `look` is for all threads.
 
     Attributes
     ----------
@@ -58,9 +60,13 @@ class Franchise(FranchiseGrowth):
 
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
+        try:
+            counts = f"{self.n_dishes} dishes, {self.n_tables} tables"
+        except BusyError:
+            counts = "in use by another thread"
         return (
-            f"<Franchise {names}: {self.topology.n_customers} customers, {self.n_dishes} dishes, "
-            f"{self.n_tables} tables, store {self.store_type.__name__}>"
+            f"<Franchise {names}: {self.topology.n_customers} customers, {counts}, "
+            f"store {self.store_type.__name__}>"
         )
 
     # ------------------------------------------------------------------ dishes and tables
@@ -199,6 +205,33 @@ class Franchise(FranchiseGrowth):
         """What predictions need of the present state, kept while the franchise goes on."""
         return Snapshot(self)
 
+    @unguarded
+    def look(self, timeout: float | None = None) -> Look:
+        """What a run last finished, from whichever thread: for watching a run while it goes on.
+
+        During a run in another thread it is the state at the end of the present sweep, which is waited for.
+        Between the draws of `Scheduler.sample`, outside a run, or when the run ends or fails it is made at
+        once. The run goes on as it would have. It does nothing for this unless somebody looks.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait at most; None waits as long as the sweep takes.
+
+        Returns
+        -------
+        Look
+            An immutable copy.
+
+        Raises
+        ------
+        BusyError
+            If no sweep ends in time.
+        StateError
+            If the thread that runs looks while customers are seated out, in the midst of a move.
+        """
+        return look(self, timeout)
+
     # ------------------------------------------------------------------ scores
 
     def log_likelihood(self) -> float:
@@ -258,10 +291,9 @@ class Franchise(FranchiseGrowth):
 
     def audit(self) -> None:
         """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
-        with self.turn():
-            if not self.measure.atomic:
-                self.fresh_bank()
-            audit(self)
+        if not self.measure.atomic:
+            self.fresh_bank()
+        audit(self)
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, the data themselves not counted."""

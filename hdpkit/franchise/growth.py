@@ -11,6 +11,7 @@ from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.verbs import FranchiseVerbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
@@ -22,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 class FranchiseGrowth(FranchiseVerbs):
     """Franchises over n-gram data take in more sentences, and let go of some."""
 
+    @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
         """Go over to data that continue the present ones, and seat the new customers by their predictive.
 
@@ -49,26 +51,27 @@ class FranchiseGrowth(FranchiseVerbs):
                 "data", data, f"n-grams of order {before.order}, the {n} present customers first",
                 "Build them with franchise.data.plus(sentences).",
             )  # fmt: skip
-        measure = self.restaurant_declared.measure.for_data(data)
         source = self._own_source(rng, Purpose.EXTEND)
-        with self.turn():
-            seating, dishes = self.store.freeze(), self._dishes_now()
-            theta, d = self._concentration, self._discount
-            topology.extend(data)
-            self._adopt_data(data, measure)
-            self._new_hyperparameters(np.arange(len(theta)), theta, d)
-            self.store.grow(topology.n_customers, topology.n_nodes)
-            if measure.atomic and hasattr(self.store, "observe"):
-                bank: Any = self.bank
-                self.store.observe(bank.values)
-            self._replaced(*dishes)
+        seating = self.store.freeze()
+        theta, d = self._concentration, self._discount
+        same = np.arange(len(theta))
+        back = (topology, before, seating, same, theta, d, self._dishes_now())
+        grown = topology.extended(data)
+        new = np.full(grown.n_customers - n, -1, dtype=np.int32)
+        of_customer = "seat" if "seat" in seating else "dish"
+        seating = {**seating, of_customer: np.append(seating[of_customer], new)}
         try:
-            self.in_chunks(n, topology.n_customers, lambda first, last: self.enter(first, last, source))
+            # Whoever comes after an exception, here or below, takes it all back.
+            self._going_over = back
+            self._turn.whole = False
+            self._replace(grown, data, seating, same, theta, d, self._dishes_now())
+            self.in_chunks(n, grown.n_customers, lambda first, last: self.enter(first, last, source))
+            self._going_over = None
         except BaseException:
-            old = ContextTopology(topology.n_levels, before)
-            self._replace(old, before, seating, np.arange(len(theta)), dishes)
+            self._go_over()
             raise
 
+    @changes
     def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
         """Take sentences first .. last - 1 out for good; later customers move up, empty contexts are freed.
 
@@ -88,14 +91,22 @@ class FranchiseGrowth(FranchiseVerbs):
         )
         shorter = data.without(first, last)
         gone = slice(int(data.offsets[first]), int(data.offsets[last]))
-        self.leave(gone.start, gone.stop, self._own_source(rng, Purpose.DISCARD))
-        seating = self.store.freeze()
-        fewer = ContextTopology(topology.n_levels, shorter)
-        to = topology.numbers_in(fewer)
-        of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
-        seating[of_customer] = np.delete(seating[of_customer], gone)
-        seating[of_node] = to[seating[of_node]]
-        self._replace(fewer, shorter, seating, to, self._dishes_now())
+        source = self._own_source(rng, Purpose.DISCARD)
+        theta, d = self._concentration, self._discount
+        seating, same = self.store.freeze(), np.arange(len(theta))
+        try:
+            self._going_over = (topology, data, seating, same, theta, d, self._dishes_now())
+            self._turn.whole = False
+            self.leave(gone.start, gone.stop, source)
+            seating = self.store.freeze()
+            fewer = ContextTopology(topology.n_levels, shorter)
+            to = topology.numbers_in(fewer)
+            of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
+            seating[of_customer] = np.delete(seating[of_customer], gone)
+            seating[of_node] = to[seating[of_node]]
+            self._going_over = (fewer, shorter, seating, to, theta, d, self._dishes_now())
+        finally:
+            self._go_over()
 
     def _growing(self) -> ContextTopology:
         if not isinstance(self.topology, ContextTopology):
@@ -109,53 +120,63 @@ class FranchiseGrowth(FranchiseVerbs):
         """Slots that are occupied, slots that are held, and what of the bank doesn't follow from the data."""
         return self.slots.occupied_slots(), self.slots.held_slots(), self.bank.freeze()
 
+    def _go_over(self) -> None:
+        """Go over to what was decided on; it may be begun again, for nothing changes before all is there."""
+        if self._going_over is not None:
+            self._replace(*self._going_over)
+            self._going_over = None
+
+    def _make_whole(self) -> None:
+        self._go_over()
+        super()._make_whole()
+
     def _replace(
         self,
         topology: ContextTopology,
         data: NGrams,
         seating: dict[str, Any],
         to: npt.NDArray[Any],
+        theta: Floats,
+        d: Floats,
         dishes: tuple[Any, Any, Any],
     ) -> None:
-        """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there."""
-        theta, d = self._concentration[: len(to)], self._discount[: len(to)]
-        with self.turn():
-            self.topology = topology
-            self._adopt_data(data, self.restaurant_declared.measure.for_data(data))
-            self._new_hyperparameters(to, theta, d)
-            self.store = self._new_store()
-            self.store.thaw(seating)
-            self._replaced(*dishes)
+        """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there.
 
-    def _adopt_data(self, data: NGrams, measure: Any) -> None:
-        """Take over data and the measure that is ready for them; walks are made anew when they are needed.
-
-        Dishes and their statistics are still to be told (`_replaced`).
+        Walks are made anew when they are needed.
         """
         present = self.base_parameters
-        self.data = data
-        self.measure = measure.with_parameters(**present) if present else measure
-        self.bank = self.measure.bank(data)
-        self._walks.clear()
-        self._functions.clear()
-        self._longest = -1
+        measure = self.restaurant_declared.measure.for_data(data)
+        measure = measure.with_parameters(**present) if present else measure
+        bank = self._own(measure.bank(data))
+        store = self._store_for(topology, measure, bank)
+        store.thaw(seating)
+        concentration, discount = self._hyperparameters_for(topology, to, theta, d)
+        vars(self).update(
+            topology=topology, data=data, measure=measure, bank=bank, store=store, _walks={}, _functions={},
+            _longest=-1, _concentration=concentration, _discount=discount,
+        )  # fmt: skip
+        self._changing(self._replaced, *dishes)
 
-    def _new_hyperparameters(self, to: npt.NDArray[Any], theta: Floats, d: Floats) -> None:
-        """Arrays for the present restaurants: old ones keep theirs, new ones get their level's or a start."""
-        self._concentration = np.empty(self.topology.n_nodes)
-        self._discount = np.empty(self.topology.n_nodes)
-        old_levels = np.full(self.topology.n_nodes, -1, dtype=np.int64)
+    def _hyperparameters_for(
+        self, topology: ContextTopology, to: npt.NDArray[Any], theta: Floats, d: Floats
+    ) -> list[Floats]:
+        """Arrays for these restaurants: old ones keep theirs, new ones get their level's or a start."""
+        old_levels = np.full(topology.n_nodes, -1, dtype=np.int64)
         kept = to >= 0
-        old_levels[to[kept]] = self.topology.level[to[kept]]
-        for new, old, place in ((self._concentration, theta, 0), (self._discount, d, 1)):
+        old_levels[to[kept]] = topology.level[to[kept]]
+        made = []
+        for old, place in ((theta, 0), (d, 1)):
+            new = np.empty(topology.n_nodes)
             for number, declaration in enumerate(self.declarations):
                 declared = declaration.hyperparameters[place]
                 survivors = np.flatnonzero(old_levels == number)
                 value = declared.start
                 if len(survivors) and not declared.each:
                     value = float(old[kept][np.flatnonzero(to[kept] == survivors[0])[0]])
-                new[self.topology.nodes(number)] = value
+                new[topology.nodes(number)] = value
             new[to[kept]] = old[kept]
+            made.append(new)
+        return made
 
 
 def _continues(data: NGrams, before: NGrams) -> bool:

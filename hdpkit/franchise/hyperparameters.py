@@ -29,9 +29,7 @@ def reset(franchise: FranchiseCore) -> None:
     for number, declaration in enumerate(franchise.declarations):
         theta, discount = declaration.hyperparameters
         nodes = franchise.topology.nodes(number)
-        franchise._concentration[nodes] = theta.start
-        franchise._discount[nodes] = discount.start
-    franchise._functions.clear()
+        _put(franchise, nodes, theta.start, discount.start)
 
 
 def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
@@ -73,8 +71,14 @@ def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
             raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
     elif not np.all(theta > -d):
         raise _outside("concentration", values["concentration"], "finite and above -discount")
-    franchise._concentration[nodes] = theta
+    _put(franchise, nodes, theta, d)
+
+
+def _put(franchise: FranchiseCore, nodes: Any, theta: Any, d: Any) -> None:
+    """Write both; theta > -d on the way, too, since a signal may come in between."""
+    franchise._concentration[nodes] = np.maximum(franchise._concentration[nodes], theta)
     franchise._discount[nodes] = d
+    franchise._concentration[nodes] = theta
     franchise._functions.clear()  # what runs a verb may depend on the values
 
 

@@ -6,18 +6,19 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hdpkit._compiled.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.franchise.components import Component
+from hdpkit.franchise.guard import Guarded, changes, unguarded
 
 __all__ = ["Mending"]
 
 
-class Mending:
+class Mending(Guarded):
     """The part of a franchise that keeps statistics, dishes and components in step with the seating.
 
     A measure, a store, a component or a move may be a user's and may raise at any call. Kernels leave the
@@ -25,14 +26,14 @@ class Mending:
     failed are told which dishes there are.
     """
 
-    slots: DishSlots
-    bank: StatisticsBank
-    measure: BaseMeasure
+    if TYPE_CHECKING:
+        slots: DishSlots
+        bank: StatisticsBank
+        measure: BaseMeasure
+        seating: Any
+
     foreign_store: bool
-    seating: Any
-    turn: Any
     _components: dict[str, Component]
-    _claimed: bool
     _lost: list[Component]  # components that failed when they were told of a new seating
     _uncounted: bool  # statistics could not be counted again yet
 
@@ -41,6 +42,7 @@ class Mending:
         """Whether a failure of a user's code has left something to be done."""
         return self._uncounted or bool(self._lost)
 
+    @unguarded
     @contextmanager
     def kept_whole(self) -> Iterator[None]:
         """Whatever fails inside, counts, statistics and components fit the seating afterwards."""
@@ -58,7 +60,7 @@ class Mending:
 
         Within a run the sweep is taken back, which costs one copy a sweep in place of one a verb.
         """
-        if not self.foreign_store or self._claimed:
+        if not self.foreign_store or self._turn.in_run:
             return None
         return self.seating.freeze(), self.slots.occupied_slots()
 
@@ -89,6 +91,7 @@ class Mending:
             if error is not None and second is not error:
                 error.add_note(f"A component failed too: {second!r}")
 
+    @changes
     def surface(self) -> None:
         """Raise what a component raised while dishes were born, died or got new numbers, if one did."""
         if self.slots.trouble is not None:
@@ -113,15 +116,16 @@ class Mending:
     def fresh_bank(self) -> Any:
         """The bank, after the recount that a failure of the measure may have left to be done."""
         if self._stale:
-            with self.turn():
-                self.catch_up()
+            self.catch_up()
         return self.bank
 
+    @changes
     def catch_up(self) -> None:
         """Do what a failure of a user's code has left to be done."""
         self._find_lost()
         self.recount()
 
+    @changes
     def recount(self) -> None:
         """Count the statistics of all dishes again, in data order."""
         self._uncounted = True

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit._compiled.seating import Seating
 from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.walk import Walk
+from hdpkit.franchise.counts import columns_of
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
@@ -36,6 +37,10 @@ class Snapshot:
     """
 
     def __init__(self, franchise: Franchise, arrays: Mapping[str, Any] | None = None) -> None:
+        self._turn = threading.Lock()  # the walk writes down where it is
+        franchise._within(self._take, franchise, arrays)
+
+    def _take(self, franchise: Franchise, arrays: Mapping[str, Any] | None) -> None:
         t = franchise.topology
         kept = _arrays_of(franchise) if arrays is None else arrays
         self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
@@ -46,7 +51,7 @@ class Snapshot:
         slots.reset(franchise.slots.occupied_slots())
         bank: Any = franchise.bank
         base, value = (bank.base.copy(), bank.values) if franchise.measure.atomic else (None, None)
-        self._turn = threading.Lock()  # the walk writes down where it is
+        self.base: Floats | None = base
         self._walk = Walk(
             self._counts, slots, t.parent, t.home, self.concentration, self.discount, base, value
         )
@@ -80,15 +85,6 @@ _COUNTS = ("node", "dish", "customers", "tables")
 
 
 def _arrays_of(franchise: Franchise) -> dict[str, npt.NDArray[Any]]:
-    store = franchise.seating
-    if hasattr(store, "counts"):
-        columns = store.counts()
-    else:
-        rows = [
-            (node, dish, store.customers(node, dish), store.tables(node, dish))
-            for node in range(franchise.topology.n_nodes)
-            for dish in store.node_dishes(node).tolist()
-        ]
-        columns = tuple(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
+    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
     counts = dict(zip(_COUNTS, columns, strict=True))
     return {**counts, "concentration": franchise._concentration, "discount": franchise._discount}

@@ -65,6 +65,10 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
         numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
     """
+    franchise._within(_start, franchise, init, source)
+
+
+def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
     prepared = _prepare(init, franchise, source)
     franchise.reset_hyperparameters()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.turn import Block
 from hdpkit.checks import number_array, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
+from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.random import ChoiceSource
 
 __all__ = ["FranchiseVerbs"]
@@ -24,26 +24,29 @@ class FranchiseVerbs(FranchiseCore):
 
     def _run(self, verb: str, *arguments: Any, walk: bool = True) -> Any:
         kernel, function = self._served(verb)
-        with self.turn():
-            if self._stale:
-                self.catch_up()
-            before = self._before_failure()
-            try:
-                done = function(self.walk(kernel), *arguments) if walk else function(*arguments)
-            except BaseException as error:
-                # Kernels leave the seating whole; statistics may be half done where a measure failed.
-                self._mend(error, before)
-                raise
-            if self.slots.trouble is not None:
-                self.surface()
-            return done
+        if self._stale:
+            self.catch_up()
+        before = self._before_failure()
+        reseated = arguments[1:3] if verb == "reseat" else (0, 0)
+        given = (self.walk(kernel), *arguments) if walk else arguments
+        try:
+            done = self._changing(function, *given, reseated=reseated)
+        except BaseException as error:
+            # Kernels leave the seating whole; statistics may be half done where a measure failed.
+            self._mend(error, before)
+            raise
+        if self.slots.trouble is not None:
+            self.surface()
+        return done
 
+    @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by their predictive given those who are seated."""
         self._check_range(first, last, self.topology.n_customers)
         self.bank.prepare(source)
         self._run("enter", self.bank, first, last, source)
 
+    @changes
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
         self._check_range(first, last, self.topology.n_customers)
@@ -58,12 +61,14 @@ class FranchiseVerbs(FranchiseCore):
             )
         self._run("enter_given", self.bank, dishes, first, last, source)
 
+    @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
         """Table Gibbs for customers first .. last - 1, one after the other."""
         self._check_range(first, last, self.topology.n_customers)
         self.bank.prepare(source)
         self._run("reseat", self.bank, first, last, source)
 
+    @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
         """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
         self._check_range(first, last, self.topology.n_customers)
@@ -86,6 +91,7 @@ class FranchiseVerbs(FranchiseCore):
         """Slot of the dish of each unit."""
         return self._run("unit_dishes", units)
 
+    @changes
     def redish(self, units: Any, first: int, last: int, source: ChoiceSource) -> None:
         """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other."""
         self._need_tables()
@@ -93,6 +99,7 @@ class FranchiseVerbs(FranchiseCore):
         self.bank.prepare(source)
         self._run("redish", self.bank, units, first, last, source)
 
+    @changes
     def scan_units(
         self,
         units: Any,
@@ -126,10 +133,12 @@ class FranchiseVerbs(FranchiseCore):
         """
         return self._run("scan_units", self.bank, units, order, sides, sizes, *slots, forced, source, log_q)
 
+    @changes
     def add_units(self, units: Any, which: npt.NDArray[np.int64], slot: int) -> None:
         """Add the values below these units to a reserved slot."""
         self._run("add_units", self.bank, units, which, slot, walk=False)
 
+    @changes
     def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
         """Give these customers of the root another dish (an occupied slot), with all below them."""
         self._need_tables()
@@ -152,6 +161,7 @@ class FranchiseVerbs(FranchiseCore):
         begin = np.append(np.searchsorted(home[customers], nodes), len(home)).astype(np.int64)
         return nodes, begin, customers
 
+    @changes
     def reseat_groups(
         self,
         groups: tuple[Ints, npt.NDArray[np.int64], Ints],
@@ -176,36 +186,41 @@ class FranchiseVerbs(FranchiseCore):
             done = self._run("reseat_groups", self.bank, *groups, first, last, scratch, launches, source)
         return int(done)
 
+    @changes
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
         self._latent()
-        with self.turn():
-            slot = self.slots.open()
-            try:
-                self.bank.born(slot)
-            except BaseException:
-                self.slots.close(slot)
-                raise
-            finally:
-                self.surface()
-            return int(slot)
+        slot = self.slots.open()
+        try:
+            self.bank.born(slot)
+        except BaseException:
+            self.slots.close(slot)
+            raise
+        finally:
+            self.surface()
+        return int(slot)
 
-    @contextmanager
-    def reserved(self, n: int) -> Iterator[tuple[int, ...]]:
+    @unguarded
+    def reserved(self, n: int) -> Block:
         """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
         self._latent()
-        slots = tuple(int(self.slots.reserve()) for _ in range(whole_number("n", n)))
-        born = []
+        return Block(self._turn, self, lambda: self._reserve(whole_number("n", n)), self._release)
+
+    def _reserve(self, n: int) -> tuple[int, ...]:
+        slots: list[int] = []
         try:
-            for slot in slots:
-                self.bank.born(slot)
-                born.append(slot)
-            yield slots
-        finally:
-            for slot in slots:
-                self.slots.release(slot)
-            for slot in born:
-                self.bank.died(slot)
+            for _ in range(n):
+                slots.append(int(self.slots.reserve()))
+                self.bank.born(slots[-1])
+        except BaseException:
+            self._release(tuple(slots[:-1]))
+            raise
+        return tuple(slots)
+
+    def _release(self, slots: tuple[int, ...]) -> None:
+        for slot in slots:
+            self.slots.release(slot)
+            self.bank.died(slot)
 
     def _occupied(self, dishes: Ints) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())

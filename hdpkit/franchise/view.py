@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import whole_number
-from hdpkit.errors import ParameterError, StateError, printable
+from hdpkit.errors import BusyError, ParameterError, StateError, printable
+from hdpkit.franchise.guard import Guarded, changes
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RestaurantView"]
 
 
-class RestaurantView:
+class RestaurantView(Guarded):
     """One restaurant of a franchise as it is now. Nothing is copied; dishes are numbered as in `dishes`.
 
     Obtained from `Franchise.restaurant`.
@@ -25,6 +26,7 @@ class RestaurantView:
 
     def __init__(self, franchise: Franchise, declaration: int, name: str, key: Any) -> None:
         self.franchise = franchise
+        self._turn = franchise._turn
         self.name = name
         self.key = key
         self._declaration = declaration
@@ -37,8 +39,14 @@ class RestaurantView:
 
     def __repr__(self) -> str:
         label = self.name if self.key is None else f"{self.name} {self.key!r}"
-        label = printable(label)
-        return f"<{label}: {self.n_customers} customers at {self.n_tables} tables, {len(self.dishes)} dishes>"
+        try:
+            counts = f"{self.n_customers} customers at {self.n_tables} tables, {len(self.dishes)} dishes"
+        except BusyError:
+            counts = "in use by another thread"
+        return f"<{printable(label)}: {counts}>"
+
+    def _make_whole(self) -> None:
+        self.franchise._make_whole()
 
     def _slot(self, dish: int) -> int:
         live = self.franchise.slots.occupied_slots()
@@ -102,6 +110,7 @@ class RestaurantView:
         """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
         return self.franchise.walk().prior_row(self.node)
 
+    @changes
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
         """Take a data customer of this restaurant out, and every table that closes.
 
@@ -110,12 +119,17 @@ class RestaurantView:
         franchise = self.franchise
         dish = self._check(customer, seated=True)
         source = franchise._own_source(rng, Purpose.UNSEAT)
-        with franchise.turn(), franchise.kept_whole():
-            franchise.bank.remove(dish, [customer])
-            if franchise.walk().unseat(customer, self.node, dish, source):
-                franchise.slots.close(dish)
-                franchise.bank.died(dish)
+        with franchise.kept_whole():
+            franchise._changing(self._take_out, customer, dish, source)
 
+    def _take_out(self, customer: int, dish: int, source: ChoiceSource) -> None:
+        franchise = self.franchise
+        franchise.bank.remove(dish, [customer])
+        if franchise.walk().unseat(customer, self.node, dish, source):
+            franchise.slots.close(dish)
+            franchise.bank.died(dish)
+
+    @changes
     def seat(self, customer: int, dish: int | None = None, rng: ChoiceSource | Seed = None) -> None:
         """Seat an unseated data customer of this restaurant.
 
@@ -137,17 +151,21 @@ class RestaurantView:
         if dish is None:
             franchise.enter(customer, customer + 1, source)
             return
-        with franchise.turn(), franchise.kept_whole():
-            franchise.bank.prepare(source)
-            if dish == franchise.n_dishes:
-                bank: Any = franchise.bank
-                if hasattr(bank, "bring_back"):
-                    bank.bring_back(customer)
-                slot = franchise.open_dish()
-            else:
-                slot = self._slot(dish)
-            franchise.walk().seat(customer, self.node, slot, source)
-            franchise.bank.add(slot, [customer])
+        with franchise.kept_whole():
+            franchise._changing(self._put_in, customer, dish, source)
+
+    def _put_in(self, customer: int, dish: int, source: ChoiceSource) -> None:
+        franchise = self.franchise
+        bank: Any = franchise.bank
+        bank.prepare(source)
+        if dish == franchise.n_dishes:
+            if hasattr(bank, "bring_back"):
+                bank.bring_back(customer)
+            slot = franchise.open_dish()
+        else:
+            slot = self._slot(dish)
+        franchise.walk().seat(customer, self.node, slot, source)
+        bank.add(slot, [customer])
 
     def _check(self, customer: int, seated: bool) -> int:
         franchise = self.franchise

@@ -13,7 +13,7 @@ from hdpkit.base_measures import AtomicMeasure, Uniform
 from hdpkit.data import NGrams
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints
 from hdpkit.data.held_out import HeldOut
-from hdpkit.errors import DataError
+from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise import Franchise, Snapshot
 
 __all__ = ["Posterior"]
@@ -40,26 +40,36 @@ class Posterior:
     franchise: Franchise
     samples: Sequence[Snapshot]
     unknown: int
+    # Taken once: another thread may sweep, which is no matter here, or change the data.
+    data: NGrams = attrs.field(init=False)
+    measure: AtomicMeasure = attrs.field(init=False)
+    topology: Any = attrs.field(init=False)
 
-    @property
-    def data(self) -> NGrams:
-        """The training data."""
-        data = self.franchise.data
-        assert isinstance(data, NGrams)
-        return data
+    @data.default
+    def _data(self) -> Any:
+        return self.franchise.data
 
-    @property
-    def measure(self) -> AtomicMeasure:
-        """The distribution above the root."""
-        measure = self.franchise.measure
-        assert isinstance(measure, AtomicMeasure)
-        return measure
+    @measure.default
+    def _measure(self) -> Any:
+        return self.franchise.measure
+
+    @topology.default
+    def _topology(self) -> Any:
+        return self.franchise.topology
+
+    def __attrs_post_init__(self) -> None:
+        n_nodes = {self.topology.n_nodes, *(len(sample.concentration) for sample in self.samples)}
+        if len(n_nodes) > 1:
+            raise BusyError(
+                "model", "given other data by another thread", "used by one thread while its data change",
+                "Wait until add() or remove() is over.",
+            )  # fmt: skip
 
     @property
     def base(self) -> Floats:
         """H of each atom and, last, of all others."""
-        bank: Any = self.franchise.bank
-        base: Floats = bank.base
+        base = self.samples[-1].base
+        assert base is not None
         return base
 
     # ------------------------------------------------------------------ words of a text
@@ -130,8 +140,7 @@ class Posterior:
         return int(self._nodes(self.context(context))[0])
 
     def _nodes(self, contexts: Ints) -> Ints:
-        topology: Any = self.franchise.topology
-        found: Ints = topology.deepest(contexts)
+        found: Ints = self.topology.deepest(contexts)
         return found
 
     def probability(self, word: Any, context: Any) -> float:

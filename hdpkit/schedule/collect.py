@@ -15,7 +15,7 @@ from hdpkit.random import Streams
 from hdpkit.record import ChainWriter, Draw, Trace
 from hdpkit.schedule.checkpoint import Checkpoint, Keeper
 from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.sweeps import Progress, sweep_by_sweep
+from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Plan", "collect"]
 
@@ -53,9 +53,28 @@ def collect(
 
     A `RunError` (a full disk, a value that can't be kept) carries the trace so far.
     """
+    collected: Trace = franchise._prepare(
+        _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
+    )
+    return collected
+
+
+def _collect(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    streams: Streams,
+    init: Any,
+    plan: Plan,
+    trace: Trace,
+    writer: ChainWriter | None,
+) -> Trace:
     keeper = None if writer is None else Keeper(franchise, writer, plan.checkpoint)
     begun = None if keeper is None else keeper.begun
-    draws = sweep_by_sweep(moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun)
+    draws = Draws(
+        franchise,
+        sweep_by_sweep(moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun),
+    )
     trace.own(plan.record)
     trace.exact = all(move.exact for move in moves)
     trace.interrupted = False
@@ -78,7 +97,7 @@ def collect(
         except KeyboardInterrupt:
             trace.interrupted = True
         finally:
-            draws.close()  # type: ignore[attr-defined]
+            draws.close()
         if keeper is not None:
             try:
                 with deferred_interrupt():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hdpkit.checks import absolute_path, function, items, whole_number
@@ -139,7 +140,6 @@ class Scheduler:
         check_on_interrupt(on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
-        self._check(franchise, sweeps, init, audit_every, progress)
         plan = Plan(
             record=own,
             thin=thin,
@@ -148,16 +148,36 @@ class Scheduler:
             audit_every=audit_every,
             checkpoint=checkpoint or Checkpoint(),
         )
+        _is_franchise(franchise)
+        if chains is not None:  # they run on copies
+            franchise._within(self._check, franchise, sweeps, init, audit_every, progress)
+            trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
+        else:
+            trace = franchise._prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+        return ended(trace, on_interrupt, f"{sweeps} sweeps")
+
+    def _begin(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        rng: Seed,
+        init: Any,
+        plan: Plan,
+        run_folder: Path | None,
+        chains: int | None = None,
+        processes: int | None = None,
+    ) -> Trace | ChainTrace:
+        """Run once nobody else can; chains, which run on copies, at any time."""
+        if chains is None:
+            self._check(franchise, sweeps, init, plan.audit_every, plan.progress)
         streams = _streams(franchise, rng, init)
         if run_folder is not None:
             job = begin_folder(run_folder, self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
-                trace = job.run(franchise, plan, processes)
-        elif chains is not None:
-            trace = run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
-        else:
-            trace = collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
-        return ended(trace, on_interrupt, f"{sweeps} sweeps")
+                return job.run(franchise, plan, processes)
+        if chains is not None:
+            return run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
+        return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
 
     def sample(
         self,
@@ -170,9 +190,12 @@ class Scheduler:
         audit_every: int | None = None,
     ) -> Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
-        self._check(franchise, sweeps, init, audit_every, progress)
+        _is_franchise(franchise)
+        franchise._within(self._check, franchise, sweeps, init, audit_every, progress)
         streams = _streams(franchise, rng, init)
-        return Draws(sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every))
+        return Draws(
+            franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every)
+        )
 
     def _check(
         self,
@@ -187,8 +210,6 @@ class Scheduler:
             whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
         if progress is not None:
             function("progress", progress, remedy="For instance hk.ProgressBar().")
-        if not isinstance(franchise, Franchise):
-            raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
         for move in self.moves:
             move.check(franchise)
         if init is None and bool((franchise.dishes < 0).any()):
@@ -196,6 +217,11 @@ class Scheduler:
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )
         check_start(init, franchise)
+
+
+def _is_franchise(franchise: Any) -> None:
+    if not isinstance(franchise, Franchise):
+        raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
 
 
 def _streams(franchise: Franchise, rng: Seed, init: Any) -> Streams:

@@ -31,7 +31,7 @@ def sweep_by_sweep(
     audit_every: int | None,
     begun: Callable[[], None] | None = None,
 ) -> Iterator[Draw]:
-    """Yield a draw after every sweep; the franchise is claimed from the first to the last.
+    """Yield a draw after every sweep; `Draws` keeps the franchise claimed from the first to the last.
 
     Parameters
     ----------
@@ -42,45 +42,47 @@ def sweep_by_sweep(
     begun : callable, optional
         Called when the franchise stands at its start.
     """
-    with franchise.claimed():
-        franchise.data.check_unchanged()
-        franchise.streams = streams
-        clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
-        if init is not None:
-            with deferred_interrupt() as answer, franchise.turn():
-                _pulsing(franchise, lambda fraction: answer())
-                try:
-                    start(franchise, init, streams.source(STARTS))
-                finally:
-                    franchise.on_pulse = None
-                    franchise.streams = streams  # a state that was taken over may have brought its own
-        if begun is not None:
-            with deferred_interrupt():
-                begun()
-        clock.begin()
-        stands = franchise.sweep
-        last = stands + sweeps
-        while stands < last:
-            _check_untouched(franchise, stands)
-            draw, late = None, False
+    franchise.data.check_unchanged()
+    # Those of the run itself are nobody else's to move.
+    franchise.streams = Streams(streams.seed, streams.chain)
+    clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
+    if init is not None:
+        with deferred_interrupt() as answer, franchise.turn():
+            _pulsing(franchise, lambda fraction: answer())
             try:
-                with deferred_interrupt() as answer:
-                    draw = _sweep(moves, franchise, streams, clock, answer)
-            except KeyboardInterrupt:
-                if draw is None:
-                    raise
-                late = True  # the sweep was done: it belongs to the trace
-            stands = draw.sweep
-            if audit_every is not None and draw.sweep % audit_every == 0:
-                franchise.audit()
-            try:
-                clock.swept(draw.values, finished=stands == last)
-            except KeyboardInterrupt:
-                late = True
-            _check_untouched(franchise, stands)
-            yield draw
-            if late:
-                raise KeyboardInterrupt
+                start(franchise, init, streams.source(STARTS))
+            finally:
+                franchise.on_pulse = None
+                # A state that was taken over may have brought its own.
+                franchise.streams = Streams(streams.seed, streams.chain)
+    if begun is not None:
+        with deferred_interrupt():
+            begun()
+    clock.begin()
+    stands = franchise.sweep
+    last = stands + sweeps
+    while stands < last:
+        _check_untouched(franchise, stands)
+        draw, late = None, False
+        try:
+            with deferred_interrupt() as answer:
+                draw = _sweep(moves, franchise, streams, clock, answer)
+        except KeyboardInterrupt:
+            if draw is None:
+                raise
+            late = True  # the sweep was done: it belongs to the trace
+        stands = draw.sweep
+        if audit_every is not None and draw.sweep % audit_every == 0:
+            franchise.audit()
+        try:
+            clock.swept(draw.values, finished=stands == last)
+        except KeyboardInterrupt:
+            late = True
+        _check_untouched(franchise, stands)
+        franchise._requests.answer(franchise._standing)
+        yield draw
+        if late:
+            raise KeyboardInterrupt
 
 
 def _check_untouched(franchise: Franchise, stands: int) -> None:
@@ -104,59 +106,78 @@ def _sweep(
     clock: Clock,
     answer: Callable[[], None],
 ) -> Draw:
-    sweep = franchise.sweep + 1
+    draw: Draw = franchise._within(
+        lambda: franchise._changing(_swept, moves, franchise, streams, clock, answer, everybody=True)
+    )
+    return draw
+
+
+def _swept(
+    moves: Sequence[Move],
+    franchise: Franchise,
+    streams: Streams,
+    clock: Clock,
+    answer: Callable[[], None],
+) -> Draw:
+    sweep, attempt = franchise.sweep + 1, franchise.attempt
     records = []
     places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
-    with franchise.turn():
-        before = franchise.freeze() if franchise.foreign_store else None
-        try:
-            for done, place in enumerate(places):
-                move = moves[place]
+    before = franchise.freeze() if franchise.foreign_store else None
+    # What the sweep draws counts as used unless it gets to its end: no word of a stream may be used twice.
+    franchise.attempt += 1
+    try:
+        for done, place in enumerate(places):
+            move = moves[place]
 
+            franchise.data.check_unchanged()
+
+            def pulse(fraction: float, done: int = done) -> None:
                 franchise.data.check_unchanged()
-
-                def pulse(fraction: float, done: int = done) -> None:
-                    franchise.data.check_unchanged()
-                    clock.pulse((done + fraction) / len(places), franchise.n_dishes)
-                    answer()
-
-                _pulsing(franchise, pulse)
-                began = time.perf_counter()
-                source = streams.source(place + 1, sweep, attempt=franchise.attempt)
-                info = checked_info(move, move.apply(franchise, source))
-                seconds = time.perf_counter() - began
-                records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
+                clock.pulse((done + fraction) / len(places), franchise.n_dishes)
                 answer()
-            franchise.data.check_unchanged()  # a sweep over other data is none
-            franchise.on_pulse = None
-            franchise.settle()
-        except BaseException as error:
-            if not isinstance(error, ChangedDataError):  # what is mapped may not be looked at any more
-                if before is not None:  # a store of the user's may have stopped half way up the tree
-                    franchise.thaw(before)
-                if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
-                    franchise._mend(error)
-            # The words of this sweep's streams were used in part; none may be used again.
-            franchise.attempt += 1
-            raise
-        finally:
-            franchise.on_pulse = None
-        franchise.sweep = sweep
-        return make_draw(franchise, tuple(records))
+
+            _pulsing(franchise, pulse)
+            began = time.perf_counter()
+            source = streams.source(place + 1, sweep, attempt=attempt)
+            info = checked_info(move, move.apply(franchise, source))
+            seconds = time.perf_counter() - began
+            records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
+            answer()
+        franchise.data.check_unchanged()  # a sweep over other data is none
+        franchise.on_pulse = None
+        franchise.settle()
+    except BaseException as error:
+        if not isinstance(error, ChangedDataError):  # what is mapped may not be looked at any more
+            if before is not None:  # a store of the user's may have stopped half way up the tree
+                franchise.thaw({**before, "attempt": franchise.attempt})
+            if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
+                franchise._mend(error)
+        raise
+    finally:
+        franchise.on_pulse = None
+    franchise.sweep = sweep
+    draw = make_draw(franchise, tuple(records))
+    franchise.attempt = attempt
+    return draw
 
 
 class Draws(Iterator[Draw]):
-    """The generator of draws, started already: its checks have been made."""
+    """Draws of a run, sweep by sweep. The franchise is claimed from the first that is asked for to the last.
 
-    def __init__(self, draws: Iterator[Draw]) -> None:
+    The thread that asks for the next one is the one that the run belongs to.
+    """
+
+    def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
+        self._claim = franchise._claim()
         self._draws = draws
 
     def __next__(self) -> Draw:
-        return next(self._draws)
+        draw: Draw = self._claim.step(self._draws)
+        return draw
 
     def close(self) -> None:
         """End the run."""
-        self._draws.close()  # type: ignore[attr-defined]
+        self._claim.close(self._draws)
 
 
 def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:

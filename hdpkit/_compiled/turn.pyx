@@ -1,0 +1,357 @@
+# distutils: language = c++
+"""Whose turn it is: one thread at a time works with a franchise, be it to change it or to read it.
+
+All of this is compiled for two reasons. It is asked at every use, so it must cost little. And Python runs signal
+handlers between byte codes only: taking a turn, calling a function and giving the turn back is one step here, so
+that an exception that a handler raises can't fall in between.
+
+A thread takes the turn for the length of a verb, a read or a block. A run claims the franchise besides, from before
+its first sweep until after its last; between its sweeps nobody has the turn, but other threads are refused all the
+same. What another thread is found to be doing decides: a read is waited for, since it is short; a verb or a run is not.
+"""
+
+cimport cython
+from cpython.pythread cimport PyThread_get_thread_ident
+
+from time import monotonic, sleep
+
+from hdpkit.errors import BusyError, StateError
+
+cdef double PATIENCE = 10.0      # seconds that a read of another thread is waited for
+cdef double NAP = 0.0005
+
+cdef enum:
+    FREE
+    PREPARED     # a run looks at its arguments
+    RUNNING
+
+
+cdef busy(str what):
+    return BusyError(
+        "franchise", what, "used by one thread at a time",
+        "Use look() for what a run last finished, or give each thread a copy() of its own.",
+    )
+
+
+cdef in_another_run():
+    return BusyError(
+        "franchise", "in another run", "run by one run at a time",
+        "Close the draws of the other run, or give this one a copy().",
+    )
+
+
+cdef class Turn:
+    """The turn of one franchise. Everything that belongs to the franchise refers to it."""
+
+    def __cinit__(self):
+        self.whole = True
+
+    cdef bint refuses(self, unsigned long me, bint looking) noexcept:
+        """Whether a run of another thread keeps this one out."""
+        return self.claimed != FREE and self.runner != me and not (looking and not self.stepping)
+
+    cdef int enter(self, bint reading, bint looking) except -1:
+        """Take the turn; returns how many holds this thread has now. A second thread gets a BusyError.
+
+        ``reading``: others may wait for it. ``looking``: between the sweeps of another thread's run will do.
+        """
+        cdef unsigned long me = PyThread_get_thread_ident()
+        if self.depth > 0 and self.owner == me:
+            self.depth += 1
+            return self.depth
+        if self.depth > 0 or (reading and self.waiting > 0) or self.refuses(me, looking):
+            self.wait(me, reading, looking)
+        self.owner = me
+        self.depth = 1
+        self.reading = reading
+        self.serial += 1
+        return 1
+
+    cdef int wait(self, unsigned long me, bint reading, bint looking) except -1:
+        """Wait for a read of another thread; returns when this one may take the turn, without a pause between."""
+        cdef double until = monotonic() + PATIENCE
+        # Reads that come after a verb that waits wait too: threads that read all the time would keep it out.
+        self.waiting += not reading
+        try:
+            while True:
+                if self.refuses(me, looking):
+                    raise busy("in a run of another thread")
+                if self.depth == 0:
+                    if not (reading and self.waiting > 0):
+                        return 0
+                elif not self.reading:
+                    raise busy("in use by another thread")
+                if monotonic() > until:
+                    raise busy(f"read by another thread for more than {PATIENCE:.0f} seconds")
+                sleep(NAP)
+        finally:
+            self.waiting -= not reading
+
+    cdef object mend(self, owner):
+        """Before the first use after something was begun: its owner takes back what was never ended."""
+        if not self.whole and self.depth == 1:
+            owner._make_whole()
+
+    cpdef int check(self) except -1:
+        """Raise a BusyError while another thread works with the franchise."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        if self.depth > 0 and self.owner == me:
+            return 0
+        if self.refuses(me, False):
+            raise busy("in a run of another thread")
+        if self.depth > 0 and not self.reading:
+            raise busy("in use by another thread")
+        return 0
+
+    def call(self, owner, function, tuple arguments=(), dict named={}, bint reading=False):
+        """Call a function while this thread has the turn."""
+        cdef Held hold = held_as(self, reading, False)
+        try:
+            self.mend(owner)
+            return function(*arguments, **named)
+        finally:
+            hold.give()
+
+    def look(self, owner, function):
+        """Call a function of the state after a whole sweep: between the sweeps of another thread's run will do."""
+        cdef Held hold = held_as(self, True, True)
+        try:
+            self.mend(owner)
+            return function()
+        finally:
+            hold.give()
+
+    @property
+    def in_run(self):
+        """Whether a run is under way."""
+        return self.claimed == RUNNING
+
+    @property
+    def held(self):
+        """Whether this thread has the turn."""
+        return self.depth > 0 and self.owner == PyThread_get_thread_ident()
+
+    def prepare(self, function, *arguments):
+        """Call a function that checks and then runs; no other run can come in between."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef long long number
+        if self.claimed == PREPARED and self.runner == me:
+            return function(*arguments)
+        number = self.take_claim(me, PREPARED)
+        try:
+            return function(*arguments)
+        finally:
+            if self.claim == number:
+                self.claimed = FREE
+                self.stepping = False
+
+    cdef long long take_claim(self, unsigned long me, int state) except -1:
+        """Claim the franchise for a run; returns the number of the run."""
+        cdef Held hold
+        if self.claimed == PREPARED and self.runner == me:
+            self.claimed = state
+            return self.claim
+        if self.claimed != FREE:
+            raise busy("in a run of another thread") if self.runner != me else in_another_run()
+        hold = held_as(self, False, False)
+        self.claimed = state
+        self.runner = me
+        self.claim += 1
+        hold.give()
+        return self.claim
+
+
+cdef class Claim:
+    """The claim of one run: from the first draw that somebody asks for until they are at their end."""
+
+    cdef Turn turn
+    cdef long long number
+    cdef bint on
+
+    def __cinit__(self, Turn turn not None):
+        self.turn = turn
+
+    cdef int end(self) noexcept:
+        if self.on:
+            self.on = False
+            if self.turn.claim == self.number:
+                self.turn.claimed = FREE
+                self.turn.stepping = False
+        return 0
+
+    def __dealloc__(self):
+        self.end()
+
+    def step(self, draws):
+        """The next of the draws of a generator; the thread that asks is the one that the run belongs to."""
+        cdef Turn turn = self.turn
+        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef int depth
+        if self.on:
+            if turn.stepping:
+                raise busy("in a run of another thread") if turn.runner != me else in_another_run()
+            if turn.depth > 0 and turn.owner != me:
+                turn.wait(turn.runner, False, False)      # somebody looks
+            turn.runner = me
+        else:
+            self.number = turn.take_claim(me, RUNNING)
+            self.on = True
+        depth = turn.depth
+        turn.stepping = True
+        try:
+            draw = next(draws)
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            turn.stepping = False
+            if turn.depth > depth and turn.owner == me:
+                turn.depth = depth
+        return draw
+
+    def close(self, draws):
+        """End the run."""
+        if self.on and self.turn.stepping:
+            raise in_another_run()
+        try:
+            draws.close()
+        finally:
+            self.end()
+
+
+# ------------------------------------------------------------------------------------------- holds
+
+@cython.final
+@cython.no_gc
+@cython.freelist(16)
+cdef class Held:
+    """One hold of the turn. It ends with the last reference to it, in compiled code at the end of the function."""
+
+    cdef int give(self) noexcept:
+        cdef Turn turn = self.turn
+        if turn is None:
+            return 0
+        self.turn = None
+        # Holds within this one that were never given back end with it.
+        if turn.serial == self.serial and turn.depth >= self.level:
+            turn.depth = self.level - 1
+        return 0
+
+    def __dealloc__(self):
+        self.give()
+
+
+cdef Held held_as(Turn turn, bint reading, bint looking):
+    cdef Held hold = Held.__new__(Held)
+    hold.level = turn.enter(reading, looking)
+    hold.serial = turn.serial
+    hold.turn = turn
+    return hold
+
+
+cdef Held in_turn(Turn turn):
+    """The turn for the length of a function that is called from Python; None where nobody shares the object."""
+    if turn is None:
+        return None
+    return held_as(turn, True, False)
+
+
+cdef class Block:
+    """A block in which this thread has the turn. What ``begin`` does ``end`` takes back.
+
+    Parameters
+    ----------
+    turn : Turn
+    owner : object
+        Its ``_make_whole`` takes back what was begun and never ended: an exception may fall into ``end`` itself.
+    begin, end : functions, optional
+        ``end`` is given what ``begin`` returned, which is also what the block is given.
+    """
+
+    cdef Turn turn
+    cdef object owner, begin, after, value
+    cdef Held hold
+
+    def __cinit__(self, Turn turn not None, owner, begin=None, end=None):
+        self.turn = turn
+        self.owner = owner
+        self.begin = begin
+        self.after = end
+
+    def __enter__(self):
+        cdef Held hold = held_as(self.turn, False, False)
+        self.turn.mend(self.owner)
+        if self.begin is not None:
+            self.turn.whole = False
+            self.value = self.begin()
+        self.hold = hold
+        return self.value
+
+    def __exit__(self, kind, error, traceback):
+        cdef Held hold = self.hold
+        self.hold = None
+        try:
+            if self.after is not None:
+                self.after(self.value)
+        except Exception:
+            if error is None:
+                raise
+            # The first error is the one to be seen. What was not taken back is, by whoever comes next.
+        finally:
+            if hold is not None:
+                hold.give()
+        if self.begin is None and isinstance(error, FloatingPointError):
+            raise unweighable(error) from error
+        return False
+
+
+def unweighable(error):
+    """The error for weights that nothing can be drawn from."""
+    return StateError(
+        "weights", str(error), "finite and not all zero",
+        "A NaN or an overflow in the base measure is the usual cause; the franchise is still whole.",
+    )
+
+
+# ------------------------------------------------------------------------------------------- attributes
+
+cdef class Inside:
+    """An attribute that changes with the state: another thread can neither read nor replace it meanwhile."""
+
+    cdef str name
+    cdef bint readable
+
+    def __init__(self, bint readable=False):
+        self.readable = readable
+
+    def __set_name__(self, owner, str name):
+        self.name = name
+
+    @property
+    def readable_by_all(self):
+        """Whether every thread may read it at any time: the value itself never changes."""
+        return self.readable
+
+    def __get__(self, instance, owner):
+        cdef Turn turn
+        if instance is None:
+            return self
+        kept = instance.__dict__
+        if not self.readable:
+            turn = kept["_turn"]
+            turn.check()
+            if not turn.whole and turn.depth == 0:
+                turn.call(instance, nothing)
+        try:
+            return kept[self.name]
+        except KeyError:
+            raise AttributeError(self.name) from None
+
+    def __set__(self, instance, value):
+        cdef Turn turn = instance.__dict__["_turn"]
+        turn.check()
+        instance.__dict__[self.name] = value
+
+
+def nothing():
+    """Take the turn and give it back: what was begun is taken back on the way."""

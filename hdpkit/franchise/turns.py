@@ -1,0 +1,150 @@
+"""Who may touch a franchise, and what is taken back when an exception comes in between."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.turn import Block, Claim, Inside
+from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.data import GroupedData
+from hdpkit.errors import ChangedDataError
+from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.mending import Mending
+from hdpkit.franchise.recovery import restore
+from hdpkit.franchise.topology import Topology
+from hdpkit.random import ChoiceSource, Streams
+from hdpkit.stores.seating_out import lump
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.core import FranchiseCore
+
+__all__ = ["FranchiseTurns"]
+
+
+class FranchiseTurns(Mending):
+    """The turn of a franchise: taken by one thread, for a verb, a read, a block or a run."""
+
+    # What changes with the state is handed out to the thread whose turn it is.
+    store: Any = Inside()
+    slots: DishSlots = Inside()
+    bank: StatisticsBank = Inside()
+    # Values that are replaced and never changed: every thread may read them, though not replace them.
+    data: GroupedData = Inside(readable=True)
+    measure: BaseMeasure = Inside(readable=True)
+    topology: Topology | ContextTopology = Inside(readable=True)
+    sweep: int = Inside(readable=True)
+    attempt: int = Inside(readable=True)
+    seeded_calls: int = Inside(readable=True)
+    streams: Streams | None = Inside(readable=True)
+    on_pulse: Callable[[float], None] | None = Inside()
+
+    _torn: tuple[bool, tuple[int, int]] | None
+    _functions: dict[str, Any]
+    _seated_out: Any
+    _walks: dict[Any, Any]
+
+    if TYPE_CHECKING:  # of `FranchiseCore`
+
+        def _served(self, verb: str) -> tuple[str, Callable[..., Any]]: ...
+        def _new_store(self, with_tables: bool = False) -> Any: ...
+
+    @unguarded
+    def turn(self) -> Block:
+        """Take the franchise for one thread, for the length of a block.
+
+        Another thread gets a BusyError, and so does this one where another works with the franchise. It waits
+        for no more than a read that is under way.
+        """
+        return Block(self._turn, self)
+
+    def _claim(self) -> Claim:
+        """The claim of a run, which keeps other runs and other threads away between its sweeps, too."""
+        return Claim(self._turn)
+
+    def _within(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function while this thread has the franchise, which is given back whatever happens."""
+        return self._turn.call(self, function, arguments)
+
+    def _prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that checks, and then runs; no other run can come in between."""
+        return self._turn.prepare(function, *arguments)
+
+    def _changing(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        everybody: bool = False,
+        reseated: tuple[int, int] = (0, 0),
+    ) -> Any:
+        """Call a function that leaves the state whole only at its end.
+
+        If it never gets there, whoever uses the franchise next makes it whole (`recovery.restore`, which has
+        the other arguments).
+        """
+        outermost = self._torn is None
+        if outermost:
+            self._torn = everybody, reseated
+            self._turn.whole = False
+        done = function(*arguments)
+        if outermost:
+            self._torn = None
+        return done
+
+    def _make_whole(self) -> None:
+        """Take back what was begun and never ended.
+
+        An exception of a signal handler can come at any byte code, of what takes back, too. So whatever is to
+        be taken back is still to be seen in the state, and whoever uses the franchise next does it, or goes
+        on with it.
+        """
+        self.on_pulse = None
+        try:
+            self.data.check_unchanged()
+        except ChangedDataError:  # what is mapped may not be looked at any more
+            return
+        for slot in self.slots.reserved_slots():
+            self._uncounted = True
+            self.slots.release(slot)
+        if self._torn is not None:
+            restore(cast("FranchiseCore", self), *self._torn)
+            self._torn = None
+        self._seat_back(True)
+        if self._uncounted:
+            with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
+                self.recount()
+        self._functions.clear()
+        self._turn.whole = True
+
+    # ------------------------------------------------------------------ seating out
+
+    @unguarded
+    def seated_out(self, source: ChoiceSource) -> Block:
+        """Know who sits where for the length of a block.
+
+        A store without table numbers lends its state to one with them: a labelled seating is drawn uniformly
+        among those that fit, and lumped again at the end. Nested blocks share one seating.
+        """
+        return Block(self._turn, self, lambda: self._seat_out(source), self._seat_back)
+
+    def _seat_out(self, source: ChoiceSource) -> bool:
+        """Begin a block of `seated_out`; returns whether there is anything to take back."""
+        if self.store.TABLE_IDS or self._seated_out is not None:
+            return False
+        t = self.topology
+        seat_out = self._served("seat_out")[1]
+        labelled = seat_out(self.store.freeze(), t.home, t.parent, t.level, source)
+        working = self._new_store(with_tables=True)
+        working.thaw(labelled)
+        self._seated_out = working
+        return True
+
+    def _seat_back(self, seated_out: bool) -> None:
+        """End it. The labelled seating is kept until the store has it, so that this may be done again."""
+        if seated_out and self._seated_out is not None:
+            self.store.thaw(lump(self._seated_out.freeze()))
+            self._walks = {key: walk for key, walk in self._walks.items() if key[1]}
+            self._seated_out = None

@@ -1,0 +1,179 @@
+"""Trials of signal handlers that raise: by real alarms at random times, and at chosen byte codes.
+
+    python tests/alarm_trials.py [count] [seed]
+
+After each exception the franchise has to pass its audit, everybody has to be seated, and the next run has
+to work.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+
+PACKAGE = os.path.dirname(hk.__file__)
+
+
+class Alarm(Exception):
+    """What the handler raises."""
+
+
+def corpus(n_documents, length, n_terms=8):
+    rng = np.random.default_rng(0)
+    docs = [rng.integers(rng.integers(1, n_terms), size=length).tolist() for _ in range(n_documents)]
+    return hk.Corpus.from_documents(docs, n_terms=n_terms)
+
+
+def franchise(store, data, kernel="auto", base=None):
+    root = hk.Restaurant(base=base or hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    bottom = hk.Restaurant(
+        base=root, concentration=hk.Shifted(hk.Gamma(1.0, 1.0)), discount=hk.Beta(1.0, 1.0), each="document"
+    )
+    return hk.Franchise(bottom, data, store=store, kernel=kernel)
+
+
+MOVES = {
+    "table Gibbs": lambda: moves.TableGibbs(),
+    "dish Gibbs": lambda: moves.DishGibbs(),
+    "split-merge": lambda: moves.SplitMerge(),
+    "split-merge with scans": lambda: moves.SplitMerge(scans=1),
+    "groups": lambda: moves.ReseatGroups(),
+    "concentration": lambda: moves.Concentration(),
+    "discount": lambda: moves.Discount(),
+}
+
+
+def check(f, again):
+    """The franchise is whole, and the next run works."""
+    f.audit()
+    assert (f.dishes >= 0).all(), "somebody has no seat"
+    assert f.on_pulse is None
+    again.run(f, 1, init=None)
+    f.audit()
+
+
+def at_byte_code(number, run):
+    """Call a function, and raise an Alarm at this byte code of the package (counted as they are run).
+
+    Returns how many byte codes there were, or None where the alarm was raised.
+    """
+    seen = 0
+
+    def local(frame, event, arg):
+        nonlocal seen
+        if event == "opcode":
+            seen += 1
+            if seen == number:
+                raise Alarm
+        return local
+
+    def begun(frame, event, arg):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = True
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(begun)
+    try:
+        run()
+    except Alarm:
+        return None
+    finally:
+        sys.settrace(before)
+    return seen
+
+
+def trial_at(f, start, scheduler, number):
+    """One exception at a byte code of one sweep from a given state."""
+    f.thaw(start)
+    seen = at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
+    check(f, scheduler)
+    return seen
+
+
+def trials_at_byte_codes(store, move, kernel="auto", base=None, every=1, first=1, data=None):
+    """An exception at every so-many-th byte code of a small run; returns how many there were."""
+    f = franchise(store, data or corpus(2, 4), kernel, base)
+    scheduler = hk.Scheduler([MOVES[move]()])
+    hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
+    start, n, number = f.freeze(), 0, first
+    while trial_at(f, start, scheduler, number) is None:
+        n, number = n + 1, number + every
+    return n
+
+
+def trials_by_time(store, count, seed, kernel="auto", base=None, data=None):
+    """Real alarms at random times of a run with all the moves; returns how many fell into it."""
+    rng = np.random.default_rng(seed)
+    f = franchise(store, data or corpus(20, 30), kernel, base)
+    scheduler = hk.Scheduler([make() for make in MOVES.values()])
+    hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=seed)
+    began = time.perf_counter()
+    scheduler.run(f, 3, init=None)
+    length = time.perf_counter() - began
+
+    left = 0
+
+    def ring(number, frame):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        else:
+            raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    fallen = 0
+    try:
+        for _ in range(count):
+            left, at, again = 2, length * rng.random() + 1e-5, 1e-4 * rng.random() + 1e-5
+            within = False
+            with contextlib.suppress(Alarm):  # either may come when the run is over already
+                try:
+                    try:
+                        # The second one falls into the way back of the first, now and then.
+                        signal.setitimer(signal.ITIMER_REAL, at, again)
+                        within = True
+                        scheduler.run(f, 3, init=None)
+                        within = False
+                    finally:
+                        signal.setitimer(signal.ITIMER_REAL, 0.0)
+                except Alarm:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            left = 0
+            fallen += within
+            check(f, scheduler)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    return fallen
+
+
+def main(count=500, seed=0):
+    """Alarms by time over each store and kernel, then byte codes."""
+    for store in ("histogram", "explicit"):
+        for kernel in ("auto", "generic", "reference"):
+            small = corpus(5, 8) if kernel == "reference" else None
+            fallen = trials_by_time(store, count, seed, kernel, data=small)
+            print(f"{store}, {kernel}: {count} alarms, {fallen} within the run", flush=True)
+    ends = Counter()
+    for store in ("histogram", "explicit"):
+        for move in MOVES:
+            for kernel in ("auto", "reference"):
+                n = trials_at_byte_codes(store, move, kernel, every=1 if kernel == "auto" else 7)
+                ends[store] += n
+                print(f"{store}, {move}, {kernel}: {n} byte codes", flush=True)
+    print(dict(ends))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]))

@@ -1,0 +1,108 @@
+"""Signal handlers that raise: at whatever byte code, the franchise is whole for whoever comes next."""
+
+import signal
+
+import alarm_trials
+import numpy as np
+import pytest
+from alarm_trials import MOVES, at_byte_code, check, corpus, franchise, trial_at
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import RandomStream
+
+needs_alarms = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no SIGALRM")
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_an_exception_at_byte_codes_of_a_run(store, kernel):
+    rng = np.random.default_rng([len(store), len(kernel)])
+    for move in MOVES:
+        f = franchise(store, corpus(2, 4), kernel)
+        scheduler = hk.Scheduler([MOVES[move]()])
+        hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
+        start = f.freeze()
+        f.thaw(start)
+        n = at_byte_code(-1, lambda scheduler=scheduler, f=f: scheduler.run(f, 1, init=None))
+        for number in rng.integers(1, n + 1, size=12).tolist():
+            trial_at(f, start, scheduler, number)
+
+
+@needs_alarms
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+def test_alarms(store):
+    fallen = alarm_trials.trials_by_time(store, 40, seed=2, data=corpus(10, 10))
+    assert fallen > 10
+
+
+def test_blocks_are_taken_back_by_whoever_comes_next():
+    """An exception in the way back of `seated_out` and of `reserved`."""
+    f = franchise("histogram", corpus(3, 6))
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    scheduler.run(f, 2, rng=0)
+
+    def use():
+        with f.seated_out(RandomStream((1, 1))), f.reserved(2) as slots:
+            units = f.units(1)
+            f.add_units(units, np.arange(len(units), dtype=np.int64), slots[0])
+
+    use()  # what is looked up once is there
+    start = f.freeze()
+    n = at_byte_code(-1, use)
+    for number in range(1, n + 1):
+        f.thaw(start)
+        assert at_byte_code(number, use) is None
+        assert f.seating is f.store
+        assert f.slots.reserved_slots() == []
+        assert np.array_equal(f.dishes, start["seating"]["dish"])
+        check(f, scheduler)
+
+
+def test_no_word_is_used_twice_after_an_exception_late_in_a_sweep():
+    f = franchise("histogram", corpus(3, 6))
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    scheduler.run(f, 2, rng=0)
+    start, attempts = f.freeze(), set()
+    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
+    for number in range(n // 2, n, 5):
+        f.thaw(start)
+        at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
+        used = f.sweep > start["sweep"] or f.attempt > start["attempt"]
+        same = all(
+            np.array_equal(f.freeze()["seating"][key], start["seating"][key]) for key in start["seating"]
+        )
+        assert used or same
+        attempts.add(f.attempt)
+    assert attempts == {0, 1}
+
+
+def test_data_that_come_and_go():
+    text = [["a", "b", "a"], ["b", "a"], ["c", "a", "b"]]
+    data = hk.NGrams.from_sentences(text, order=2)
+    root = hk.Restaurant(base=hk.Uniform(), concentration=1.0, discount=0.5)
+    declared = hk.Restaurant(base=root, concentration=1.0, discount=0.5, each="context 1")
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    for change in (
+        lambda f: f.extend(f.data.plus([["a", "d"], ["d", "b"]]), rng=1),
+        lambda f: f.discard(0, 1, rng=1),
+    ):
+        f = hk.Franchise(declared, data)
+        scheduler.run(f, 2, rng=0)
+        n = at_byte_code(-1, lambda f=f, change=change: change(f))
+        for number in range(1, n, max(1, n // 60)):
+            f = hk.Franchise(declared, data)
+            scheduler.run(f, 1, rng=0)
+            assert at_byte_code(number, lambda f=f, change=change: change(f)) is None
+            check(f, scheduler)
+            assert len(f.data) in (len(data), f.topology.n_customers)
+
+
+def test_the_error_of_the_handler_is_the_one_that_comes():
+    f = franchise("histogram", corpus(2, 4), "reference")
+    scheduler = hk.Scheduler([moves.DishGibbs()])
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
+    for number in range(1, n, n // 40):
+        # An error of another type would come out here.
+        at_byte_code(number, lambda: scheduler.run(f, 1, init=None))

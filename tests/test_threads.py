@@ -1,0 +1,314 @@
+"""One thread at a time, for reads too; and looks, which are for every thread."""
+
+import inspect
+import threading
+import time
+
+import numpy as np
+import pytest
+import thread_trials
+from hdpkit._compiled.turn import Inside
+from thread_trials import SCHEDULE, franchise
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import BusyError
+from hdpkit.franchise import RestaurantView
+from hdpkit.random import RandomStream
+
+# Attributes of an instance that are never replaced and never change.
+IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store"}
+# Methods that take the turn themselves, or need none.
+OPEN = {"turn", "seated_out", "reserved", "look", "kept_whole"}
+
+
+@pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView])
+def test_every_public_member_is_under_the_turn(kind):
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        if name.startswith("_") or isinstance(member, Inside):
+            continue
+        if isinstance(member, property):
+            assert member.fget.__dict__.get("guarded") is True, name
+        else:
+            assert member.__dict__.get("guarded") is (name not in OPEN), name
+
+
+def test_every_public_attribute_is_classified():
+    f = franchise("histogram")
+    kept = {name for name in vars(f) if not name.startswith("_")}
+    inside = {
+        name for name in dir(hk.Franchise) if isinstance(inspect.getattr_static(hk.Franchise, name), Inside)
+    }
+    assert kept - inside == IMMUTABLE
+    assert inside - kept == set()
+    for part in (f.store, f.bank, f.slots, f.walk()):
+        assert part.turn is f._turn
+
+
+def test_a_new_member_is_guarded_unasked():
+    class Mine(hk.Franchise):
+        def half(self):
+            return self.n_dishes / 2
+
+    assert Mine.half.__dict__["guarded"] is True
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+def test_reads_during_runs(store):
+    ends, well = thread_trials.trial(store, n_reads=300, seed=1)
+    assert well
+    assert {end for _, end in ends} <= {"answer", "BusyError"}, ends
+    assert sum(n for (_, end), n in ends.items() if end == "BusyError") > 50
+
+
+def in_thread(function):
+    """Result or error of a function in another thread."""
+    found = []
+
+    def call():
+        try:
+            found.append(function())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    return found[0]
+
+
+def test_a_second_run_is_refused_before_anything_is_read():
+    f = franchise("histogram")
+    scheduler = hk.Scheduler(SCHEDULE)
+    draws = scheduler.sample(f, 5, rng=0)
+    next(draws)
+    for init in (None, "sequential"):
+        assert isinstance(in_thread(lambda init=init: scheduler.run(f, 1, init=init)), BusyError)
+        with pytest.raises(BusyError, match="in another run"):
+            scheduler.run(f, 1, init=init)
+    draws.close()
+    scheduler.run(f, 1, init=None)
+
+
+def test_a_second_run_leaves_no_folder(tmp_path):
+    f = franchise("histogram")
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    draws = scheduler.sample(f, 5, rng=0)
+    next(draws)
+    with pytest.raises(BusyError):
+        scheduler.run(f, 1, init=None, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_thread_that_asks_for_draws_has_the_run():
+    f = franchise("explicit")
+    draws = hk.Scheduler([moves.TableGibbs()]).sample(f, 3, rng=0)
+    next(draws)
+    assert isinstance(in_thread(f.log_likelihood), BusyError)
+    in_thread(lambda: next(draws))
+    with pytest.raises(BusyError):
+        f.log_likelihood()
+    next(draws)
+    assert list(draws) == []
+    assert np.isfinite(in_thread(f.log_likelihood))
+
+
+def test_a_run_waits_for_a_read():
+    class Slow(hk.Franchise):
+        def slow(self):
+            reading.set()
+            time.sleep(0.3)
+
+    data = thread_trials.corpus()
+    f = Slow(franchise("histogram", data=data).restaurant_declared, data)
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    reading = threading.Event()
+    thread = threading.Thread(target=f.slow)
+    thread.start()
+    reading.wait()
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, init=None)
+    thread.join()
+
+
+def test_parts_kept_from_before_a_run_are_refused():
+    f = franchise("histogram")
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    store, bank, slots, walk, view = f.store, f.bank, f.slots, f.walk(), f.restaurant("document", 0)
+    with f.turn():
+        for use in (
+            store.freeze, store.dishes, lambda: bank.log_marginals([0]), slots.occupied_slots,
+            lambda: walk.prior_row(0), lambda: view.dishes, lambda: f.bank, lambda: setattr(f, "sweep", 0),
+            lambda: f.seated_out(RandomStream((1, 1))).__enter__(),
+        ):  # fmt: skip
+            assert isinstance(in_thread(use), BusyError)
+        assert in_thread(lambda: f.sweep) == 1
+        assert "in use" in in_thread(lambda: repr(f))
+    assert in_thread(lambda: len(store.dishes())) == len(f.data)
+
+
+# ------------------------------------------------------------------------------------------- looks
+
+
+def run_with_looks(f, folder=None, n=4):
+    """A run with a thread that looks at it; returns the looks and the trace."""
+    looks = []
+    begun = threading.Event()
+
+    def watch():
+        begun.wait()
+        while len(looks) < n:
+            looks.append(f.look(timeout=60))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    scheduler = hk.Scheduler(SCHEDULE)
+
+    def listener(draw):
+        begun.set()
+        return len(looks) >= n
+
+    trace = scheduler.run(f, 10**6, rng=3, callbacks=[listener], folder=folder)
+    thread.join()
+    return looks, trace
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_looks_see_ends_of_sweeps_and_change_nothing(store, in_folder, tmp_path):
+    f = franchise(store)
+    looks, trace = run_with_looks(f, tmp_path / "run" if in_folder else None)
+    for look in looks:
+        at = look.sweep - 1
+        assert look.n_dishes == trace["n_dishes"][at]
+        assert look.n_tables == trace["n_tables"][at]
+        assert look.log_joint == pytest.approx(trace["log_joint"][at], rel=1e-12)
+        assert look.log_likelihood == pytest.approx(trace["log_likelihood"][at], rel=1e-12)
+        assert look.concentration["root"] == trace["concentration/root"][at]
+        assert look.dish_counts.sum() == len(f.data)
+        assert look.root_weights.sum() == pytest.approx(1.0)
+        for array in (look.dishes, look.dish_counts, look.root_weights):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+        twin = look.franchise()
+        twin.audit()
+        assert np.array_equal(twin.dishes, look.dishes)
+    alone = franchise(store)
+    hk.Scheduler(SCHEDULE).run(alone, f.sweep, rng=3)
+    assert np.array_equal(alone.dishes, f.dishes)
+    assert alone.log_joint() == f.log_joint()
+
+
+def test_looks_at_what_stands():
+    f = franchise("histogram")
+    assert f.look().n_dishes == 0
+    draws = hk.Scheduler(SCHEDULE).sample(f, 3, rng=0)
+    for sweep in (1, 2):
+        next(draws)
+        assert in_thread(lambda: f.look(timeout=1)).sweep == sweep == f.look().sweep
+    draws.close()
+    assert f.look().sweep == 2
+    assert f.look().dish_counts.shape == (f.n_dishes, 30)
+
+
+class Fails(moves.Move):
+    def __init__(self):
+        self.entered, self.go = threading.Event(), threading.Event()
+
+    def apply(self, state, rng, steps=None):
+        self.entered.set()
+        self.go.wait()
+        raise RuntimeError("on purpose")
+
+
+def test_a_look_has_a_limit_and_outlives_a_run_that_fails():
+    f = franchise("histogram")
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    move, caught = Fails(), []
+
+    def run():
+        try:
+            hk.Scheduler([moves.TableGibbs(), move]).run(f, 1, init=None)
+        except RuntimeError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    move.entered.wait()
+    began = time.monotonic()
+    with pytest.raises(BusyError, match="timeout"):
+        f.look(timeout=0.1)
+    assert time.monotonic() - began < 5
+    assert len(f._requests._waiting) == 0
+    threading.Timer(0.2, move.go.set).start()
+    assert f.look().sweep == 1
+    thread.join()
+    assert str(caught[0]) == "on purpose"
+
+
+# ------------------------------------------------------------------------------------------- kin
+
+
+def test_a_snapshot_answers_many_threads():
+    f = franchise("histogram")
+    hk.Scheduler(SCHEDULE).run(f, 3, rng=0)
+    snapshot = f.snapshot()
+    expected = [snapshot.row(node) for node in range(f.topology.n_nodes)]
+    wrong = []
+
+    def ask():
+        for _ in range(30):
+            for node, row in enumerate(expected):
+                if not np.array_equal(snapshot.row(node), row):
+                    wrong.append(node)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_streams_that_others_move_are_not_those_of_the_run():
+    results = []
+    for meddle in (False, True):
+        f = franchise("histogram")
+
+        class Meddles(moves.Move):
+            def apply(self, state, rng, steps=None, meddle=meddle):
+                if meddle:
+                    state.streams.source(5, 5)
+                state.reseat(0, 100, rng)
+                return moves.MoveInfo(1, 1)
+
+        hk.Scheduler([Meddles()]).run(f, 2, rng=0)
+        results.append(f.dishes)
+    assert np.array_equal(*results)
+
+
+def test_a_model_predicts_while_it_is_swept():
+    text = [["the", "cat", "sat"], ["the", "hat", "sat"], ["the", "cat"]] * 20
+    model = hk.NGramModel(order=3).fit(text, sweeps=3, burn_in=1, samples=2, rng=0)
+    expected, ends, over = model.probability("sat", ("the", "cat")), [], threading.Event()
+
+    def ask():
+        while not over.is_set():
+            try:
+                ends.append(0.0 < model.probability("sat", ("the", "cat")) < 1.0)
+                ends.append(np.isfinite(model.perplexity([["the", "cat", "hat"]])))
+            except BaseException as error:
+                ends.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    model.sweep(60)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert all(end is True or end is np.True_ or end == True for end in ends), ends[-1]  # noqa: E712
+    assert len(ends) > 0
+    assert expected > 0

@@ -1,0 +1,185 @@
+"""Trials of threads: every public member read from other threads while a run goes on.
+
+    python tests/thread_trials.py [count] [seed]
+
+A read may be answered or refused with a BusyError; the run has to be the run without readers, bit for bit.
+Prints how many reads had which end.
+"""
+
+import sys
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import BusyError
+from hdpkit.franchise import Snapshot
+from hdpkit.random import RandomStream
+
+SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+
+
+def corpus(n_documents=40, length=60, n_terms=30):
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(n_terms, 0.2), size=6)
+    docs = [rng.choice(n_terms, size=length, p=topics[rng.integers(6)]).tolist() for _ in range(n_documents)]
+    return hk.Corpus.from_documents(docs, n_terms=n_terms)
+
+
+def franchise(store, kernel="auto", data=None):
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Franchise(
+        hk.Restaurant(base=root, concentration=1.0, each="document"),
+        data or corpus(),
+        store=store,
+        kernel=kernel,
+    )
+
+
+def members(f):
+    """Uses by name: members of a franchise, of a view and of the parts kept from before a run."""
+    source = RandomStream((1, 1))
+    frozen = f.freeze()
+    view, walk, store, bank, slots = f.restaurant("document", 0), f.walk(), f.store, f.bank, f.slots
+    counts = store.counts()
+    arguments = {
+        "add_units": None, "check_frozen": (frozen,), "concentration": ("root",),
+        "declaration_number": ("root",),
+        "discard": (0, 1), "discount": ("root",), "enter": (0, 0, source), "extend": (f.data,),
+        "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),
+        "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
+        "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
+        "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
+        "seated_out": (source,), "set_base_parameters": (), "set_concentration": ("document", 1.0),
+        "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
+        "thaw": (frozen,), "turn": (), "unit_dishes": None, "units": (1,),
+    }  # fmt: skip
+    found = {}
+    for name in sorted(set(dir(f)) | set(vars(f))):
+        if name.startswith("_") or arguments.get(name, ()) is None:
+            continue
+
+        def use(name=name):
+            thing = getattr(f, name)
+            if name in ("turn", "reserved", "seated_out"):
+                with thing(*arguments[name]):
+                    return None
+            return (
+                thing(*arguments.get(name, ())) if callable(thing) and not isinstance(thing, type) else thing
+            )
+
+        found[name] = use
+    for name in (name for name in dir(view) if not name.startswith("_")):
+        given = {"customers_of": (0,), "tables_of": (0,), "unseat": (0, 1), "seat": (0, None, 1)}.get(
+            name, ()
+        )
+        found[f"view.{name}"] = lambda name=name, given=given: (
+            getattr(view, name)(*given) if callable(getattr(view, name)) else getattr(view, name)
+        )
+    kept = {
+        "store": (store, {"customers": (0, 0), "dish_of": (0,), "node_customers": (0,), "node_dishes": (0,),
+                          "node_tables": (0,), "table_sizes": (0, 0), "tables": (0, 0), "table_at": (0,),
+                          "size_counts": (np.array([0]),), "log_seating": (np.ones(41), np.zeros(41)),
+                          "table_size": None, "table_node": None, "serve_dish": None, "join": None,
+                          "open": None, "remove": None,
+                          "relabel_dishes": None, "grow": (len(f.data), 41), "thaw": None,
+                          "take_counts": counts, "observe": None, "clear": ()}),
+        "bank": (bank, {"born": None, "died": None, "add": None, "remove": None, "log_predictive": (0, [0]),
+                        "block": ([0], [0]), "log_block": ([0], [0]), "adopt": (f.measure,),
+                        "relabelled": None,
+                        "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),
+                        "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
+                        "in_floats": ([(1.0, 0.0)] * 2, 60),
+                        "log_marginal_total": ([0],)}),
+        "slots": (slots, {"reset": (list(slots.occupied_slots()),), "observe": None, "open_in": None,
+                          "close": (10**6,), "release": (10**6,), "is_occupied": (0,), "place": (0,),
+                          "relabel": None, "open": None, "reserve": None}),
+        "walk": (walk, {"prior_row": (0,), "probability": (0, 0), "seat": None, "unseat": None,
+                        "probabilities": (np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1))}),
+    }  # fmt: skip
+    for part, (thing, given) in kept.items():
+        for name in (name for name in dir(thing) if not name.startswith("_") and name != "turn"):
+            if given.get(name, ()) is not None and callable(getattr(thing, name)):
+                found[f"{part}.{name}"] = lambda thing=thing, name=name, given=given: getattr(thing, name)(
+                    *given.get(name, ())
+                )
+    found["Snapshot"] = lambda: Snapshot(f)
+    found["Scheduler.run"] = lambda: hk.Scheduler(SCHEDULE).run(f, 1, rng=1, init=None)
+    found["Scheduler.sample"] = lambda: next(hk.Scheduler(SCHEDULE).sample(f, 1, rng=1, init=None))
+    found["repr"] = lambda: repr(f)
+    return found
+
+
+def trial(store, n_reads, seed, n_threads=3, sweeps_at_once=3):
+    """Reads by threads while a run goes on and on; returns counts of (member, end), and if all is well."""
+    f = franchise(store)
+    expected = franchise(store)
+    scheduler = hk.Scheduler(SCHEDULE)
+    scheduler.run(f, 2, rng=seed)
+    scheduler.run(expected, 2, rng=seed)
+    readers = members(f)
+    ends, over, done = Counter(), threading.Event(), [0]
+    names = list(readers)
+
+    def read(number):
+        rng = np.random.default_rng([seed, number])
+        while not over.is_set():
+            name = names[rng.integers(len(names))]
+            try:
+                readers[name]()
+                end = "answer"
+            except BusyError:
+                end = "BusyError"
+            except BaseException as error:
+                end = f"{type(error).__name__}: {error}"
+            ends[name, end] += 1
+            done[0] += 1
+            time.sleep(0.0005 * rng.random())
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(n_threads)]
+    total = []
+
+    def enough(draw):
+        """Readers come after the first sweep and are gone before the run is over."""
+        if not total:
+            for thread in threads:
+                thread.start()
+        total.append(draw.sweep)
+        if done[0] < n_reads or len(total) < sweeps_at_once:
+            return False
+        over.set()
+        for thread in threads:
+            thread.join()
+        return True
+
+    scheduler.run(f, 10**6, init=None, callbacks=[enough])
+    scheduler.run(expected, len(total), init=None)
+    f.audit()
+    well = f.sweep == expected.sweep and np.array_equal(f.dishes, expected.dishes)
+    return ends, well
+
+
+def main(count=1000, seed=0):
+    """Trials over both stores."""
+    for store in ("histogram", "explicit"):
+        began = time.monotonic()
+        ends, well = trial(store, count, seed)
+        by_end = Counter()
+        for (_, end), n in ends.items():
+            by_end[end] += n
+        print(f"{store}: {sum(ends.values())} uses of {len({name for name, _ in ends})} members")
+        for end, n in by_end.most_common():
+            print(f"  {n:6d} {end}")
+        for (name, end), _ in sorted(ends.items()):
+            if end not in ("answer", "BusyError"):
+                print(f"    {name}: {end}")
+        print(
+            f"  the run is {'' if well else 'NOT '}the run without readers; {time.monotonic() - began:.1f} s"
+        )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]))
