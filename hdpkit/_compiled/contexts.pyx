@@ -40,14 +40,21 @@ cdef class ContextTree:
         self._rehash(64)
 
     cdef int _take(self, parent, symbol, level) except -1:
+        cdef int32_t[::1] parents = parent
+        cdef int32_t[::1] symbols = symbol
+        cdef int32_t[::1] levels = level     # from here on nothing can fail
         self._parent, self._symbol, self._level = parent, symbol, level
-        self.parents, self.symbols, self.levels = parent, symbol, level
+        self.parents = parents
+        self.symbols = symbols
+        self.levels = levels
         return 0
 
     cdef int _rehash(self, int64_t size) except -1:
         cdef int32_t node
-        self._slots = np.full(size, ABSENT, np.int32)
-        self.slots = self._slots
+        fresh = np.full(size, ABSENT, np.int32)
+        cdef int32_t[::1] slots = fresh      # from here on nothing can fail
+        self._slots = fresh
+        self.slots = slots
         self.mask = <uint64_t>(size - 1)
         for node in range(1, <int32_t>self.n_nodes):
             self.take_slot(node)

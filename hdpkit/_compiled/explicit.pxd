@@ -23,6 +23,8 @@ cdef class ExplicitStore(Seating):
     cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
     cdef int64_t units_at
 
+    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
+                  const int32_t[::1] table_seat) except -1
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil

@@ -35,6 +35,18 @@ cdef class ExplicitStore(Seating):
         self.changes += 1
         self.scattered = 0
 
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        cdef int64_t room = <int64_t>(self.pool.capacity() - self.pool.size())
+        cdef int32_t table = self.free_table
+        while room < n_tables and table >= 0:
+            room += 1
+            table = self.pool[table].next
+        if room < n_tables:
+            self.pool.reserve(self.pool.size() + n_tables + self.pool.size() // 4 + 4)
+        if <int64_t>self.weights.capacity() < self.most_tables + n_tables:
+            self.weights.reserve(2 * (self.most_tables + n_tables))
+        return 0
+
     cdef int32_t table_of(self, int32_t customer) noexcept nogil:
         return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
 
@@ -81,6 +93,8 @@ cdef class ExplicitStore(Seating):
         cdef int32_t table = self.new_table(node, entry)
         entry.customers += 1
         entry.tables += 1
+        if entry.tables > self.most_tables:
+            self.most_tables = entry.tables
         self.nodes[node].customers += 1
         self.nodes[node].tables += 1
         self.take_seat(customer, table)
@@ -222,6 +236,8 @@ cdef class ExplicitStore(Seating):
             self.pool[table].next = entry.extra
             entry.extra = table
             entry.tables += 1
+            if entry.tables > self.most_tables:
+                self.most_tables = entry.tables
             self.nodes[node].tables += 1
         entry = self.entries(node) + self.find(node, dish)
         self.pool[table].size += 1
@@ -245,6 +261,8 @@ cdef class ExplicitStore(Seating):
         entry = self.entries(node) + place
         entry.customers += size
         entry.tables += 1
+        if entry.tables > self.most_tables:
+            self.most_tables = entry.tables
         self.pool[table].dish = dish
         self.pool[table].next = entry.extra
         entry.extra = table
@@ -314,6 +332,7 @@ cdef class ExplicitStore(Seating):
     def serve_dish(self, int32_t table, int32_t dish):
         """Give a table another dish within its restaurant; its seat in the parent is not touched."""
         cdef Held hold = in_turn(self.turn)
+        self.ready(self.words_for(self.pool[table].node), 1)
         self.serve(table, dish)
 
     def dishes(self):
@@ -364,23 +383,32 @@ cdef class ExplicitStore(Seating):
         return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
 
     def thaw(self, frozen):
-        """Take over a labelled seating; lists of tables get the order of the arrays."""
+        """Take over a labelled seating; lists of tables get the order of the arrays. Nobody is seated if it fails."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
         cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
         cdef const int32_t[::1] table_dish = np.ascontiguousarray(frozen["table_dish"], dtype=np.int32)
         cdef const int32_t[::1] table_seat = np.ascontiguousarray(frozen["table_seat"], dtype=np.int32)
-        cdef int64_t i, n_tables = table_node.shape[0]
+        cdef int64_t n_tables = table_node.shape[0]
         cdef Table fresh
-        cdef Entry *entry
-        cdef int32_t place
         check_range("seat", seat, -1, n_tables - 1, self.n_customers)
         check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
         check_range("table_dish", table_dish, 0, LARGEST, n_tables)
         check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
         self.clear()
         fresh.size = 0
-        self.pool.assign(n_tables, fresh)
+        try:
+            self.pool.assign(n_tables, fresh)
+            self.fill(seat, table_node, table_dish, table_seat)
+        except BaseException:
+            self.clear()
+            raise
+
+    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
+                  const int32_t[::1] table_seat) except -1:
+        cdef int64_t i, n_tables = table_node.shape[0]
+        cdef Entry *entry
+        cdef int32_t place
         with nogil:
             for i in range(self.n_customers):
                 self.seats[i] = seat[i]
@@ -394,6 +422,8 @@ cdef class ExplicitStore(Seating):
                 entry = self.entries(table_node[i]) + place
                 entry.customers += self.pool[i].size
                 entry.tables += 1
+                if entry.tables > self.most_tables:
+                    self.most_tables = entry.tables
                 self.nodes[table_node[i]].customers += self.pool[i].size
                 self.nodes[table_node[i]].tables += 1
                 self.pool[i].dish = table_dish[i]
@@ -401,6 +431,7 @@ cdef class ExplicitStore(Seating):
                 self.pool[i].seat = table_seat[i]
                 self.pool[i].next = entry.extra
                 entry.extra = <int32_t>i
+        return 0
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""

@@ -229,6 +229,9 @@ cdef class Blocks:
         self.lay_out()
         s.n_now = 0
         while True:
+            if not s.outside:
+                self.walk.ready_anywhere()      # whatever an event does to the store, it has room for
+                self.refresh()
             event = functions.redish(s)
             u = s.unit
             if event == HDPKIT_BLOCKS_DONE:

@@ -19,7 +19,7 @@ from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.draws cimport FAILED, Work, begin, coin, has, settle, source_t, stops
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport Bin, HistogramStore
-from hdpkit._compiled.measure cimport CompiledBank
+from hdpkit._compiled.measure cimport CompiledBank, pending_exception
 from hdpkit._compiled.seating cimport Entry, Node
 from hdpkit._compiled.walk cimport Walk
 from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
@@ -261,6 +261,7 @@ cdef inline int move(store_t store, source_t *source, Work *work, Level *level, 
     cdef Entry *entry
     if closed == opened and (k > last or sits == stays(store, level + k)):
         return 0
+    store.ready_tables(top - k + 1)       # from here on nothing can fail
     if store_t is ExplicitStore:
         code = ~level[k - 1].left if k > 0 else customer
         if closed <= last:
@@ -283,6 +284,8 @@ cdef inline int move(store_t store, source_t *source, Work *work, Level *level, 
         before = entry.tables
         entry.customers += (k <= opened) - (k <= closed)
         entry.tables += (k < opened) - (k < closed)
+        if entry.tables > store.most_tables:
+            store.most_tables = entry.tables
         level[k].node.customers += (k <= opened) - (k <= closed)
         level[k].node.tables += (k < opened) - (k < closed)
         if has(source, work, faults.OPENING_NOT_PASSED_UP) and 0 < k == opened:
@@ -341,6 +344,9 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
 
 
 cdef int impossible(int64_t customer) except -1 with gil:
+    error = pending_exception()
+    if error is not None:
+        raise error
     raise FloatingPointError(f"customer {customer} can't be seated")
 
 

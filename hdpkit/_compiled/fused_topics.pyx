@@ -128,8 +128,8 @@ cdef class Workspace:
         cdef int8_t *at
         if stride == self.stride:
             return 0
+        before.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)    # or all stays as it was
         before.swap(self.arrays)
-        self.arrays.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
         self.s.document = <void *>at
@@ -188,6 +188,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
     start = functions.start_floats if floats or not scripted else functions.start_doubles
     sweep = functions.production if not scripted else functions.probe if floats else functions.scripted
     workspace.lay_out(bank.b.stride)
+    walk.ready_anywhere()      # whatever an event does to a store, it has room for
     refresh(workspace, walk, bank, histogram, explicit)
     start(s, workspace.version != bank.b.version)
     workspace.version = -1
@@ -221,6 +222,8 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
                 misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
         else:
             put_back(walk, measure, customer, -1, source)
+        if event != HDPKIT_LEAVE:
+            walk.ready_anywhere()
         refresh(workspace, walk, bank, histogram, explicit)
         if event == HDPKIT_ABROAD:
             workspace.lay_out(s.stride)

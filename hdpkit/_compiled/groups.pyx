@@ -11,6 +11,7 @@ from hdpkit.vectors cimport copy_into, vector
 from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t, pending_exception
+from hdpkit._compiled.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.sweeps cimport drop_dish, new_dish
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.errors import StateError
@@ -66,6 +67,32 @@ cdef class Group:
                     else self.measure.remove(self.measure.self, slot, self.customers + i, 1)) < 0:
                 with gil:
                     fail("the statistics", self.customers[0])
+        return 0
+
+    cdef int ready(self) except -1 nogil:
+        """See to it that a proposal, and the way back, can be made without asking for memory."""
+        cdef int64_t n_words = 0, n_levels = 0
+        cdef size_t n_sides = self.walk.slots.live.size() + 2
+        cdef int32_t r = self.node
+        cdef Node *record
+        while r >= 0:
+            record = &self.store.nodes[r]
+            if not self.n < record.n_entries <= record.capacity - self.n:
+                # Blocks of all sizes up to that of so many dishes, and again on the way back.
+                n_words += 8 * ENTRY_WORDS * (record.n_entries + self.n + 1)
+            n_levels += 1
+            r = self.walk.parent[r]
+        self.walk.ready_for(n_words, n_levels * self.n, n_levels)
+        self.journal.reserve(n_levels * self.n)
+        self.before.resize(self.n)
+        self.current.resize(self.n)
+        self.launch.reserve(self.n)
+        self.sides.reserve(self.n)
+        self.block.reserve(self.n)
+        self.slots.reserve(n_sides)
+        self.prior.reserve(n_sides)
+        self.weights.reserve(n_sides)
+        self.room.reserve(n_sides + 1)
         return 0
 
     cdef int leave(self) except -1 nogil:
@@ -271,13 +298,12 @@ def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const 
         group.customers = &customers[begin[g]]
         group.n = begin[g + 1] - begin[g]
         group.node = nodes[g]
-        group.before.resize(group.n)
-        group.current.resize(group.n)
+        group.forget()
+        group.ready()
         for i in range(group.n):
             group.before[i] = walk.store.dish_at(group.customers[i])
             if group.before[i] < 0:
                 misplaced(group.customers[i])
-        group.forget()
         try:
             group.change(NULL, group.before.data(), False)
             with nogil:

@@ -13,8 +13,8 @@ from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit._compiled.seating cimport (
-    ANONYMOUS, Arena, Entry, Node, Seating, arena_bytes, arena_give, arena_take, unused_share)
+from hdpkit._compiled.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
+from hdpkit._compiled.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
 from hdpkit._compiled.frozen_arrays import LARGEST, check_range
 from hdpkit.random._source cimport choice_source
 
@@ -40,8 +40,17 @@ cdef class HistogramStore(Seating):
             self.seated.assign((self.n_customers + 7) >> 3, 0)
         else:
             self.dish_of_customer.assign(self.n_customers, -1)
-        self.bins.words.clear()
-        self.bins.spare.clear()
+        self.widest = 4
+        arena_clear(&self.bins)
+
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        # At a restaurant one dish may lose a customer and another one gain one: each histogram moves once at most.
+        cdef int64_t n_words = 4 * BIN_WORDS * self.widest * n_tables
+        if <int64_t>(self.bins.words.capacity() - self.bins.words.size()) < n_words:
+            arena_room(&self.bins, n_words)
+        if <int64_t>self.weights.capacity() < 2 * self.widest:
+            self.weights.reserve(2 * self.widest)
+        return 0
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
         if self.observed:
@@ -92,6 +101,8 @@ cdef class HistogramStore(Seating):
             entry.extra = <int32_t>(offset // BIN_WORDS)
             head = self.block(entry.extra)
             head.count = room
+            if room > self.widest:
+                self.widest = room
             bin = head + 1
         memmove(bin + i + 1, bin + i, (n - i) * sizeof(Bin))
         bin[i].size = size
@@ -99,7 +110,7 @@ cdef class HistogramStore(Seating):
         head.size += 1
         return 0
 
-    cdef int drop(self, Entry *entry) except -1 nogil:
+    cdef int drop(self, Entry *entry) noexcept nogil:
         """Forget the histogram (the entry has a single table, or none)."""
         if entry.extra >= 0:
             arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS,
@@ -224,6 +235,7 @@ cdef class HistogramStore(Seating):
         cdef Entry *entry
         cdef int64_t used = 0
         cdef int32_t node, place, room, extra = 0
+        arena_clear(&fresh)
         cdef bint moved = unused_share(
             self.dish_of_customer.capacity(), self.dish_of_customer.size(), share)
         if moved:
@@ -249,8 +261,8 @@ cdef class HistogramStore(Seating):
                 entry.extra = extra
                 (<Bin *>(fresh.words.data() + <int64_t>extra * BIN_WORDS)).count = room
                 extra += room
+        arena_clear(&self.bins)
         self.bins.words.swap(fresh.words)
-        self.bins.spare.swap(fresh.spare)
         return True
 
     # ------------------------------------------------------------------ Python face
@@ -266,11 +278,11 @@ cdef class HistogramStore(Seating):
             for node in range(self.nodes.size()):
                 if self.nodes[node].customers > 0:
                     raise ValueError("somebody is seated")
-        self.value = values
         if not self.observed:
+            self.seated.assign((self.n_customers + 7) >> 3, 0)
             self.observed = True
             self.dish_of_customer = vector[int32_t]()
-            self.seated.assign((self.n_customers + 7) >> 3, 0)
+        self.value = values
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
@@ -305,22 +317,30 @@ cdef class HistogramStore(Seating):
         }
 
     def thaw(self, frozen):
-        """Take over dishes and histograms."""
+        """Take over dishes and histograms. Nobody is seated if it fails."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
         cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
         cdef const int32_t[::1] bin_dish = np.ascontiguousarray(frozen["bin_dish"], dtype=np.int32)
         cdef const int32_t[::1] bin_size = np.ascontiguousarray(frozen["bin_size"], dtype=np.int32)
         cdef const int32_t[::1] bin_count = np.ascontiguousarray(frozen["bin_count"], dtype=np.int32)
-        cdef int64_t i
-        cdef int32_t place
-        cdef Entry *entry
         check_range("bin_node", bin_node, 0, <int64_t>self.nodes.size() - 1, bin_node.shape[0])
         check_range("bin_dish", bin_dish, 0, LARGEST, bin_node.shape[0])
         check_range("dish", dish, -1, LARGEST, self.n_customers)
         check_range("bin_size", bin_size, 1, LARGEST, bin_node.shape[0])
         check_range("bin_count", bin_count, 1, LARGEST, bin_node.shape[0])
         self.clear()
+        try:
+            self.fill(dish, bin_node, bin_dish, bin_size, bin_count)
+        except BaseException:
+            self.clear()
+            raise
+
+    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] bin_node, const int32_t[::1] bin_dish,
+                  const int32_t[::1] bin_size, const int32_t[::1] bin_count) except -1:
+        cdef int64_t i
+        cdef int32_t place
+        cdef Entry *entry
         with nogil:
             for i in range(self.n_customers):
                 self.label(<int32_t>i, dish[i])
@@ -335,6 +355,7 @@ cdef class HistogramStore(Seating):
                     self.change(entry, bin_size[i], bin_count[i])
                 self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
                 self.nodes[bin_node[i]].tables += bin_count[i]
+        return 0
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""

@@ -1,5 +1,6 @@
 """A base measure in C (`include/hdpkit/measure.h`), and its owner."""
 
+from cpython.ref cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
@@ -49,6 +50,14 @@ cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
     return 0
 
 
+ctypedef struct exception_t:     # a Python exception that was raised and set aside
+    PyObject *kind
+    PyObject *value
+    PyObject *trace
+
+
+cdef exception_t set_aside() noexcept
+cdef object taken_up(exception_t raised)
 cdef object pending_exception()
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil

@@ -3,31 +3,42 @@
 
 import numpy as np
 
-from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_Occurred
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
-from cpython.ref cimport PyObject, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit.errors import ExtensionError
 
 
+cdef exception_t set_aside() noexcept:
+    """The Python exception that a measure left set, taken away as it is: nothing is asked for, so nothing fails."""
+    cdef exception_t raised
+    raised.kind = raised.value = raised.trace = NULL
+    PyErr_Fetch(&raised.kind, &raised.value, &raised.trace)
+    return raised
+
+
+cdef object taken_up(exception_t raised):
+    """An exception that was set aside, as an object; None if there was none."""
+    if raised.kind == NULL:
+        return None
+    try:
+        PyErr_NormalizeException(&raised.kind, &raised.value, &raised.trace)
+        error = <object>raised.value
+        if raised.trace != NULL:
+            error = error.with_traceback(<object>raised.trace)
+    finally:
+        Py_XDECREF(raised.kind)
+        Py_XDECREF(raised.value)
+        Py_XDECREF(raised.trace)
+    return error
+
+
 cdef object pending_exception():
     """The Python exception that a measure left set, taken away; None if there is none."""
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *trace = NULL
-    if PyErr_Occurred() == NULL:
-        return None
-    PyErr_Fetch(&kind, &value, &trace)
-    PyErr_NormalizeException(&kind, &value, &trace)
-    error = <object>value
-    if trace != NULL:
-        error = error.with_traceback(<object>trace)
-    Py_XDECREF(kind)
-    Py_XDECREF(value)
-    Py_XDECREF(trace)
-    return error
+    return taken_up(set_aside())
 
 
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,

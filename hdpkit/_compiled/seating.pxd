@@ -1,4 +1,5 @@
 from libc.stdint cimport int32_t, int64_t
+from hdpkit._compiled.arena cimport Arena
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Turn
@@ -25,31 +26,6 @@ cdef extern from "layout.h":
         int32_t capacity         # entries that the block has room for
 
 
-cdef cppclass Arena:
-    vector[int32_t] words
-    vector[vector[int64_t]] spare    # free blocks by the logarithm of their size
-
-
-cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil
-cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil
-
-
-cdef inline int size_class(int64_t n_words) noexcept nogil:
-    cdef int c = 0
-    while (<int64_t>1 << c) < n_words:
-        c += 1
-    return c
-
-
-cdef inline int64_t arena_bytes(Arena *arena) noexcept nogil:
-    cdef int64_t total = arena.words.capacity() * sizeof(int32_t) + (
-        arena.spare.capacity() * sizeof(vector[int64_t]))
-    cdef size_t i
-    for i in range(arena.spare.size()):
-        total += arena.spare[i].capacity() * sizeof(int64_t)
-    return total
-
-
 cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
     """Entries that a block of so many has room for: a power of two."""
     cdef int32_t room = 1
@@ -70,6 +46,8 @@ cdef class Seating:
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers
+    cdef int32_t largest             # no block of entries has room for more
+    cdef int32_t most_tables         # no dish has had more in a restaurant
     cdef bint indexed                # `samples` are those of the present entries
     cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
 
@@ -78,9 +56,17 @@ cdef class Seating:
 
     cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil
     cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil
-    cdef int erase(self, int32_t node, int32_t place) except -1 nogil
+    cdef int erase(self, int32_t node, int32_t place) noexcept nogil
     cdef int index_entries(self) except -1 nogil
     cdef int clear_nodes(self, int64_t n_nodes) except -1
+
+    cdef inline int64_t words_for(self, int32_t node) noexcept nogil:
+        """Words of the arena that a step may take for one more dish of a restaurant."""
+        cdef Node *record = &self.nodes[node]
+        return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
+
+    cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,

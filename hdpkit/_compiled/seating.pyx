@@ -9,6 +9,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
+from hdpkit._compiled.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.frozen_arrays import check_counts
@@ -35,30 +36,6 @@ cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
 cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
 
 
-cdef int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
-    """A block of n_words (a power of two); its content is whatever was there."""
-    cdef int c = size_class(n_words)
-    cdef int64_t offset
-    if <int>arena.spare.size() <= c:
-        arena.spare.resize(c + 1)
-    if arena.spare[c].size() > 0:
-        offset = arena.spare[c].back()
-        arena.spare[c].pop_back()
-        return offset
-    offset = <int64_t>arena.words.size()
-    if <int64_t>arena.words.capacity() < offset + n_words:
-        # By a quarter, not to the double: what is reserved is memory that somebody else can't have.
-        arena.words.reserve(offset + n_words + offset // 4)
-    arena.words.resize(offset + n_words)
-    return offset
-
-
-cdef int arena_give(Arena *arena, int64_t offset, int64_t n_words) except -1 nogil:
-    cdef int c = size_class(n_words)
-    if <int>arena.spare.size() <= c:
-        arena.spare.resize(c + 1)
-    arena.spare[c].push_back(offset)
-    return 0
 
 
 cdef class Seating:
@@ -77,8 +54,9 @@ cdef class Seating:
         empty.capacity = 0
         self.nodes.assign(n_nodes, empty)
         self.indexed = False
-        self.arena.words.clear()
-        self.arena.spare.clear()
+        self.largest = 0
+        self.most_tables = 0
+        arena_clear(&self.arena)
         return 0
 
     cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil:
@@ -117,6 +95,8 @@ cdef class Seating:
                 arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
             record.offset = offset
             record.capacity = capacity
+            if capacity > self.largest:
+                self.largest = capacity
             entries = self.entries(node)
         memmove(entries + low + 1, entries + low, (record.n_entries - low) * sizeof(Entry))
         self.indexed = False
@@ -127,7 +107,7 @@ cdef class Seating:
         entries[low].extra = -1
         return low
 
-    cdef int erase(self, int32_t node, int32_t place) except -1 nogil:
+    cdef int erase(self, int32_t node, int32_t place) noexcept nogil:
         cdef Node *record = &self.nodes[node]
         cdef Entry *entries = self.entries(node)
         memmove(entries + place, entries + place + 1, (record.n_entries - place - 1) * sizeof(Entry))
@@ -151,7 +131,19 @@ cdef class Seating:
         self.indexed = True
         return 0
 
+    cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil:
+        """See to it that nothing that a step takes has to be asked for once it has begun to change anything.
+
+        ``n_words`` for entries (see `words_for`); ``n_tables``, at how many restaurants a table may come or go.
+        """
+        if <int64_t>(self.arena.words.capacity() - self.arena.words.size()) < n_words:
+            arena_room(&self.arena, n_words)
+        return self.ready_tables(n_tables)
+
     # ------------------------------------------------------------------ the store's own
+
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        return 0
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
         return -1
@@ -185,6 +177,7 @@ cdef class Seating:
         cdef int64_t used = 0, offset = 0
         cdef size_t node
         cdef int32_t capacity
+        arena_clear(&fresh)
         for node in range(self.nodes.size()):
             used += room_for(self.nodes[node].n_entries)
         used *= ENTRY_WORDS
@@ -201,11 +194,11 @@ cdef class Seating:
             record.offset = offset if capacity > 0 else 0
             record.capacity = capacity
             offset += capacity * ENTRY_WORDS
+        arena_clear(&self.arena)
         self.arena.words.swap(fresh.words)
         self.indexed = False
-        self.samples.resize(0)
+        self.samples.clear()
         self.samples.shrink_to_fit()
-        self.arena.spare.swap(fresh.spare)
         return True
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
@@ -213,17 +206,28 @@ cdef class Seating:
 
     # ------------------------------------------------------------------ the Python face of every store
 
+    def make_room(self, nodes):
+        """See to it that a customer can leave and join these restaurants without asking for memory."""
+        cdef int64_t n_words = 0, n_nodes = 0
+        cdef int32_t node
+        for node in nodes:
+            n_words += self.words_for(node)
+            n_nodes += 1
+        self.ready(n_words, 2 * n_nodes)
+
     def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
         cdef Held hold = in_turn(self.turn)
         if self.find(node, dish) < 0:
             raise ValueError(f"restaurant {node} serves no dish {dish}")
+        self.ready(0, 1)
         self.join_table(node, dish, customer, discount, &source.c)
 
     def open(self, int32_t node, int32_t dish, int32_t customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
+        self.ready(self.words_for(node), 1)
         self.open_table(node, dish, customer, &as_customer)
         return as_customer
 
@@ -233,6 +237,7 @@ cdef class Seating:
         cdef int32_t as_customer
         if self.find(node, dish) < 0:
             raise ValueError(f"restaurant {node} serves no dish {dish}")
+        self.ready(0, 1)
         cdef int closed = self.remove_customer(node, dish, customer, &source.c, &as_customer)
         return bool(closed), as_customer
 
@@ -397,8 +402,8 @@ cdef class Seating:
         empty.capacity = 0
         if n_customers < self.n_customers or n_nodes < <int64_t>self.nodes.size():
             raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
-        self.nodes.resize(n_nodes, empty)
         self.grow_customers(n_customers)
+        self.nodes.resize(n_nodes, empty)     # if that fails, there are seats that nobody has
         self.n_customers = n_customers
 
     def counts(self):
@@ -453,6 +458,7 @@ cdef class Seating:
                 entry.extra = -1
                 record.n_entries += 1
                 record.capacity += 1
+                self.largest = max(self.largest, record.capacity)
                 record.customers += customers[i]
                 record.tables += tables[i]
 

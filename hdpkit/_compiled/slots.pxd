@@ -14,6 +14,14 @@ cdef class DishSlots:
     cdef public object trouble         # (observer, error): the first since the last one surfaced
     cdef bint observed
 
+    cdef inline int ready(self) except -1 nogil:
+        """See to it that a dish can be born without asking for memory."""
+        cdef size_t n = self.status.size() + 1
+        if self.status.capacity() < n or self.position.capacity() < n or self.live.capacity() < n:
+            self.reserve_room(n + n // 2 + 8)
+        return 0
+
+    cdef int reserve_room(self, size_t n) except -1 nogil
     cdef int32_t take(self, int8_t status) except -1 nogil
     cdef int32_t next_free(self) noexcept nogil
     cdef int32_t birth(self) except -1 nogil

@@ -35,14 +35,17 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
-        for slot in [*occupied, *held]:
+        occupied = sorted([int(slot) for slot in occupied])
+        held = [int(slot) for slot in held]
+        for slot in occupied + held:
             size = max(size, slot + 1)
+        self.reserve_room(size)      # from here on nothing can fail
         self.live.clear()
         self.position.assign(size, -1)
         self.status.assign(size, FREE)
         for slot in held:
             self.status[slot] = HELD
-        for slot in sorted(occupied):
+        for slot in occupied:
             self.status[slot] = OCCUPIED
             self.position[slot] = <int32_t>self.live.size()
             self.live.push_back(slot)
@@ -55,8 +58,15 @@ cdef class DishSlots:
         self.observers.append(observer)
         self.observed = True
 
+    cdef int reserve_room(self, size_t n) except -1 nogil:
+        self.status.reserve(n)
+        self.position.reserve(n)
+        self.live.reserve(n)
+        return 0
+
     cdef int32_t take(self, int8_t status) except -1 nogil:
         cdef int32_t slot = self.next_free()
+        self.ready()
         if slot == <int32_t>self.status.size():
             self.status.push_back(status)
             self.position.push_back(-1)
@@ -77,6 +87,9 @@ cdef class DishSlots:
 
     cdef int32_t birth_in(self, int32_t slot) except -1 nogil:
         """A dish is born in this very slot, which must be free."""
+        if slot >= <int32_t>self.status.size():
+            self.reserve_room(slot + 1)
+        self.ready()
         while <int32_t>self.status.size() <= slot:
             self.status.push_back(FREE)
             self.position.push_back(-1)
@@ -143,6 +156,10 @@ cdef class DishSlots:
         return 0 <= slot < <int32_t>self.status.size() and self.status[slot] == OCCUPIED
 
     # ------------------------------------------------------------------ for Python
+
+    def make_room(self):
+        """See to it that a dish can be born without asking for memory."""
+        self.ready()
 
     def open(self):
         """A dish is born; returns its slot."""

@@ -11,7 +11,8 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
-from hdpkit._compiled.measure cimport CompiledBank, measure_block, measure_t, pending_exception
+from hdpkit._compiled.measure cimport (
+    CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.units cimport Units
 from hdpkit._compiled.walk cimport Walk
@@ -49,15 +50,23 @@ cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
     The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come. Statistics are not
     kept up: the franchise counts them again after every failure of a verb.
     """
-    error = pending_exception()
+    cdef exception_t raised = set_aside()
     if dish < 0:
         new_dish(walk, measure, &dish)
         pending_exception()
     walk.seat_customer(customer, walk.home[customer], dish, source)
-    return fail(error, "the conditional", customer)
+    return fail(taken_up(raised), "the conditional", customer)
 
 
 # ------------------------------------------------------------------------------------------- customers
+
+cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogil:
+    """Room for the weights of all dishes and of a new one, also if one has come by then."""
+    cdef size_t n = walk.slots.live.size() + 2
+    if weights.capacity() < n:
+        weights.reserve(n + n // 2)
+    return 0
+
 
 cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil:
@@ -70,10 +79,12 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     if dish < 0:
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+    walk.ready(node)
     if walk.observed:      # the dish is the customer's value: there is nothing to draw or to count
         walk.unseat_customer(customer, node, dish, source)
         walk.seat_customer(customer, node, dish, source)
         return 0
+    ready_weights(walk, weights)
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         with gil:
             fail(pending_exception(), "removal", customer)
@@ -124,6 +135,7 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
             if walk.store.dish_at(customer) >= 0:
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
+            walk.ready(walk.home[customer])
             if walk.observed:
                 walk.seat_customer(customer, walk.home[customer], walk.value[customer], &source.c)
                 continue
@@ -160,6 +172,7 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
             if walk.store.dish_at(customer) >= 0:
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
+            walk.ready(walk.home[customer])
             walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
             if bank.c.add(bank.c.self, dishes[i], &customer, 1) < 0:
                 with gil:
@@ -177,6 +190,7 @@ def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
             dish = walk.store.dish_at(customer)
             if dish < 0:
                 continue
+            walk.ready(walk.home[customer])
             if bank.c.remove(bank.c.self, dish, &customer, 1) < 0:
                 with gil:
                     fail(pending_exception(), "removal", customer)
@@ -198,6 +212,19 @@ def unit_dishes(Walk walk, Units units):
     return out
 
 
+cdef int ready_unit(Walk walk, ExplicitStore store, Units units, int64_t u) except -1 nogil:
+    """See to it that a unit can go and come, with another dish, without asking for memory."""
+    cdef int64_t i, n_words = 0, n_levels = 0
+    cdef int32_t node = units.node[u]
+    for i in range(units.table_offset[u], units.table_offset[u + 1]):
+        n_words += store.words_for(store.pool[units.table[i]].node)
+    while node >= 0:
+        n_words += store.words_for(node)
+        n_levels += 1
+        node = walk.parent[node]
+    return walk.ready_for(n_words, n_levels + units.table_offset[u + 1] - units.table_offset[u], n_levels)
+
+
 cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
                     vector[double] *weights, choice_source *source) except -1 nogil:
     """Dish Gibbs for one table: out of its parent with all below it, P_r(k) DM(n_k+c)/DM(n_k), in again."""
@@ -208,6 +235,8 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int32_t dish = store.pool[~code].dish
     cdef int64_t n_live, i, chosen = -1
     cdef double *w
+    ready_unit(walk, store, units, u)
+    ready_weights(walk, weights)
     if walk.observed:
         walk.unseat_customer(code, node, dish, source)
         walk.seat_customer(code, node, dish, source)
@@ -250,13 +279,13 @@ cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) 
 cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, int32_t dish,
                         choice_source *source) except -1 with gil:
     """As `put_back`, for a unit."""
-    error = pending_exception()
+    cdef exception_t raised = set_aside()
     if dish < 0:
         new_dish(walk, measure, &dish)
         pending_exception()
     serve_below(walk.store, units, u, dish)
     walk.seat_customer(units.code[u], units.node[u], dish, source)
-    return fail(error, "the conditional of the table", units.customer[units.offset[u]])
+    return fail(taken_up(raised), "the conditional of the table", units.customer[units.offset[u]])
 
 
 def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
@@ -355,6 +384,7 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
         block = units.customer.data() + units.offset[u]
         size = units.offset[u + 1] - units.offset[u]
         old = store.dish_at(block[0])
+        ready_unit(walk, store, units, u)
         bank.check(measure.remove(measure.self, old, block, size))
         if store.remove_customer(0, old, code, &source.c, &as_customer):
             drop_dish(walk, measure, old)

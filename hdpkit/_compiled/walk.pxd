@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Turn
-from hdpkit._compiled.seating cimport Seating
+from hdpkit._compiled.seating cimport ENTRY_WORDS, Seating
 from hdpkit._compiled.slots cimport DishSlots
 from hdpkit.random._source cimport choice_source
 
@@ -23,6 +23,34 @@ cdef class Walk:
     cdef vector[double] level         # probability of one dish at each restaurant of the path, the base last
     cdef vector[int32_t] place        # of its entry at each restaurant of the path, -1 for none
     cdef vector[double] row           # probability of each live dish, a new one last
+
+    cdef inline int ready(self, int32_t node) except -1 nogil:
+        """See to it that a customer of a restaurant can go and come without asking for memory.
+
+        To be called before anything changes: then a step that has begun is finished.
+        """
+        cdef int64_t n_words = 0, n_levels = 0
+        while node >= 0:
+            n_words += self.store.words_for(node)
+            n_levels += 1
+            node = self.parent[node]
+        return self.ready_for(n_words, n_levels, n_levels)
+
+    cdef inline int ready_anywhere(self) except -1 nogil:
+        """The same for a customer of any restaurant, in two levels."""
+        return self.ready_for(2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest), 2, 2)
+
+    cdef inline int ready_for(self, int64_t n_words, int64_t n_tables, size_t n_levels) except -1 nogil:
+        cdef size_t n_dishes = self.slots.live.size() + 2
+        self.store.ready(n_words, n_tables)
+        self.slots.ready()
+        if self.row.capacity() < n_dishes:
+            self.row.reserve(n_dishes + n_dishes // 2)
+        if self.level.capacity() < n_levels + 1:      # the longest of the three
+            self.path.reserve(n_levels + 1)
+            self.place.reserve(n_levels + 1)
+            self.level.reserve(n_levels + 1)
+        return 0
 
     cdef int fill_row(self, int32_t node) except -1 nogil
     cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil

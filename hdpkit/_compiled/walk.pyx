@@ -222,9 +222,11 @@ cdef class Walk:
     def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
         cdef Held hold = in_turn(self.turn)
+        self.ready(node)
         self.seat_customer(customer, node, dish, &source.c)
 
     def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
         """Take a customer out; True if the dish has lost its last one."""
         cdef Held hold = in_turn(self.turn)
+        self.ready(node)
         return bool(self.unseat_customer(customer, node, dish, &source.c))

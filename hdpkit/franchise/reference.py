@@ -87,16 +87,18 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
         node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
         if dish < 0:
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        walk.ready(node)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, [i])
+            walk.seat(i, node, dish, source)
         except BaseException:
-            walk.seat(i, node, _put_back(walk, bank), source)
+            if walk.store.dish_of(i) < 0:
+                walk.seat(i, node, _put_back(walk, bank), source)
             raise
-        walk.seat(i, node, dish, source)
 
 
 def _put_back(walk: ReferenceWalk, bank: StatisticsBank) -> int:
@@ -115,6 +117,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
     for i in range(first, last):
         node = int(walk.topology.home[i])
         _unseated(walk, i)
+        walk.ready(node)
         dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
         _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
@@ -126,6 +129,7 @@ def enter_given(
     """Seat unseated customers one after the other by the prior, given their dishes."""
     for i in range(first, last):
         _unseated(walk, i)
+        walk.ready(int(walk.topology.home[i]))
         _add(walk, bank, int(dishes[i]), [i])
         walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
 
@@ -136,6 +140,7 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         dish = walk.store.dish_of(i)
         if dish < 0:
             continue
+        walk.ready(int(walk.topology.home[i]))
         bank.remove(dish, [i])
         if walk.unseat(i, int(walk.topology.home[i]), dish, source):
             drop_dish(walk, bank, dish)
@@ -222,19 +227,21 @@ def redish(
     for u in range(first, last):
         code, node, block = units.codes[u], units.nodes[u], units.customers(u)
         dish = store.dish_of(block[0])
+        walk.ready(node, [store.table_node(table) for table in units.below[u]])
         bank.remove(dish, block)
         if walk.unseat(code, node, dish, source):
             drop_dish(walk, bank, dish)
         try:
             dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, block)
-        except BaseException:
-            dish = _put_back(walk, bank)
             _serve(store, units, u, dish)
             walk.seat(code, node, dish, source)
+        except BaseException:
+            if store.table_at(code) < 0:
+                dish = _put_back(walk, bank)
+                _serve(store, units, u, dish)
+                walk.seat(code, node, dish, source)
             raise
-        _serve(store, units, u, dish)
-        walk.seat(code, node, dish, source)
 
 
 def _serve(store: Any, units: Units, u: int, dish: int) -> None:
@@ -297,6 +304,7 @@ def move_units(
     for u in which:
         code, block = units.codes[u], units.customers(u)
         old = store.dish_of(block[0])
+        walk.ready(0, [store.table_node(table) for table in units.below[u]])
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)
         if closed:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.seating import Seating
 from hdpkit._compiled.slots import DishSlots
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
@@ -73,14 +76,20 @@ class ReferenceWalk:
         At each restaurant: share a table of size s with weight s - d each, or open one with weight
         (theta + d T) P_parent(dish); a table that opens is a customer of the parent.
         """
-        while node >= 0:
-            parent = int(self.topology.parent[node])
-            if self._opens(node, parent, dish, source):
-                customer = self.store.open(node, dish, customer)
-                node = parent
-            else:
-                self.store.join(node, dish, customer, self.discount[node], source)
-                return
+        opened = []  # all is drawn before anything changes: a draw may fail
+        while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
+            opened.append(node)
+            node = int(self.topology.parent[node])
+        for r in opened:
+            customer = self.store.open(r, dish, customer)
+        if node >= 0:
+            self.store.join(node, dish, customer, self.discount[node], source)
+
+    def ready(self, node: int, below: Iterable[int] = ()) -> None:
+        """Let a compiled store ask for what a step may take, before the step changes anything."""
+        self.slots.make_room()
+        if isinstance(self.store, Seating):
+            self.store.make_room([*self.topology.path(node), *below])
 
     def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
         tables = self.store.tables(node, dish)

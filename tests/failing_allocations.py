@@ -1,0 +1,447 @@
+"""Fails the n-th allocation of small runs, for every n, and looks at what is left; Linux with glibc only.
+
+``python failing_allocations.py LIBRARY [--only WORDS ...] [--every K] [--many M ...] [--kinds new array]``
+
+LIBRARY is `allocations/failing.cpp` compiled as a shared library (``--compile`` does it first). Each trial
+is a process of its own: a franchise is made ready, then one allocation fails (M in a row; 0: all from there
+on, until something is raised), and afterwards
+
+- what was raised is a MemoryError, the franchise passes its audit, everybody is seated, another sweep
+  runs (after a start that failed, nobody may be seated and the next start must do it); or
+- nothing was raised, and the chain is the one that nothing disturbed.
+
+Prints a JSON line for every scenario: trials, MemoryErrors, runs that were not disturbed, and what was wrong.
+"""
+
+import argparse
+import ctypes
+import faulthandler
+import hashlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures import base_measures
+from hdpkit.franchise import start
+from hdpkit.random import Streams
+from hdpkit.testing.cases import repeated
+
+SOURCE = Path(__file__).resolve().parent / "allocations" / "failing.cpp"
+KINDS = {"new": 1, "array": 2, "python": 4}
+SECONDS = 20.0  # of a trial; more is a hang
+ALL = 1 << 40
+
+
+def example(name):
+    """The last example that a base measure has in the registry."""
+    return base_measures[name].examples()[-1]
+
+
+MEASURES = {
+    "dm": lambda: hk.DirichletMultinomial(0.5),
+    "dm-eta": lambda: hk.DirichletMultinomial(hk.Gamma(2.0, 4.0)),
+    "normal": lambda: example("normal-gamma"),
+    "wishart": lambda: example("normal-inverse-wishart"),
+    "poisson": lambda: example("gamma-poisson"),
+    "bernoulli": lambda: example("beta-bernoulli"),
+    "non-conjugate": lambda: example("non-conjugate"),
+    "uniform": lambda: hk.Uniform(6),
+}
+
+
+def values_for(measure, n):
+    examples = measure.example_values()
+    return repeated([0, 3, 1, 1, 5, 0, 2, 1, 4, 2, 3, 3, 5], n) if examples is None else repeated(examples, n)
+
+
+def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60):
+    """Many dishes and tables for its size, so that everything grows; seated at one dish, or by its values."""
+    measure = MEASURES[family]()
+    discount = hk.Beta(1.0, 3.0) if family == "uniform" else 0.0
+    restaurant = hk.Restaurant(measure, concentration=hk.Gamma(60.0, 2.0), discount=discount)
+    labels = {}
+    for level, label in enumerate(["author", "document"][3 - depth :] if depth > 1 else []):
+        labels[label] = [i * (3, 9)[level + 3 - depth] // n for i in range(n)]
+        restaurant = hk.Restaurant(
+            restaurant, concentration=hk.Gamma(10.0, 2.0), discount=discount, each=label
+        )
+    made = hk.Franchise(
+        restaurant, hk.Groups.from_labels(values_for(measure, n), labels), store=store, kernel=kernel
+    )
+    run_in(made, [], "sequential" if family == "uniform" else "one", 0)
+    return made
+
+
+def topics(store):
+    """A topic model over a corpus."""
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=2.0)
+    documents = np.random.default_rng(3).integers(0, 9, size=(8, 10)).tolist()
+    made = hk.Franchise(
+        hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents, n_terms=9), store=store
+    )
+    run_in(made, [], "one", 0)
+    return made
+
+
+def ngrams(store="histogram", n=20):
+    rng = np.random.default_rng(2)
+    sentences = [[f"w{k}" for k in rng.integers(0, 7, size=6)] for _ in range(n)]
+    data = hk.NGrams.from_sentences(sentences, order=3)
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=0.5, discount=0.5)
+    for level in (1, 2):
+        restaurant = hk.Restaurant(restaurant, concentration=0.5, discount=0.5, each=f"context {level}")
+    made = hk.Franchise(restaurant, data, store=store)
+    run_in(made, [moves.TableGibbs()], "sequential", 1)
+    return made
+
+
+def run_in(state, schedule, init, sweeps, seed=1):
+    """Sweeps as the scheduler makes them; without one, the start alone."""
+    if not schedule:
+        start(state, init, Streams(seed).source(0))
+    else:
+        hk.Scheduler(schedule).run(state, sweeps=sweeps, rng=seed, init=init)
+
+
+def schedule(state, words):
+    found = [moves.TableGibbs()]
+    if not state.measure.atomic:
+        found += [moves.DishGibbs()]
+    if not state.measure.atomic and state.measure.conjugate:
+        found += [moves.SplitMerge(), moves.SplitMerge(scans=1), moves.ReseatGroups()]
+    found += [moves.Concentration()]
+    if state.measure.atomic:
+        found += [moves.Discount()]
+    if state.measure.priors:
+        found += [moves.BaseMeasureParameters()]
+    return [move for move in found if words is None or type(move).__name__ in words]
+
+
+def sweeping(words=None, sweeps=2):
+    def act(state):
+        chosen = schedule(state, words)
+        for sweep in range(1, sweeps + 1):
+            for place, move in enumerate(chosen):
+                move.apply(state, Streams(5).source(place + 1, sweep))
+            state.settle()
+
+    return act
+
+
+def starting(init):
+    def act(state):
+        run_in(state, [moves.TableGibbs()], init, 1, seed=3)
+
+    return act
+
+
+def in_folder(state):
+    with tempfile.TemporaryDirectory() as folder:
+        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=2, rng=3, init="auto", folder=folder + "/run")
+
+
+def thawing(state):
+    frozen = state.freeze()
+    sweeping(["TableGibbs"], 1)(state)
+    state.thaw(frozen)
+    other = state.copy()
+    sweeping(["TableGibbs"], 1)(other)
+
+
+def reading(state):
+    state.log_joint()
+    state.log_likelihood()
+    state.dish_counts if hasattr(state.measure, "eta") else None
+    state.root_weights()
+    state.size_counts([0])
+    view = state.restaurant(state.declarations[-1].name, state.keys(state.declarations[-1].name)[0])
+    _ = view.customers, view.dishes, view.table_sizes()
+    state.audit()
+    state.simulate(4)
+
+
+def making(state):
+    twin = hk.Franchise(state.restaurant_declared, state.data, store=state.store_type)
+    start(twin, "auto", Streams(1).source(0))
+
+
+def extending(state):
+    state.extend(state.data.plus([["w1", "w9", "w2"], ["w3", "w8", "w8", "w1"]]), rng=7)
+
+
+def discarding(state):
+    state.discard(2, 9, rng=8)
+
+
+def scenarios():
+    """(name, a function that makes a franchise, what is done with it) of every scenario."""
+    compiled, all_stores = ("histogram", "explicit"), ("histogram-reference", "explicit-reference")
+    for store in compiled:
+        for family in MEASURES:
+            for depth in (1, 2, 3):
+                yield (
+                    f"sweeps {store} {family} {depth}",
+                    lambda s=store, f=family, d=depth: franchise(s, f, d),
+                    sweeping(),
+                )
+        for family in ("dm", "uniform"):
+            make = lambda s=store, f=family: franchise(s, f, 2, "generic")  # noqa: E731
+            yield f"sweeps {store} {family} 2 generic", make, sweeping()
+        for family in ("dm", "uniform", "normal"):
+            make = lambda s=store, f=family: franchise(s, f, 2)  # noqa: E731
+            yield f"thaw {store} {family}", make, thawing
+            yield f"read {store} {family}", make, reading
+            yield f"make {store} {family}", make, making
+            yield f"folder {store} {family}", make, in_folder
+            yield f"start auto {store} {family}", make, starting("auto")
+        make = lambda s=store: franchise(s, "dm", 2)  # noqa: E731
+        yield f"start random {store}", make, starting(hk.init.Random(20))
+        yield f"start clusters {store}", lambda s=store: topics(s), starting(hk.init.TermClusters())
+        make = lambda s=store: ngrams(s)  # noqa: E731
+        yield f"sweeps {store} ngrams", make, sweeping(["TableGibbs"], 3)
+        yield f"extend {store} ngrams", make, extending
+        yield f"discard {store} ngrams", make, discarding
+    for store in all_stores:
+        for family in ("dm", "uniform"):
+            make = lambda s=store, f=family: franchise(s, f, 2, n=24)  # noqa: E731
+            yield f"sweeps {store} {family} 2", make, sweeping(sweeps=1)
+
+
+# ---------------------------------------------------------------------------------------------- trials
+
+
+def digest(state):
+    found = hashlib.sha256()
+    frozen = state.freeze()
+    for name in sorted(frozen["seating"]):
+        found.update(np.ascontiguousarray(frozen["seating"][name]).tobytes())
+    for name in ("slots", "concentration", "discount"):
+        found.update(np.ascontiguousarray(frozen[name]).tobytes())
+    return found.hexdigest()
+
+
+def look_at(state, act):
+    """Why the franchise isn't whole after an act that failed, or None."""
+    if len(state.dishes) and not np.all(np.asarray(state.dishes) >= 0):
+        if act not in STARTS or np.any(np.asarray(state.dishes) >= 0):
+            return "somebody isn't seated"
+        run_in(state, [moves.TableGibbs()], "auto", 1)
+    state.audit()
+    sweeping(sweeps=1)(state)
+    state.audit()
+    return None
+
+
+STARTS = set()
+
+
+def trial(library, make_ready, act, number, many, kind):
+    """What happened: in a process of its own, which is gone afterwards."""
+    state = make_ready
+    report = {"n": number}
+    failed = ctypes.c_int64(0)
+    if kind == KINDS["python"]:
+        import _testcapi
+
+        arm = lambda: _testcapi.set_nomemory(number, number + many if many < ALL else 0)  # noqa: E731
+    else:
+        arm = lambda: library.hdpkit_arm(number, many, kind)  # noqa: E731
+
+    def disarm():
+        if kind == KINDS["python"]:
+            _testcapi.remove_mem_hooks()
+            return 0
+        return library.hdpkit_disarm(ctypes.byref(failed))
+
+    error = None
+    arm()
+    try:
+        act(state)
+        report["counted"] = disarm()
+    except BaseException as caught:
+        report["counted"] = disarm()
+        error = caught
+    report["failed"] = failed.value
+    if error is None:
+        report["outcome"] = "finished"
+        report["digest"] = digest(state)
+        state.audit()
+        return report
+    report["outcome"] = type(error).__name__
+    if isinstance(error, SystemError) and "without exception set" in str(error):
+        report["outcome"] = "MemoryError"  # NumPy's fancy indexing doesn't say what failed
+        report["numpy"] = True
+    elif not isinstance(error, MemoryError):
+        report["wrong"] = "".join(traceback.format_exception(error))[-1500:]
+        return report
+    try:
+        wrong = look_at(state, act)
+        if wrong:
+            report["wrong"] = wrong + "".join(traceback.format_exception(error))[-1500:]
+    except BaseException as after:
+        report["wrong"] = (
+            "afterwards: "
+            + "".join(traceback.format_exception(after))[-1500:]
+            + "\nthe error was: "
+            + "".join(traceback.format_exception(error))[-1500:]
+        )
+    return report
+
+
+def in_a_process(function, seconds=SECONDS):
+    """A function's report by way of a fork, or how the process ended."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        trace = os.open(os.environ.get("HDPKIT_TRACE", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(trace, 2)
+        if "HDPKIT_TRACE" in os.environ:
+            faulthandler.enable()
+        try:
+            report = function()
+        except BaseException as error:
+            report = {"wrong": "".join(traceback.format_exception(error))[-2500:], "outcome": "harness"}
+        with os.fdopen(write, "w") as out:
+            out.write(json.dumps(report))
+        os._exit(0)
+    os.close(write)
+    text, deadline = b"", time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([read], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+            break
+        piece = os.read(read, 1 << 16)
+        if not piece:
+            break
+        text += piece
+    os.close(read)
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 77:
+        return {"outcome": "crash in NumPy"}
+    if text and os.WIFEXITED(status):
+        return json.loads(text)
+    how = "hang" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else f"status {status}"
+    return {"outcome": how, "wrong": f"the process ended: {how}"}
+
+
+def run_scenario(library, name, make, act, kinds, many, every, offset=0, limit=None):
+    ready = make()
+    found = []
+    for kind in kinds:
+        if kind == "python":
+            unbroken = in_a_process(lambda: trial(library, ready, act, ALL // 2, ALL, KINDS["new"]))
+            numbers = range(offset, 40000, every)
+        else:
+            unbroken = in_a_process(lambda kind=kind: trial(library, ready, act, ALL // 2, ALL, KINDS[kind]))
+            numbers = range(offset, unbroken.get("counted", 0), every)
+        if "wrong" in unbroken or unbroken["outcome"] != "finished":
+            found.append({"scenario": name, "kind": kind, "wrong": [unbroken]})
+            continue
+        for length in many:
+            counts = {
+                "scenario": name,
+                "kind": kind,
+                "many": length,
+                "trials": 0,
+                "MemoryError": 0,
+                "undisturbed": 0,
+                "of these SystemErrors of NumPy": 0,
+                "crashes in NumPy": 0,
+            }
+            counts["allocations"] = unbroken["counted"]
+            wrong = []
+            finished_in_a_row = 0
+            for number in numbers:
+                if limit is not None and counts["trials"] >= limit:
+                    break
+                report = in_a_process(
+                    lambda n=number, m=length, kind=kind: trial(library, ready, act, n, m, KINDS[kind])
+                )
+                counts["trials"] += 1
+                report["n"] = number
+                if report["outcome"] == "finished" and report["digest"] != unbroken["digest"]:
+                    report["wrong"] = "silently another chain"
+                if "wrong" in report:
+                    wrong.append(report)
+                elif report["outcome"] == "finished":
+                    counts["undisturbed"] += 1
+                elif report["outcome"] == "crash in NumPy":  # of its own (a[indices] alone): not ours to mend
+                    counts["crashes in NumPy"] += 1
+                else:
+                    counts["MemoryError"] += 1
+                    counts["of these SystemErrors of NumPy"] += "numpy" in report
+                finished_in_a_row = finished_in_a_row + 1 if report["outcome"] == "finished" else 0
+                if kind == "python" and finished_in_a_row > 20:
+                    break
+            found.append({**counts, "wrong": wrong})
+    return found
+
+
+def main(argv):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--offset", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--many", type=int, nargs="*", default=[1])
+    parser.add_argument("--kinds", nargs="*", default=["new", "array"])
+    parser.add_argument("--verbose", action="store_true")
+    chosen = parser.parse_args(argv)
+    if chosen.compile:
+        subprocess.run(
+            ["g++", "-O1", "-shared", "-fPIC", "-std=c++17", "-o", chosen.library, str(SOURCE)], check=True
+        )
+    if chosen.library not in os.environ.get("LD_PRELOAD", ""):
+        environment = {**os.environ, "LD_PRELOAD": chosen.library, "OPENBLAS_NUM_THREADS": "1"}
+        os.execve(
+            sys.executable, [sys.executable, __file__, *[a for a in argv if a != "--compile"]], environment
+        )
+    library = ctypes.CDLL(chosen.library)
+    library.hdpkit_arm.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int]
+    library.hdpkit_disarm.argtypes = [ctypes.POINTER(ctypes.c_int64)]
+    library.hdpkit_disarm.restype = ctypes.c_int64
+    STARTS.update(act for name, _, act in [*scenarios()] if name.startswith(("start", "folder")))
+    bad = 0
+    for name, make, act in scenarios():
+        if name.startswith(("start", "folder")):
+            STARTS.add(act)
+        if chosen.only and not any(
+            all(word in name.split() for word in words.split()) for words in chosen.only
+        ):
+            continue
+        for counts in run_scenario(
+            library,
+            name,
+            make,
+            act,
+            chosen.kinds,
+            [m or ALL for m in chosen.many],
+            chosen.every,
+            chosen.offset,
+            chosen.limit,
+        ):
+            wrong = counts.pop("wrong")
+            bad += len(wrong)
+            print(json.dumps({**counts, "wrong": len(wrong)}), flush=True)
+            for report in wrong[: None if chosen.verbose else 1]:
+                print("   ", report.get("n"), report["outcome"], report["wrong"], flush=True)
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
