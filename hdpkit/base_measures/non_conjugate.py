@@ -352,7 +352,8 @@ class NonConjugateBank:
         """What a parameter may be is known to the likelihood alone: it has to take it."""
         try:
             array = np.array(parameter)
-            taken = array.dtype.kind in "biufcUS" and not (array.dtype.kind in "fc" and np.isnan(array).any())
+            kind = array.dtype.kind
+            taken = kind in "US" or (kind in "biufc" and bool(np.isfinite(array).all()))
             if taken and len(self.values):
                 logs = np.asarray(self.measure.log_block([self.values[0]], [array[()]]), dtype=float)
                 taken = logs.shape == (1,) and not np.isnan(logs[0])
