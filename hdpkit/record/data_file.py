@@ -12,6 +12,7 @@ from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.corpus import reopen
 from hdpkit.data.counts import ID_LIMIT
 from hdpkit.data.labels import Codes
+from hdpkit.data.limits import Limits
 from hdpkit.errors import CorruptRunError, DataError, RunError
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, seal, write_whole
@@ -20,6 +21,9 @@ __all__ = ["pack_data", "read_data", "write_data"]
 
 _MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # no model has as many
+_TERMS_PER_TOKEN = (
+    64  # a larger vocabulary than this without a list of its terms, and above the limit of files
+)
 
 
 def pack_data(data: GroupedData) -> bytes:
@@ -32,6 +36,11 @@ def pack_data(data: GroupedData) -> bytes:
         folder, digest = data.origin
         tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
     elif type(data) is Corpus:
+        if data.vocabulary is None and data.n_terms > _most_terms(len(data.values)):
+            raise RunError(
+                "n_terms", data.n_terms, f"at most {_most_terms(len(data.values))} for {len(data.values)} tokens",
+                "Number the terms that occur, or give the corpus its vocabulary.",
+            )  # fmt: skip
         tree = {
             "kind": "corpus",
             "terms": data.values,
@@ -112,9 +121,16 @@ def read_data(path: Path, digest: str) -> GroupedData:
         ) from error
 
 
+def _most_terms(n_tokens: int) -> int:
+    """Return the largest vocabulary that is kept for so many tokens where its terms aren't listed."""
+    return max(Limits().max_terms, _TERMS_PER_TOKEN * n_tokens)
+
+
 def _corpus(tree: dict[str, Any]) -> Corpus:
     terms, lengths, n_terms = tree["terms"], tree["lengths"], tree["n_terms"]
     _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
+    # Memory is needed for every term, and a forged file of a few bytes may promise any number of them.
+    _check(tree["vocabulary"] is not None or n_terms <= _most_terms(len(terms)))
     _check(terms.dtype == np.int32 and terms.ndim == 1 and len(terms) > 0)
     _check(bool(((terms >= 0) & (terms < n_terms)).all()))
     _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
