@@ -36,9 +36,10 @@ def pack_data(data: GroupedData) -> bytes:
         folder, digest = data.origin
         tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
     elif type(data) is Corpus:
-        if data.vocabulary is None and data.n_terms > _most_terms(len(data.values)):
+        most = _most_terms(len(data.values))
+        if data.vocabulary is None and data.n_terms > most:
             raise RunError(
-                "n_terms", data.n_terms, f"at most {_most_terms(len(data.values))} for {len(data.values)} tokens",
+                "n_terms", data.n_terms, f"at most {most} for {len(data.values)} tokens",
                 "Number the terms that occur, or give the corpus its vocabulary.",
             )  # fmt: skip
         tree = {
