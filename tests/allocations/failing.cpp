@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <execinfo.h>
 #include <link.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 extern "C" {
@@ -54,12 +54,16 @@ bool fails(int kind, void *caller) {
 }
 
 /* NumPy itself follows a null pointer where an allocation of its fancy indexing fails: told apart by its status. */
-void crashed(int signal, siginfo_t *, void *context) {
-#ifdef __x86_64__
-    const uintptr_t at = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-    for (int i = 0; i < n_ranges; i++)
-        if (ranges[i].numpy && at >= ranges[i].first && at < ranges[i].last) _exit(77);
-#endif
+void crashed(int signal) {
+    void *frames[64];
+    const int n = backtrace(frames, 64);
+    for (int k = 0; k < n; k++)        /* the innermost frame that is NumPy's or ours (memmove is nobody's) */
+        for (int i = 0; i < n_ranges; i++)
+            if ((uintptr_t)frames[k] >= ranges[i].first && (uintptr_t)frames[k] < ranges[i].last) {
+                if (ranges[i].numpy) _exit(77);
+                k = n;
+                break;
+            }
     std::signal(signal, SIG_DFL);
 }
 
@@ -68,10 +72,9 @@ void crashed(int signal, siginfo_t *, void *context) {
 extern "C" {
 
 void hdpkit_arm(int64_t first, int64_t many, int which) {
-    struct sigaction action = {};
-    action.sa_sigaction = crashed;
-    action.sa_flags = SA_SIGINFO;
-    sigaction(SIGSEGV, &action, nullptr);
+    void *frame[1];
+    backtrace(frame, 1);               /* loads what it needs while there is memory */
+    std::signal(SIGSEGV, crashed);
     n_ranges = 0;
     dl_iterate_phdr(note, nullptr);
     first_failing = first;
