@@ -279,7 +279,7 @@ def trial(library, make_ready, act, number, many, kind):
         state.audit()
         return report
     report["outcome"] = type(error).__name__
-    if isinstance(error, SystemError) and "without exception set" in str(error):
+    if isinstance(error, SystemError) and "without" in str(error):
         report["outcome"] = "MemoryError"  # NumPy's fancy indexing doesn't say what failed
         report["numpy"] = True
     elif not isinstance(error, MemoryError):
