@@ -25,6 +25,7 @@ from hdpkit.errors import ParameterError
 
 __all__ = [
     "absolute_path",
+    "array_in_place",
     "as_float",
     "choice",
     "flag",
@@ -39,6 +40,7 @@ __all__ = [
     "text",
     "validator",
     "whole_number",
+    "whole_numbers",
 ]
 
 
@@ -98,6 +100,45 @@ def number_array(values: Any) -> npt.NDArray[np.float64] | None:
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError):  # ragged, or what refuses to be an array
         return None
+
+
+def whole_numbers(
+    name: str,
+    values: Any,
+    low: int,
+    high: int,
+    dtype: Any = np.int64,
+    *,
+    length: int | None = None,
+    remedy: str,
+) -> npt.NDArray[Any]:
+    """Return whole numbers from `low` to `high` (included) as a contiguous one-dimensional array."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError):  # ragged, or what refuses to be an array
+        given = np.empty((0, 0))
+    fits = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
+    fits = fits and (length is None or len(given) == length)
+    fits = fits and not isinstance(values, (str, bytes, Set, Mapping))
+    if fits and (given.size == 0 or (low <= int(given.min()) and int(given.max()) <= high)):
+        return np.ascontiguousarray(given, dtype=dtype)
+    number = "" if length is None else f"{length} "
+    allowed = f"{number}whole numbers from {low} to {high}" if low <= high else "empty"
+    raise ParameterError(name, values, allowed, remedy)
+
+
+def array_in_place(name: str, value: Any, dtype: Any, length: int, *, remedy: str) -> npt.NDArray[Any]:
+    """Return `value` if it is an array that can be changed in place: this type and length, contiguous."""
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype == dtype
+        and value.shape == (length,)
+        and value.flags.c_contiguous
+        and value.flags.writeable
+    ):
+        return value
+    kind = np.dtype(dtype).name
+    raise ParameterError(name, value, f"a contiguous, writable {kind} array of length {length}", remedy)
 
 
 def _has_bool(values: Any) -> bool:

@@ -34,7 +34,8 @@ def rising(double a, double step, long n):
     return log_rising(a, n) if step == 1.0 else log_rising_by(a, step, n)
 
 
-def rising_sum(const double[:] a, const double[:] step, const int64_t[:] n, const int64_t[:] counts):
+def rising_sum(const double[:] a not None, const double[:] step not None, const int64_t[:] n not None,
+               const int64_t[:] counts not None):
     """Sum over rows of counts * log of a (a+step) ... (a+(n-1)step), for a > 0, step >= 0.
 
     One entry of a or of step stands for all rows.

@@ -91,7 +91,7 @@ cdef class AtomicBank(CompiledBank):
         self.c.log_block = atoms_log_block
         self.c.block = NULL
         self.c.marginal = NULL
-        self.complete()
+        self.complete(view.shape[0])
 
     def adopt(self, measure):
         """Take over other probabilities, in place where walks hold them."""

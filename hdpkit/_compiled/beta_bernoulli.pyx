@@ -132,7 +132,7 @@ cdef class BetaBernoulliBank(DenseBank):
         self.d.refresh = bb_refresh
         self.d.log_value = bb_log_value
         self.d.log_values = bb_log_values
-        self.set_up(&self.m, 1 + self.m.D, 1 + self.m.D)
+        self.set_up(&self.m, bits.shape[0], 1 + self.m.D, 1 + self.m.D)
         self.adopt(measure)
 
     def adopt(self, measure):

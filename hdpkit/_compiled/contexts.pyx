@@ -114,7 +114,7 @@ cdef class ContextTree:
         """Number of the restaurant whose context is the parent's and one more symbol; -1 if there is none."""
         return self.look_up(parent, symbol)
 
-    def insert(self, const int32_t[:, ::1] contexts, int32_t none):
+    def insert(self, const int32_t[:, ::1] contexts not None, int32_t none):
         """Restaurants of these contexts, made where they are missing: int32, shape (n,).
 
         Parameters
@@ -138,7 +138,7 @@ cdef class ContextTree:
                 h[i] = node
         return homes
 
-    def find(self, const int32_t[:, ::1] contexts, int32_t none):
+    def find(self, const int32_t[:, ::1] contexts not None, int32_t none):
         """The deepest restaurant that is there for each of these contexts: int32, shape (n,). See `insert`."""
         cdef int64_t i, k
         cdef int32_t node, down
@@ -155,7 +155,7 @@ cdef class ContextTree:
                 f[i] = node
         return found
 
-    def numbers_in(self, ContextTree other):
+    def numbers_in(self, ContextTree other not None):
         """Number of each of these restaurants in another tree, -1 where it is not there: int32, shape (n_nodes,)."""
         cdef int64_t node
         cdef int32_t above

@@ -48,5 +48,5 @@ cdef class DenseBank(CompiledBank):
     cdef dense_t d
     cdef readonly object make_statistics
 
-    cdef int set_up(self, void *model, int64_t width, int64_t cache_width) except -1
+    cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1
     cdef bint parameters_changed(self) except -1

@@ -11,7 +11,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit._compiled.measure cimport CompiledBank, as_weights
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, numbers32
+from hdpkit._compiled.measure cimport CompiledBank, as_weights, ascending
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 
@@ -161,7 +162,10 @@ cdef class DenseBank(CompiledBank):
 
     needs_dishes = False
 
-    cdef int set_up(self, void *model, int64_t width, int64_t cache_width) except -1:
+    cdef int64_t room(self) except -1:
+        return max(<int64_t>self.d.stale.size() - 1, 0)
+
+    cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1:
         """Fill the C struct; to be called once, after the functions of `d` are set."""
         self.d.model = model
         self.d.width = width
@@ -174,7 +178,7 @@ cdef class DenseBank(CompiledBank):
         self.c.remove = dense_remove
         self.c.predictive = dense_predictive
         self.c.log_block = dense_log_block
-        self.complete()
+        self.complete(n_customers)
         self.reset()
         return 0
 
@@ -186,39 +190,45 @@ cdef class DenseBank(CompiledBank):
     def reset(self):
         """Empty statistics everywhere."""
         cdef Held hold = in_turn(self.turn)
+        self.ready()
         cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
         self.d.rows.assign(places * self.d.width, 0.0)
         self.d.caches.assign(places * self.d.cache_width, 0.0)
         self.d.stale.assign(places, 1)
 
-    def log_predictive(self, int32_t customer, slots):
+    def log_predictive(self, customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
         cdef Held hold = in_turn(self.turn)
         return self.log_block([customer], slots)
 
-    def rebuild(self, const int32_t[::1] dishes, slots):
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recount everything from each customer's dish (-1: unseated), in data order."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
+        cdef const int32_t[::1] kept = numbers32("slots", slots, 0, 1 << 30)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
         self.reset()
-        self.check(make_room(&self.d, max([int(slot) for slot in slots], default=-1)))
+        self.check(make_room(&self.d, max(np.asarray(kept), default=-1)))
+        check_numbers32("dishes", dishes, -1, self.room() - 1)
         with nogil:
             for i in range(dishes.shape[0]):
                 if dishes[i] >= 0:
                     self.d.add(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i)
 
-    def relabelled(self, const int32_t[::1] mapping):
+    def relabelled(self, mapping):
         """Move every slot's statistics to its new number (never a larger one)."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t slot
-        for slot in range(mapping.shape[0]):
-            if mapping[slot] >= 0:
-                self.check(dense_move(&self.d, <int32_t>slot, mapping[slot]))
+        cdef const int32_t[::1] to = ascending(mapping, self.room())
+        for slot in range(to.shape[0]):
+            if to[slot] >= 0:
+                self.check(dense_move(&self.d, <int32_t>slot, to[slot]))
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal probability of the values of these slots: shape (n,), nats."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t i
@@ -226,10 +236,11 @@ cdef class DenseBank(CompiledBank):
             self.check(dense_marginal(&self.d, s[i], &o[i]))
         return out
 
-    def row(self, int32_t slot):
+    def row(self, slot):
         """Statistics of a slot as they are kept: float64, a copy."""
         cdef Held hold = in_turn(self.turn)
-        cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, slot + 1)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
         return np.array(view)
 
     def parts(self, row):

@@ -33,4 +33,5 @@ cdef class DirichletMultinomialBank(CompiledBank):
     cdef readonly double smallest_eta
     cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
 
+    cdef int relabel(self, const int32_t[::1] mapping) except -1
     cdef int tally_cells(self) except -1 nogil

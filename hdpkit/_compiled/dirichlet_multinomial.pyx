@@ -12,7 +12,8 @@ from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit._compiled.measure cimport CompiledBank, as_weights
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._compiled.measure cimport CompiledBank, as_weights, ascending
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
@@ -228,7 +229,8 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.predictive = dm_predictive
         self.c.block = dm_block
         self.c.log_block = dm_log_block
-        self.complete()
+        self.complete(view.shape[0])
+        check_numbers32("terms", view, 0, self.b.n_terms - 1)
         self._set_eta(eta)
         self.b.tallied = -1
         dm_clear(&self.b, LINE)
@@ -238,6 +240,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def adopt(self, measure):
         """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
         cdef Held hold = in_turn(self.turn)
+        check_length("eta", len(measure.eta_vector), self.b.n_terms)
         self._set_eta(measure.eta_vector)
         cdef int64_t k
         for k in range(self.b.stride):
@@ -284,13 +287,16 @@ cdef class DirichletMultinomialBank(CompiledBank):
             and max(root_concentration, concentration) <= LARGEST_CONCENTRATION
         )
 
-    def rebuild(self, const int32_t[::1] dishes, slots):
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t i
         cdef int32_t slot
         cdef int64_t k
-        cdef int32_t top = max([int(s) for s in slots], default=-1)
+        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
+        check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, self.b.stride) - 1)
         dm_clear(&self.b, self.b.stride)
         self.b.totals.assign(self.b.stride, 0)
         dm_grow(&self.b, top + 1)
@@ -303,9 +309,42 @@ cdef class DirichletMultinomialBank(CompiledBank):
             for k in range(self.b.stride):
                 self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
 
-    def relabelled(self, const int32_t[::1] mapping):
+    cdef int64_t room(self) except -1:
+        return self.b.stride
+
+    def died(self, slot):
+        """The slot's statistics are no longer needed."""
+        cdef int64_t v
+        CompiledBank.died(self, slot)
+        cdef int32_t k = slot
+        # What a proposal has left may add up to nothing without being nothing.
+        for v in range(self.b.n_terms):
+            self.b.counts[v * self.b.stride + k] = 0
+        self.b.version += 1
+
+    def remove(self, slot, customers):
+        """Take the values of these data customers out of a slot, which must have them."""
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int64_t i
+        cdef int32_t *cell
+        cdef bint there = True
+        for i in range(who.shape[0]):       # taken out one by one, and put back before anything is done
+            cell = self.b.counts + <int64_t>self.b.terms[who[i]] * self.b.stride + k
+            there = there and cell[0] > 0
+            cell[0] -= 1
+        for i in range(who.shape[0]):
+            self.b.counts[<int64_t>self.b.terms[who[i]] * self.b.stride + k] += 1
+        if not there:
+            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
+        CompiledBank.remove(self, slot, customers)
+
+    def relabelled(self, mapping):
         """Move every slot's counts to its new number (never a larger one, so in place)."""
         cdef Held hold = in_turn(self.turn)
+        self.relabel(ascending(mapping, self.b.stride))
+
+    cdef int relabel(self, const int32_t[::1] mapping) except -1:
         cdef int64_t v, s
         cdef int32_t to
         self.b.version += 1
@@ -327,7 +366,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def counts(self, slots):
         """Counts of every term in these slots: int64, shape (n, n_terms)."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.empty((s.shape[0], self.b.n_terms), dtype=np.int64)
         cdef int64_t[:, ::1] o = out
         cdef int64_t v, i
@@ -340,7 +379,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t v, i
@@ -374,7 +413,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
                 any_of |= cell[j]
             if any_of != 0:
                 for j in range(LINE):
-                    if cell[j] < <int32_t>self.b.tally.size():
+                    if 0 <= cell[j] < <int32_t>self.b.tally.size():
                         self.b.tally[cell[j]] += 1
                     else:
                         self.b.rare.push_back(cell[j])
@@ -389,7 +428,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
         """
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
         if self.b.table.size() == 0:

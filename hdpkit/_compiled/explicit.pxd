@@ -22,6 +22,11 @@ cdef class ExplicitStore(Seating):
     cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
     cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
     cdef int64_t units_at
+    cdef int64_t shifted               # grows whenever a table sits elsewhere
+    cdef int64_t serial                # another one for each seating, so that units know theirs
+
+    cdef int64_t moved(self) noexcept nogil
+    cdef int32_t table_number(self, object table) except -1
 
     cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
                   const int32_t[::1] table_seat) except -1

@@ -7,9 +7,14 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
+from hdpkit._compiled.arguments cimport refuse, whole32
 from hdpkit._compiled.seating cimport Entry, Node, Seating, unused_share
 from hdpkit._compiled.frozen_arrays import LARGEST, check_range
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
+
+
+cdef int64_t seatings = 0     # that were made
 
 
 cdef class ExplicitStore(Seating):
@@ -21,13 +26,20 @@ cdef class ExplicitStore(Seating):
 
     TABLE_IDS = True
 
-    def __init__(self, int64_t n_customers, int64_t n_nodes):
+    def __cinit__(self):
+        global seatings
+        seatings += 1
+        self.serial = seatings
+        self.free_table = -1
+
+    def __init__(self, n_customers, n_nodes):
         Seating.__init__(self, n_customers, n_nodes)
         self.clear()
 
     def clear(self):
         """Unseat everybody."""
         cdef Held hold = in_turn(self.turn)
+        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.seats.assign(self.n_customers, -1)
         self.pool.clear()
@@ -56,7 +68,12 @@ cdef class ExplicitStore(Seating):
             self.changes += 1
         else:
             self.pool[~customer].seat = table
+            self.shifted += 1
         return 0
+
+    cdef int64_t moved(self) noexcept nogil:
+        """A number that is another one as soon as anybody, tables included, may sit elsewhere."""
+        return self.changes + self.shifted
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
         cdef int32_t table = self.seats[customer]
@@ -314,26 +331,59 @@ cdef class ExplicitStore(Seating):
         self.units_found = None
         return Seating.compact(self, share)
 
-    def table_at(self, int32_t customer):
+    @property
+    def changes_of_seats(self):
+        """Which seating this is, and a number that grows when anybody, tables included, may sit elsewhere."""
+        return self.serial, self.moved()
+
+    cdef int32_t table_number(self, object table) except -1:
+        cdef int32_t number = whole32("table", table, 0, <int64_t>self.pool.size() - 1)
+        if self.pool[number].size == 0:
+            raise StateError("table", number, "one that has customers", "Ask table_at(customer).")
+        return number
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer < 0 and (~customer >= <int64_t>self.pool.size() or self.pool[~customer].size == 0):
+            raise StateError("customer", customer, "a data customer, or ~t of a table t that has customers",
+                             "Pass what open() returned.")
+        if self.table_of(customer) >= 0:
+            raise StateError("customer", customer, "unseated", "Remove the customer first.")
+        return 0
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        cdef int32_t table = -1
+        if customer >= 0 or ~customer < <int64_t>self.pool.size():
+            table = self.table_of(customer)
+        if not 0 <= table < <int64_t>self.pool.size() or self.pool[table].size == 0:
+            raise StateError("customer", customer, "seated", "Seat the customer first.")
+        if self.pool[table].node != node or self.pool[table].dish != dish:
+            raise StateError("customer", customer, f"one who eats dish {dish} in restaurant {node}",
+                             "Ask table_at(customer), table_node(table) and dish_of(customer).")
+        return 0
+
+    def table_at(self, customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
         cdef Held hold = in_turn(self.turn)
-        return self.table_of(customer)
+        return self.table_of(whole32("customer", customer, -<int64_t>self.pool.size(), self.n_customers - 1))
 
-    def table_size(self, int32_t table):
+    def table_size(self, table):
         """Customers of a table."""
         cdef Held hold = in_turn(self.turn)
-        return self.pool[table].size
+        return self.pool[self.table_number(table)].size
 
-    def table_node(self, int32_t table):
+    def table_node(self, table):
         """Restaurant of a table."""
         cdef Held hold = in_turn(self.turn)
-        return self.pool[table].node
+        return self.pool[self.table_number(table)].node
 
-    def serve_dish(self, int32_t table, int32_t dish):
+    def serve_dish(self, table, dish):
         """Give a table another dish within its restaurant; its seat in the parent is not touched."""
         cdef Held hold = in_turn(self.turn)
-        self.ready(self.words_for(self.pool[table].node), 1)
-        self.serve(table, dish)
+        cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
+        self.begin_change()
+        self.touched = True
+        self.ready(self.words_for(self.pool[number].node), 1)
+        self.serve(number, k)
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
@@ -395,6 +445,9 @@ cdef class ExplicitStore(Seating):
         check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
         check_range("table_dish", table_dish, 0, LARGEST, n_tables)
         check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
+        for i in range(n_tables):       # so that no table sits at itself, however indirectly
+            if table_seat[i] >= 0 and table_node[table_seat[i]] >= table_node[i]:
+                refuse("table_seat", table_seat[i], "a table of the parent restaurant", "Pass what freeze() returned.")
         self.clear()
         fresh.size = 0
         try:

@@ -10,7 +10,7 @@ from hdpkit.errors import DataError
 LARGEST = 2**31 - 1
 
 
-def check_range(str name, const int32_t[::1] values, int64_t low, int64_t high, int64_t n):
+def check_range(str name, const int32_t[::1] values not None, int64_t low, int64_t high, int64_t n):
     """Raise a DataError unless these are n numbers from low to high."""
     cdef int64_t i
     cdef bint good = values.shape[0] == n
@@ -23,8 +23,8 @@ def check_range(str name, const int32_t[::1] values, int64_t low, int64_t high, 
                         "Thaw a state of a store of the same size.")
 
 
-def check_counts(const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
-                 const int32_t[::1] tables, int64_t n_nodes):
+def check_counts(const int32_t[::1] node not None, const int32_t[::1] dish not None, const int32_t[::1] customers not None,
+                 const int32_t[::1] tables not None, int64_t n_nodes):
     """Raise a DataError unless these are counts of this many restaurants, sorted by restaurant and dish."""
     cdef int64_t i, n = node.shape[0]
     cdef bint good = True

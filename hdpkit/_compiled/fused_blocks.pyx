@@ -17,11 +17,13 @@ from hdpkit._compiled.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measure cimport measure_t, pending_exception
 from hdpkit._compiled.seating cimport Node
-from hdpkit._compiled.sweeps cimport drop_dish, fail, new_dish, put_back_table, serve_below
-from hdpkit._compiled.units cimport Units
+from hdpkit._compiled.sweeps cimport check_scan, check_units, drop_dish, fail, new_dish, put_back_table, serve_below
+from hdpkit._compiled.arguments cimport refuse
+from hdpkit._compiled.units cimport Units, check_tree
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit._compiled import sweeps
 from hdpkit._compiled.instruction_set import chosen
 from hdpkit.random import RandomStream
 
@@ -129,7 +131,8 @@ cdef class Blocks:
     cdef vector[hdpkit_factor] factors
     cdef int64_t stride
 
-    def __init__(self, Walk walk, DirichletMultinomialBank bank, Units units, ChoiceSource source, int fault):
+    def __init__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+                 ChoiceSource source not None, int fault):
         cdef hdpkit_blocks *s = &self.s
         self.walk = walk
         self.store = walk.store
@@ -150,7 +153,7 @@ cdef class Blocks:
                                         ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
         s.choose = source.c.choose
         s.state = source.c.state
-        if isinstance(source, RandomStream):
+        if isinstance(source, RandomStream) and not source.overridden:
             s.stream = <hdpkit_philox *>source.c.state
         else:
             s.fault = fault
@@ -263,8 +266,9 @@ cdef class Blocks:
             self.lay_out()
 
 
-def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
-                const int32_t[::1] node_level, int32_t level, bint with_customers, int fault=0):
+def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
+                const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
+                bint with_customers, int fault=0):
     """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
 
     Moves of whole tables leave them as they are: until somebody sits elsewhere the same object is returned.
@@ -277,9 +281,12 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
     cdef int64_t i, n = store.n_customers
     cdef int32_t table, unit
     cdef bint at_root = False        # whether anybody sits at the root
+    check_tree(store, home, parent, node_level)
     if store.units_found is not None and with_customers in store.units_found:
         if store.units_at == store.changes or fault == STALE_UNITS:
-            return store.units_found[with_customers]
+            units = store.units_found[with_customers]
+            units.kept(store)        # tables of the root may have changed: these are no part of them
+            return units
     store.units_found = None
     units = Units()
     with nogil:
@@ -323,15 +330,18 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
         at_root = False
     store.units_found = {with_customers: units} if at_root else {False: units, True: units}
     store.units_at = store.changes
+    units.found_in(store, 1)
     return units
 
 
-def unit_dishes(Walk walk, Units units):
+def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
     cdef Held hold = in_turn(walk.turn)
     cdef ExplicitStore store = walk.store
     cdef size_t u
     cdef int32_t code
+    walk.standing()
+    units.belong(store)
     out = np.empty(units.code.size(), dtype=np.int32)
     cdef int32_t[::1] o = out
     with nogil:
@@ -341,28 +351,52 @@ def unit_dishes(Walk walk, Units units):
     return out
 
 
-def redish(Walk walk, DirichletMultinomialBank bank, Units units, int64_t first, int64_t last,
-           ChoiceSource source, int fault=0):
+cdef int check_fault(int64_t fault) except -1:
+    if not 0 <= fault < FAULTS_END:
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {FAULTS_END - 1}", "0 is none.")
+    return 0
+
+
+cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
+    """Whether a data customer is among these units: the fused text knows tables only."""
+    cdef int64_t u
+    for u in range(first, last):
+        if units.code[u] >= 0:
+            return True
+    return False
+
+
+def redish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
+           int64_t last, ChoiceSource source not None, int fault=0):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
 
     With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Held hold = in_turn(walk.turn)
+    check_units(walk, bank, units, first, last)
+    check_fault(fault)
+    if any_customer(units, first, last):
+        sweeps.redish(walk, bank, units, first, last, source)
+        return
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     blocks.s.unit = first
     blocks.s.last = last
     with nogil:
         blocks.redish(&source.c)
+    units.kept(walk.store)
 
 
-def scan_units(Walk walk, DirichletMultinomialBank bank, Units units, const int64_t[::1] order,
-               int8_t[::1] sides, int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, forced,
-               ChoiceSource source, double log_q=0.0, int fault=0):
+def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+               const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0,
+               int fault=0):
     """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
 
     See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Held hold = in_turn(walk.turn)
+    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    check_fault(fault)
     cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
     cdef hdpkit_blocks *s = &blocks.s
     cdef const int8_t[::1] target

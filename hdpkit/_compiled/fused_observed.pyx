@@ -20,16 +20,20 @@ from hdpkit._compiled.draws cimport FAILED, Work, begin, coin, has, settle, sour
 from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measure cimport CompiledBank, pending_exception
+from hdpkit._compiled.arguments cimport refuse
 from hdpkit._compiled.seating cimport Entry, Node
+from hdpkit._compiled.sweeps cimport check_customers
 from hdpkit._compiled.walk cimport Walk
 from hdpkit._compiled.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
-from hdpkit.errors import StateError
+from hdpkit.errors import KernelError, StateError
 from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox
 
 FAULTS = tuple(
     faults.hdpkit_observed_fault_names[i].decode().lower().replace("_", " ")
     for i in range(faults.HDPKIT_FAULTS_END)
 )
+
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
 
 cdef enum:
     NEW = -1       # where a customer sits: at a new table
@@ -419,7 +423,7 @@ cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil
 
 cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source,
                     int fault) except -1:
-    if isinstance(source, RandomStream):
+    if isinstance(source, RandomStream) and not source.overridden:
         with nogil:
             sweep(store, <philox *>source.c.state, walk, first, last, 0)
     else:
@@ -428,20 +432,28 @@ cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, Choic
     return 0
 
 
-def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source, int fault=0):
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None, int fault=0):
     """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed).
 
     With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
+    check_customers(walk, bank, first, last)
+    if not walk.observed or type(walk.store) not in STORES:
+        raise KernelError("store", type(walk.store).__name__,
+                          f"one of {[store.__name__ for store in STORES]}, over observed dishes",
+                          "Use the generic kernel.")
+    if not 0 <= fault < len(FAULTS):
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {len(FAULTS) - 1}", "0 is none.")
     with nogil:
         for i in range(first, last):
             if walk.store.dish_at(<int32_t>i) < 0:
                 with gil:
                     raise StateError(
                         "customer", i, "seated", "Start the franchise, or seat the customer first.")
-    if isinstance(walk.store, ExplicitStore):
+    if type(walk.store) is ExplicitStore:
         sweep_from[ExplicitStore](walk.store, walk, first, last, source, fault)
     else:
         sweep_from[HistogramStore](walk.store, walk, first, last, source, fault)

@@ -18,10 +18,12 @@ from hdpkit._compiled.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.histogram cimport HistogramStore
 from hdpkit._compiled.measure cimport measure_t
 from hdpkit._compiled.seating cimport Entry, Node, Seating
-from hdpkit._compiled.sweeps cimport drop_dish, misplaced, new_dish, put_back, reseat_one
+from hdpkit._compiled.sweeps cimport check_customers, drop_dish, misplaced, new_dish, put_back, reseat_one
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit._compiled.arguments cimport refuse
 from hdpkit._compiled.instruction_set import chosen
+from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
@@ -97,6 +99,8 @@ cdef extern from "topic_faults.h":
     const char *hdpkit_topic_fault_names[]
 
 FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
+
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
@@ -244,18 +248,29 @@ cdef Workspace workspace_of(DirichletMultinomialBank bank):
     return bank.workspace
 
 
-def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last, ChoiceSource source,
-           bint floats=False, int fault=0):
+cdef int check_fault(int64_t fault) except -1:
+    if not 0 <= fault < HDPKIT_FAULTS_END:
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {HDPKIT_FAULTS_END - 1}", "0 is none.")
+    return 0
+
+
+def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None, bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
     With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Workspace workspace = workspace_of(bank)
-    cdef HistogramStore histogram = walk.store if isinstance(walk.store, HistogramStore) else None
-    cdef ExplicitStore explicit = walk.store if isinstance(walk.store, ExplicitStore) else None
+    check_customers(walk, bank, first, last)
+    check_fault(fault)
+    if type(walk.store) not in STORES:
+        raise KernelError("store", type(walk.store).__name__, f"one of {[store.__name__ for store in STORES]}",
+                          "Use the generic kernel.")
+    cdef HistogramStore histogram = walk.store if type(walk.store) is HistogramStore else None
+    cdef ExplicitStore explicit = walk.store if type(walk.store) is ExplicitStore else None
     cdef hdpkit_topics *s = &workspace.s
-    cdef bint scripted = not isinstance(source, RandomStream)
+    cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     if first >= last:
         return
     if explicit is not None:
@@ -280,7 +295,7 @@ def reseat(Walk walk, DirichletMultinomialBank bank, int64_t first, int64_t last
 
 # ------------------------------------------------------------------------------------------- for tests
 
-def asked_for(DirichletMultinomialBank bank):
+def asked_for(DirichletMultinomialBank bank not None):
     """What a script is being asked for while its function runs: the customer, and what each place stands for.
 
     Returns
@@ -299,7 +314,7 @@ def asked_for(DirichletMultinomialBank bank):
     return workspace.s.customer, outcomes
 
 
-def bounds(DirichletMultinomialBank bank):
+def bounds(DirichletMultinomialBank bank not None):
     """The upper bounds of the last sweep in floats, and what they bound; shapes (slots,), (slots,), (V,).
 
     Returns
@@ -319,13 +334,13 @@ def bounds(DirichletMultinomialBank bank):
     return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
 
 
-def exact_passes(DirichletMultinomialBank bank):
+def exact_passes(DirichletMultinomialBank bank not None):
     """For how many customers of production's sweeps the bound was not enough."""
     cdef Held hold = in_turn(bank.turn)
     return workspace_of(bank).s.exact_passes
 
 
-def forget(DirichletMultinomialBank bank):
+def forget(DirichletMultinomialBank bank not None):
     """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
     cdef Held hold = in_turn(bank.turn)
     bank.workspace = None

@@ -129,7 +129,7 @@ cdef class GammaPoissonBank(DenseBank):
         self.d.refresh = gp_refresh
         self.d.log_value = gp_log_value
         self.d.log_values = gp_log_values
-        self.set_up(&self.m, 2 + self.m.D, 1 + 2 * self.m.D)
+        self.set_up(&self.m, view.shape[0], 2 + self.m.D, 1 + 2 * self.m.D)
         self.adopt(measure)
 
     def adopt(self, measure):

@@ -12,7 +12,8 @@ from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport CompiledBank, measure_t, pending_exception
 from hdpkit._compiled.seating cimport ENTRY_WORDS, Node
-from hdpkit._compiled.sweeps cimport drop_dish, new_dish
+from hdpkit._compiled.arguments cimport check_length, check_range, refuse
+from hdpkit._compiled.sweeps cimport check_parts, drop_dish, new_dish
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log
@@ -278,9 +279,26 @@ cdef class Group:
         return 1
 
 
-def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const int64_t[::1] begin,
-                  const int32_t[::1] customers, int64_t first, int64_t last, int32_t scratch, int64_t launches,
-                  ChoiceSource source):
+cdef int check_groups(Walk walk, const int32_t[::1] nodes, const int64_t[::1] begin, const int32_t[::1] customers,
+                      int64_t first, int64_t last) except -1:
+    """Whether the groups first .. last - 1 are data customers of their restaurants, each there once."""
+    cdef int64_t g, i
+    check_range(first, last, nodes.shape[0])
+    check_length("begin", begin.shape[0], nodes.shape[0] + 1)
+    for g in range(first, last):
+        if not 0 <= begin[g] < begin[g + 1] <= customers.shape[0]:
+            refuse("begin", begin[g + 1], f"ascending, up to {customers.shape[0]}", "Pass what groups() returned.")
+        for i in range(begin[g], begin[g + 1]):
+            if (not 0 <= customers[i] < walk.home.shape[0] or walk.home[customers[i]] != nodes[g]
+                    or (i > begin[g] and customers[i] <= customers[i - 1])):
+                refuse("customers", customers[i], f"data customers of restaurant {nodes[g]}, ascending",
+                       "Pass what groups() returned.")
+    return 0
+
+
+def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[::1] nodes not None,
+                  const int64_t[::1] begin not None, const int32_t[::1] customers not None, int64_t first,
+                  int64_t last, int32_t scratch, int64_t launches, ChoiceSource source not None):
     """One proposal for each of the groups first .. last - 1; returns how many were accepted.
 
     Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch`` is
@@ -290,6 +308,11 @@ def reseat_groups(Walk walk, CompiledBank bank, const int32_t[::1] nodes, const 
     cdef Group group = Group()
     cdef int64_t g, i
     cdef int64_t accepted = 0
+    check_parts(walk, bank)
+    check_groups(walk, nodes, begin, customers, first, last)
+    bank.slot_number(scratch)
+    if walk.slots.occupied(scratch):
+        refuse("scratch", scratch, "a reserved slot", "See Franchise.reserved.")
     group.walk = walk
     group.store = walk.store
     group.measure = &bank.c

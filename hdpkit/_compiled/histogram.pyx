@@ -15,7 +15,9 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.turn cimport Held, in_turn
 from hdpkit._compiled.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._compiled.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.frozen_arrays import LARGEST, check_range
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
 
@@ -28,13 +30,14 @@ cdef class HistogramStore(Seating):
 
     TABLE_IDS = False
 
-    def __init__(self, int64_t n_customers, int64_t n_nodes):
+    def __init__(self, n_customers, n_nodes):
         Seating.__init__(self, n_customers, n_nodes)
         self.clear()
 
     def clear(self):
         """Unseat everybody."""
         cdef Held hold = in_turn(self.turn)
+        self.begin_change()
         self.clear_nodes(self.nodes.size())
         if self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
@@ -267,17 +270,33 @@ cdef class HistogramStore(Seating):
 
     # ------------------------------------------------------------------ Python face
 
-    def observe(self, const int32_t[::1] values):
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) >= 0:
+            raise StateError("customer", customer, "unseated", "Remove the customer first.")
+        if customer >= 0 and self.observed and dish != self.value[customer]:
+            refuse("dish", dish, f"{self.value[customer]}, the customer's value", "Observed dishes can't be chosen.")
+        return 0
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) != dish:
+            raise StateError("customer", customer, f"one who eats dish {dish}", "Ask dish_of(customer).")
+        return 0
+
+    def observe(self, const int32_t[::1] values not None):
         """Dishes are observed: these are the data customers', those of customers to come included.
 
         Then only who is seated is remembered. An empty store, or one that observed the same customers before.
         """
         cdef Held hold = in_turn(self.turn)
         cdef size_t node
+        if values.shape[0] < self.n_customers:
+            check_length("values", values.shape[0], self.n_customers)
+        check_numbers32("values", values, 0, 2**31 - 2)
+        self.begin_change()
         if not self.observed:
             for node in range(self.nodes.size()):
                 if self.nodes[node].customers > 0:
-                    raise ValueError("somebody is seated")
+                    refuse("store", "in use", "empty, but somebody is seated", "Clear it first.")
         if not self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
             self.observed = True

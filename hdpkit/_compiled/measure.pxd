@@ -5,6 +5,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from hdpkit._compiled.turn cimport Turn
+from hdpkit._compiled.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
 
 cdef extern from "hdpkit/measure.h":
@@ -32,7 +33,14 @@ cdef extern from "hdpkit/measure.h":
 cdef class CompiledBank:
     cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
     cdef measure_t c
-    cdef int complete(self) except -1
+    cdef int64_t n_customers       # whose values it knows
+    cdef DishSlots slots           # whose statistics these are; None: of nobody
+    cdef int complete(self, int64_t n_customers) except -1
+    cdef int64_t room(self) except -1
+    cdef int ready(self) except -1
+    cdef int32_t slot_number(self, object slot) except -1
+    cdef object slot_numbers(self, object slots)
+    cdef object customer_numbers(self, object customers)
     cdef int check(self, int status) except -1
 
 
@@ -58,6 +66,7 @@ ctypedef struct exception_t:     # a Python exception that was raised and set as
 
 cdef exception_t set_aside() noexcept
 cdef object taken_up(exception_t raised)
+cdef object ascending(object mapping, int64_t room)
 cdef object pending_exception()
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil

@@ -9,7 +9,10 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit.errors import ExtensionError
+from hdpkit._compiled.arguments cimport numbers32, refuse, whole32
+from hdpkit.errors import ExtensionError, StateError
+
+cdef int64_t LARGEST = 2**31 - 2
 
 
 cdef exception_t set_aside() noexcept:
@@ -54,46 +57,100 @@ cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_c
 cdef class CompiledBank:
     """Statistics of all dishes, by slot, behind a C struct. A subclass fills the struct."""
 
-    cdef int complete(self) except -1:
+    cdef int complete(self, int64_t n_customers) except -1:
         """Fill in version and size, once the functions are set."""
         self.c.version = MEASURE_VERSION
         self.c.size = sizeof(measure_t)
+        self.n_customers = n_customers
         return 0
 
-    def born(self, int32_t slot):
+    # ------------------------------------------------------------------ what callers pass
+
+    def attach(self, DishSlots slots not None):
+        """These are the statistics of a franchise with these slots: others are refused from now on."""
+        self.slots = slots
+
+    cdef int64_t room(self) except -1:
+        """How many slots there are statistics for."""
+        return LARGEST + 1
+
+    cdef int ready(self) except -1:
+        if self.c.version == 0:
+            raise StateError("bank", type(self).__name__, "one that a measure has made", "Call measure.bank(data).")
+        return 0
+
+    cdef int32_t slot_number(self, object slot) except -1:
+        """A slot whose statistics somebody keeps."""
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
+        if self.slots is not None and not self.slots.in_use(k):
+            raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
+        return k
+
+    cdef object slot_numbers(self, object slots):
+        cdef const int32_t[::1] view
+        cdef int64_t i
+        self.ready()
+        made = numbers32("slots", slots, 0, self.room() - 1)
+        if self.slots is not None:
+            view = made
+            for i in range(view.shape[0]):
+                if not self.slots.in_use(view[i]):
+                    raise StateError("slots", view[i], "those of dishes, or reserved",
+                                     "See open_dish() and reserved().")
+        return made
+
+    cdef object customer_numbers(self, object customers):
+        self.ready()
+        return numbers32("customers", customers, 0, self.n_customers - 1)
+
+    # ------------------------------------------------------------------ the Python face of every bank
+
+    def born(self, slot):
         """Empty statistics for a slot."""
         cdef Held hold = in_turn(self.turn)
-        self.check(self.c.born(self.c.self, slot))
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if self.slots is not None and not self.slots.in_use(k):
+            raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
+        self.check(self.c.born(self.c.self, k))
 
-    def died(self, int32_t slot):
+    def died(self, slot):
         """The slot's statistics are no longer needed."""
         cdef Held hold = in_turn(self.turn)
-        self.check(self.c.died(self.c.self, slot))
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
+        if self.slots is not None and self.slots.occupied(k):
+            raise StateError("slot", slot, "that of no dish", "Take its last customer out.")
+        self.check(self.c.died(self.c.self, k))
 
-    def add(self, int32_t slot, customers):
+    def add(self, slot, customers):
         """Add the values of these data customers to a slot."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
         if who.shape[0]:
-            self.check(self.c.add(self.c.self, slot, &who[0], who.shape[0]))
+            self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
 
-    def remove(self, int32_t slot, customers):
+    def remove(self, slot, customers):
         """Take the values of these data customers out of a slot."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
         if who.shape[0]:
-            self.check(self.c.remove(self.c.self, slot, &who[0], who.shape[0]))
+            self.check(self.c.remove(self.c.self, k, &who[0], who.shape[0]))
 
-    def log_predictive(self, int32_t customer, slots):
+    def log_predictive(self, customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,).
 
         Up to one common constant where the measure chooses so.
         """
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int32_t who = whole32("customer", customer, 0, self.n_customers - 1)
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
-        self.check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         with np.errstate(divide="ignore"):
             return np.log(out)
 
@@ -109,8 +166,8 @@ cdef class CompiledBank:
 
     def _of_block(self, customers, slots, bint logs):
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] who = np.ascontiguousarray(customers, dtype=np.int32)
-        cdef const int32_t[::1] s = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const int32_t *first = &s[0] if s.shape[0] else NULL
         out = np.full(s.shape[0] + 1, 0.0 if logs else 1.0)
         cdef double[::1] o = out
@@ -141,6 +198,21 @@ cdef class CompiledBank:
         if error is not None:
             raise error
         raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
+
+
+cdef object ascending(object mapping, int64_t room):
+    """New numbers of slots, -1 for those that are gone: no larger ones, in ascending order. int32."""
+    cdef const int32_t[::1] to = numbers32("mapping", mapping, -1, LARGEST)
+    cdef int64_t slot
+    cdef int32_t last = -1
+    for slot in range(to.shape[0]):
+        if to[slot] < 0:
+            continue
+        if to[slot] <= last or to[slot] > slot or slot >= room:
+            refuse("mapping", mapping, "ascending, with no number that is larger than the slot's own",
+                   "See DishSlots.compaction.")
+        last = to[slot]
+    return np.asarray(to)
 
 
 cdef class CapsuleBank(CompiledBank):
@@ -196,11 +268,14 @@ cdef class CapsuleBank(CompiledBank):
         self.measure = measure
         self.capsule = capsule
         self.c = given[0]
+        self.n_customers = len(self.data)
         return False
 
     def rebuild(self, dishes, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
+        dishes = numbers32("dishes", dishes, -1, LARGEST)
+        numbers32("customers", [len(dishes)], 0, self.n_customers)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
         ranked = np.asarray(dishes)[order]
         for slot in slots:
@@ -211,7 +286,7 @@ cdef class CapsuleBank(CompiledBank):
     def relabelled(self, mapping):
         """Slots have new numbers, never larger ones, in ascending order."""
         cdef Held hold = in_turn(self.turn)
-        for slot, to in enumerate(mapping):
+        for slot, to in enumerate(ascending(mapping, LARGEST + 1)):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
@@ -219,6 +294,7 @@ cdef class CapsuleBank(CompiledBank):
         """Log marginal probability of the data of each slot: shape (n,), nats."""
         cdef Held hold = in_turn(self.turn)
         cdef double value = 0.0
+        slots = self.slot_numbers(slots)
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
             if self.c.marginal != NULL:
@@ -232,7 +308,7 @@ cdef class CapsuleBank(CompiledBank):
         """Statistics of these slots as the measure's Python methods make them."""
         cdef Held hold = in_turn(self.turn)
         made = []
-        for slot in slots:
+        for slot in self.slot_numbers(slots):
             one = self.measure.make()
             for customer in np.flatnonzero(dishes == slot):
                 self.measure.add(one, self.data.values[customer])

@@ -160,7 +160,7 @@ cdef class NormalGammaBank(DenseBank):
         self.d.refresh = ng_refresh
         self.d.log_value = ng_log_value
         self.d.log_values = ng_log_values
-        self.set_up(&self.m, 1 + 2 * self.m.D, 2 + 5 * self.m.D)
+        self.set_up(&self.m, view.shape[0], 1 + 2 * self.m.D, 2 + 5 * self.m.D)
         self.adopt(measure)
 
     def adopt(self, measure):

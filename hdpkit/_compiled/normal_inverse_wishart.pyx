@@ -218,7 +218,7 @@ cdef class NormalInverseWishartBank(DenseBank):
         self.d.refresh = niw_refresh
         self.d.log_value = niw_log_value
         self.d.log_values = niw_log_values
-        self.set_up(&self.m, 1 + self.m.D + self.m.T, FIXED + self.m.D + self.m.T)
+        self.set_up(&self.m, view.shape[0], 1 + self.m.D + self.m.T, FIXED + self.m.D + self.m.T)
         self.adopt(measure)
 
     def adopt(self, measure):

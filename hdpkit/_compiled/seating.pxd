@@ -48,6 +48,8 @@ cdef class Seating:
     cdef readonly int64_t n_customers
     cdef int32_t largest             # no block of entries has room for more
     cdef int32_t most_tables         # no dish has had more in a restaurant
+    cdef public bint touched         # customers were moved through the Python face since the owner last looked
+    cdef public bint busy            # compiled code is in the middle of it
     cdef bint indexed                # `samples` are those of the present entries
     cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
 
@@ -80,3 +82,9 @@ cdef class Seating:
     cdef int grow_customers(self, int64_t n_customers) except -1
     cdef bint squeeze_entries(self, double share) except -1 nogil
     cdef bint squeeze_extra(self, double share) except -1 nogil
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1
+    cdef int begin_change(self) except -1
+    cdef int32_t node_number(self, object node) except -1
+    cdef int32_t customer_number(self, object customer) except? -1
+    cdef int32_t data_customer(self, object customer) except -1

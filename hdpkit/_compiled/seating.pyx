@@ -14,6 +14,8 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.frozen_arrays import check_counts
 from hdpkit._compiled.turn cimport Held, in_turn
+from hdpkit._compiled.arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
+from hdpkit.errors import BusyError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
@@ -32,18 +34,21 @@ cdef extern from *:
     """
     void to_the_system "hdpkit_to_the_system"() nogil
 
+cdef int64_t LARGEST = 2**31 - 1
 cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
 cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
 
 
+include "seating_scores.pxi"
 
 
 cdef class Seating:
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
-    def __init__(self, int64_t n_customers, int64_t n_nodes):
-        self.n_customers = n_customers
-        self.clear_nodes(n_nodes)
+    def __init__(self, n_customers, n_nodes):
+        self.begin_change()
+        self.n_customers = whole("n_customers", n_customers, 0, LARGEST)
+        self.clear_nodes(whole("n_nodes", n_nodes, 0, LARGEST))
 
     cdef int clear_nodes(self, int64_t n_nodes) except -1:
         cdef Node empty
@@ -204,88 +209,136 @@ cdef class Seating:
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
 
+    # ------------------------------------------------------------------ what callers pass
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        """Raise a StateError unless a customer can be seated in a restaurant, at this dish."""
+        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        """Raise a StateError unless a customer sits in a restaurant, at this dish."""
+        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+
+    cdef int begin_change(self) except -1:
+        """A change through the Python face: not while compiled code is in the middle of it."""
+        if self.busy:
+            raise BusyError("store", "inside a verb", "changed by one verb at a time",
+                            "A method that a verb calls can't change the seating.")
+        return 0
+
+    cdef int32_t node_number(self, object node) except -1:
+        return whole32("node", node, 0, <int64_t>self.nodes.size() - 1)
+
+    cdef int32_t customer_number(self, object customer) except? -1:
+        """A data customer, or ~t for table t."""
+        return whole32("customer", customer, -LARGEST - 1, self.n_customers - 1)
+
+    cdef int32_t data_customer(self, object customer) except -1:
+        return whole32("customer", customer, 0, self.n_customers - 1)
+
     # ------------------------------------------------------------------ the Python face of every store
 
     def make_room(self, nodes):
         """See to it that a customer can leave and join these restaurants without asking for memory."""
         cdef int64_t n_words = 0, n_nodes = 0
         cdef int32_t node
-        for node in nodes:
+        for node in numbers32("nodes", nodes, 0, <int64_t>self.nodes.size() - 1).tolist():
             n_words += self.words_for(node)
             n_nodes += 1
         self.ready(n_words, 2 * n_nodes)
 
-    def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source):
+    def join(self, node, dish, customer, double discount, ChoiceSource source not None):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
         cdef Held hold = in_turn(self.turn)
-        if self.find(node, dish) < 0:
-            raise ValueError(f"restaurant {node} serves no dish {dish}")
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        if not 0.0 <= discount < 1.0:
+            refuse("discount", discount, "a number from 0 to 1 (excluded)", "It is the restaurant's.")
+        if self.find(r, k) < 0:
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "Open a table for it.")
+        self.may_sit(r, k, who)
+        self.begin_change()
         self.ready(0, 1)
-        self.join_table(node, dish, customer, discount, &source.c)
+        self.touched = True
+        self.join_table(r, k, who, discount, &source.c)
 
-    def open(self, int32_t node, int32_t dish, int32_t customer):
+    def open(self, node, dish, customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
-        self.ready(self.words_for(node), 1)
-        self.open_table(node, dish, customer, &as_customer)
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        self.may_sit(r, k, who)
+        self.begin_change()
+        self.ready(self.words_for(r), 1)
+        self.touched = True
+        self.open_table(r, k, who, &as_customer)
         return as_customer
 
-    def remove(self, int32_t node, int32_t dish, int32_t customer, ChoiceSource source):
+    def remove(self, node, dish, customer, ChoiceSource source not None):
         """Take a customer out; returns (whether its table closed, that table as a customer of the parent)."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
-        if self.find(node, dish) < 0:
-            raise ValueError(f"restaurant {node} serves no dish {dish}")
+        cdef int closed
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        if self.find(r, k) < 0:
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "Ask dish_of(customer).")
+        self.may_leave(r, k, who)
+        self.begin_change()
         self.ready(0, 1)
-        cdef int closed = self.remove_customer(node, dish, customer, &source.c, &as_customer)
+        self.touched = True
+        closed = self.remove_customer(r, k, who, &source.c, &as_customer)
         return bool(closed), as_customer
 
-    def dish_of(self, int32_t customer):
+    def dish_of(self, customer):
         """Dish of a data customer, -1 while it is not seated."""
         cdef Held hold = in_turn(self.turn)
-        return self.dish_at(customer)
+        return self.dish_at(self.data_customer(customer))
 
-    def customers(self, int32_t node, int32_t dish):
+    def customers(self, node, dish):
         """Customers of a restaurant who eat a dish."""
         cdef Held hold = in_turn(self.turn)
-        cdef int32_t place = self.find(node, dish)
-        return 0 if place < 0 else self.entries(node)[place].customers
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        return 0 if place < 0 else self.entries(r)[place].customers
 
-    def tables(self, int32_t node, int32_t dish):
+    def tables(self, node, dish):
         """Tables of a restaurant that serve a dish."""
         cdef Held hold = in_turn(self.turn)
-        cdef int32_t place = self.find(node, dish)
-        return 0 if place < 0 else self.entries(node)[place].tables
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        return 0 if place < 0 else self.entries(r)[place].tables
 
-    def node_customers(self, int32_t node):
+    def node_customers(self, node):
         """Customers of a restaurant."""
         cdef Held hold = in_turn(self.turn)
-        return self.nodes[node].customers
+        return self.nodes[self.node_number(node)].customers
 
-    def node_tables(self, int32_t node):
+    def node_tables(self, node):
         """Tables of a restaurant."""
         cdef Held hold = in_turn(self.turn)
-        return self.nodes[node].tables
+        return self.nodes[self.node_number(node)].tables
 
-    def node_dishes(self, int32_t node):
+    def node_dishes(self, node):
         """Dishes that a restaurant serves, ascending: int32."""
         cdef Held hold = in_turn(self.turn)
-        cdef int32_t i
-        dishes = np.empty(self.nodes[node].n_entries, dtype=np.int32)
-        for i in range(self.nodes[node].n_entries):
-            dishes[i] = self.entries(node)[i].dish
+        cdef int32_t i, r = self.node_number(node)
+        dishes = np.empty(self.nodes[r].n_entries, dtype=np.int32)
+        for i in range(self.nodes[r].n_entries):
+            dishes[i] = self.entries(r)[i].dish
         return dishes
 
-    def table_sizes(self, int32_t node, int32_t dish):
+    def table_sizes(self, node, dish):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
         cdef Held hold = in_turn(self.turn)
         cdef vector[int32_t] sizes, counts
-        cdef int32_t place = self.find(node, dish)
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
         if place < 0:
             return np.empty(0, dtype=np.int32)
-        self.sizes_of(node, place, &sizes, &counts)
-        every = np.empty(self.entries(node)[place].tables, dtype=np.int32)
+        self.sizes_of(r, place, &sizes, &counts)
+        every = np.empty(self.entries(r)[place].tables, dtype=np.int32)
         cdef int32_t[::1] view = every
         cdef size_t i
         cdef int32_t n = 0
@@ -313,85 +366,29 @@ cdef class Seating:
             t[node] = self.nodes[node].tables
         return customers, tables
 
-    def log_seating(self, const double[::1] concentration, const double[::1] discount):
+    def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
         """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
         cdef Held hold = in_turn(self.turn)
-        cdef double total = 0.0, theta, d, tabulated = -1.0
-        cdef int32_t node, place
-        cdef size_t i
-        cdef vector[int32_t] sizes, counts
-        cdef vector[double] shared      # by size, for the discount that is tabulated; 0 where not known yet
-        cdef Node *record
-        with nogil:
-            for node in range(<int32_t>self.nodes.size()):
-                record = &self.nodes[node]
-                if record.customers == 0:
-                    continue
-                theta = concentration[node]
-                d = discount[node]
-                total += log_rising_by(theta + d, d, record.tables - 1)
-                total -= log_rising(theta + 1.0, record.customers - 1)
-                if d != tabulated:       # restaurants of a level come together and mostly share theirs
-                    shared.assign(SMALL, 0.0)
-                    tabulated = d
-                for place in range(record.n_entries):
-                    sizes.clear()
-                    counts.clear()
-                    self.sizes_of(node, place, &sizes, &counts)
-                    for i in range(sizes.size()):
-                        if sizes[i] >= SMALL:
-                            total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
-                        elif sizes[i] > 1:
-                            if shared[sizes[i]] == 0.0:
-                                shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
-                            total += counts[i] * shared[sizes[i]]
-        return total
+        return log_seating_of(self, concentration, discount)
 
-    def size_counts(self, const int64_t[::1] nodes):
+    def size_counts(self, nodes):
         """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
         cdef Held hold = in_turn(self.turn)
-        cdef vector[int64_t] small, large, of_large
-        cdef vector[int32_t] sizes, counts
-        cdef int32_t node, place
-        cdef int64_t i
-        cdef size_t k
-        with nogil:
-            for i in range(nodes.shape[0]):
-                node = <int32_t>nodes[i]
-                for place in range(self.nodes[node].n_entries):
-                    sizes.clear()
-                    counts.clear()
-                    self.sizes_of(node, place, &sizes, &counts)
-                    for k in range(sizes.size()):
-                        if sizes[k] >= SMALL:
-                            large.push_back(sizes[k])
-                            of_large.push_back(counts[k])
-                            continue
-                        if sizes[k] >= <int32_t>small.size():
-                            small.resize(sizes[k] + 1)
-                        small[sizes[k]] += counts[k]
-        found = {}
-        for i in range(<int64_t>small.size()):
-            if small[i]:
-                found[i] = small[i]
-        order = []
-        for k in range(large.size()):
-            order.append((large[k], of_large[k]))
-        for size, count in sorted(order):
-            found[size] = found.get(size, 0) + count
-        return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
+        return size_counts_of(self, nodes)
 
-    def relabel_dishes(self, int32_t[::1] mapping):
+    def relabel_dishes(self, mapping):
         """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
+        cdef int32_t[::1] to = mapping_of(self, mapping)
+        self.begin_change()
         self.indexed = False
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
-                self.entries(node)[place].dish = mapping[self.entries(node)[place].dish]
-        self.relabel_extra(mapping)
+                self.entries(node)[place].dish = to[self.entries(node)[place].dish]
+        self.relabel_extra(to)
 
-    def grow(self, int64_t n_customers, int64_t n_nodes):
+    def grow(self, n_customers, n_nodes):
         """Make room for more data customers and restaurants, who come after those that are there."""
         cdef Held hold = in_turn(self.turn)
         cdef Node empty
@@ -400,11 +397,12 @@ cdef class Seating:
         empty.offset = 0
         empty.n_entries = 0
         empty.capacity = 0
-        if n_customers < self.n_customers or n_nodes < <int64_t>self.nodes.size():
-            raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
-        self.grow_customers(n_customers)
-        self.nodes.resize(n_nodes, empty)     # if that fails, there are seats that nobody has
-        self.n_customers = n_customers
+        cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, LARGEST)
+        cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), LARGEST)
+        self.begin_change()
+        self.grow_customers(more_customers)
+        self.nodes.resize(more_nodes, empty)     # if that fails, there are seats that nobody has
+        self.n_customers = more_customers
 
     def counts(self):
         """Customers and tables of every dish in every restaurant that serves it.
@@ -436,14 +434,17 @@ cdef class Seating:
                     i += 1
         return tuple(columns)
 
-    def take_counts(self, const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
-                    const int32_t[::1] tables):
+    def take_counts(self, const int32_t[::1] node not None, const int32_t[::1] dish not None,
+                    const int32_t[::1] customers not None, const int32_t[::1] tables not None):
         """Take over what `counts` returned. Enough to predict from, for nobody knows how tables are filled."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef Entry *entry
         cdef Node *record
         check_counts(node, dish, customers, tables, self.nodes.size())
+        if type(self) is not Seating:
+            raise StateError("store", type(self).__name__, "a bare Seating", "Counts don't say who sits where.")
+        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
         with nogil:
@@ -469,6 +470,9 @@ cdef class Seating:
         """
         cdef Held hold = in_turn(self.turn)
         cdef bint moved
+        if not 0.0 <= share <= 1.0:
+            refuse("share", share, "a number from 0 to 1", "0.5 gives back what is half empty.")
+        self.begin_change()
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)
@@ -492,4 +496,3 @@ cdef class Seating:
         """Bytes that the store's arrays hold."""
         cdef Held hold = in_turn(self.turn)
         return sum(self.memory_parts().values())
-

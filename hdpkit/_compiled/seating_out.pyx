@@ -6,6 +6,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.arguments cimport check_length, check_numbers32
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, shuffle
 
 
@@ -26,8 +28,8 @@ cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) e
     return 0
 
 
-def seat_out(frozen, const int32_t[::1] home, const int32_t[::1] parent, const int32_t[::1] level,
-             ChoiceSource source):
+def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
+             const int32_t[::1] level not None, ChoiceSource source not None):
     """Draw a labelled seating uniformly among those that fit dishes and histograms."""
     cdef const int32_t[::1] dish = frozen["dish"]
     cdef const int32_t[::1] bin_node = frozen["bin_node"]
@@ -38,6 +40,13 @@ def seat_out(frozen, const int32_t[::1] home, const int32_t[::1] parent, const i
     cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, table = 0, size, left
     cdef int32_t at_level, node
     cdef bint mixed
+    check_length("dish", dish.shape[0], n)
+    check_length("level", level.shape[0], n_nodes)
+    check_length("bin_dish", bin_dish.shape[0], n_bins)
+    check_length("bin_size", bin_size.shape[0], n_bins)
+    check_length("bin_count", bin_count.shape[0], n_bins)
+    check_numbers32("home", home, 0, n_nodes - 1)
+    check_numbers32("bin_node", bin_node, 0, n_nodes - 1)
     for i in range(n_bins):
         n_tables += bin_count[i]
         n_dishes = max(n_dishes, bin_dish[i] + 1)
@@ -88,8 +97,17 @@ def seat_out(frozen, const int32_t[::1] home, const int32_t[::1] parent, const i
                         what[order[end]] == what[order[i]]):
                     end += 1
                 b = first_bin[node]
-                while bin_dish[b] != what[order[i]]:
+                while b < first_bin[node + 1] and bin_dish[b] != what[order[i]]:
                     b += 1
+                size = 0
+                for j in range(b, first_bin[node + 1]):
+                    if bin_dish[j] != what[order[i]]:
+                        break
+                    size += <int64_t>bin_size[j] * bin_count[j]
+                if size != end - i:
+                    with gil:
+                        raise StateError("histograms", f"of {size} customers", f"of the {end - i} who are there",
+                                         "Pass what freeze() returned.")
                 mixed = (b + 1 < first_bin[node + 1] and bin_dish[b + 1] == bin_dish[b]) or (
                     bin_count[b] > 1 and bin_size[b] > 1)
                 if mixed and shuffle(&source.c, order.data() + i, end - i) < 0:

@@ -31,3 +31,4 @@ cdef class DishSlots:
     cdef keep(self, observer, error)
     cdef bint answer(self, observer, int32_t slot) except -1
     cdef bint occupied(self, int32_t slot) noexcept nogil
+    cdef bint in_use(self, int32_t slot) noexcept nogil

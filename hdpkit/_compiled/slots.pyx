@@ -6,13 +6,16 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit.errors import ReturnValueError
+from hdpkit._compiled.arguments cimport numbers32, refuse, whole, whole32
+from hdpkit.errors import ReturnValueError, StateError
 
 cdef enum:
     FREE = 0
     OCCUPIED = 1
     HELD = 2       # empty, but a component keeps it
     SCRATCH = 3    # statistics of a proposal; not a dish
+    AHEAD = 1024   # how far beyond the last slot one may be opened by number
+    LARGEST = 1 << 30
 
 
 cdef class DishSlots:
@@ -35,8 +38,10 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
-        occupied = sorted([int(slot) for slot in occupied])
-        held = [int(slot) for slot in held]
+        occupied = sorted(numbers32("occupied", occupied, 0, LARGEST).tolist())
+        held = numbers32("held", held, 0, LARGEST).tolist()
+        if len({*occupied, *held}) < len(occupied) + len(held):
+            raise StateError("occupied", occupied, "each slot once, and none of those held", "A slot is one dish.")
         for slot in occupied + held:
             size = max(size, slot + 1)
         self.reserve_room(size)      # from here on nothing can fail
@@ -55,6 +60,9 @@ cdef class DishSlots:
     def observe(self, observer):
         """Tell this observer from now on."""
         cdef Held hold = in_turn(self.turn)
+        for method in ("born", "died", "holds"):
+            if not callable(getattr(observer, method, None)) or isinstance(observer, type):
+                refuse("observer", observer, "an object with born, died and holds", "Derive it from hk.Component.")
         self.observers.append(observer)
         self.observed = True
 
@@ -95,7 +103,7 @@ cdef class DishSlots:
             self.position.push_back(-1)
         if slot < 0 or self.status[slot] != FREE:
             with gil:
-                raise ValueError(f"slot {slot} is not free")
+                raise StateError("slot", slot, "free", "See vacant().")
         self.status[slot] = OCCUPIED
         return self.settle(slot)
 
@@ -155,6 +163,10 @@ cdef class DishSlots:
     cdef bint occupied(self, int32_t slot) noexcept nogil:
         return 0 <= slot < <int32_t>self.status.size() and self.status[slot] == OCCUPIED
 
+    cdef bint in_use(self, int32_t slot) noexcept nogil:
+        """Whether somebody keeps statistics in a slot: a dish, or a proposal."""
+        return 0 <= slot < <int32_t>self.status.size() and self.status[slot] in (OCCUPIED, SCRATCH)
+
     # ------------------------------------------------------------------ for Python
 
     def make_room(self):
@@ -166,17 +178,18 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         return self.birth()
 
-    def open_in(self, int32_t slot):
+    def open_in(self, slot):
         """A dish is born in this very slot, which must be free."""
         cdef Held hold = in_turn(self.turn)
-        self.birth_in(slot)
+        self.birth_in(whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD))
 
-    def close(self, int32_t slot):
+    def close(self, slot):
         """The dish of this slot has lost its last customer."""
         cdef Held hold = in_turn(self.turn)
-        if not self.occupied(slot):
-            raise ValueError(f"slot {slot} is not occupied")
-        self.death(slot)
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if not self.occupied(k):
+            raise StateError("slot", slot, "occupied", "See occupied_slots().")
+        self.death(k)
 
     def vacant(self):
         """The slot in which the next dish will be born."""
@@ -188,14 +201,15 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         return self.take(SCRATCH)
 
-    def release(self, int32_t slot):
+    def release(self, slot):
         """Give a reserved or held slot back."""
         cdef Held hold = in_turn(self.turn)
-        if not 0 <= slot < <int32_t>self.status.size() or self.status[slot] not in (SCRATCH, HELD):
-            raise ValueError(f"slot {slot} is neither reserved nor held")
-        self.status[slot] = FREE
-        if slot < self.lowest:
-            self.lowest = slot
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if k >= <int32_t>self.status.size() or self.status[k] not in (SCRATCH, HELD):
+            raise StateError("slot", slot, "reserved or held", "Only `reserve` and a component make it so.")
+        self.status[k] = FREE
+        if k < self.lowest:
+            self.lowest = k
 
     def occupied_slots(self):
         """The occupied slots, ascending: int32, shape (K,)."""
@@ -218,15 +232,21 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == SCRATCH]
 
-    def is_occupied(self, int32_t slot):
+    def is_occupied(self, slot):
         """Whether a dish lives in this slot."""
         cdef Held hold = in_turn(self.turn)
-        return bool(self.occupied(slot))
+        return bool(self.occupied(whole32("slot", slot, -LARGEST, 2**31 - 1)))
 
-    def place(self, int32_t slot):
+    def is_reserved(self, slot):
+        """Whether this slot holds the statistics of a proposal."""
+        cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
+        return bool(self.in_use(k) and not self.occupied(k))
+
+    def place(self, slot):
         """Position of an occupied slot among the occupied ones, -1 for any other."""
         cdef Held hold = in_turn(self.turn)
-        return self.position[slot] if 0 <= slot < <int32_t>self.position.size() else -1
+        cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
+        return self.position[k] if 0 <= k < <int32_t>self.position.size() else -1
 
     def __len__(self):
         cdef Held hold = in_turn(self.turn)
@@ -239,7 +259,7 @@ cdef class DishSlots:
         mapping = np.full(self.status.size(), -1, dtype=np.int32)
         for slot in range(<int32_t>self.status.size()):
             if self.status[slot] == SCRATCH:
-                raise ValueError("a proposal is under way")
+                raise StateError("slots", "reserved", "free, or those of dishes", "A proposal is under way.")
             if self.status[slot] != FREE:
                 mapping[slot] = fresh
                 fresh += 1
@@ -248,6 +268,9 @@ cdef class DishSlots:
     def relabel(self, mapping):
         """Carry out a compaction and tell the observers."""
         cdef Held hold = in_turn(self.turn)
+        mapping = numbers32("mapping", mapping, -1, LARGEST)
+        if len(mapping) < <int64_t>self.status.size():
+            whole("length of mapping", len(mapping), <int64_t>self.status.size(), LARGEST)
         held = [mapping[slot] for slot in self.held_slots()]
         occupied = [mapping[slot] for slot in self.occupied_slots()]
         self.reset(occupied, held)

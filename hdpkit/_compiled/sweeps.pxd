@@ -1,8 +1,8 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.explicit cimport ExplicitStore
-from hdpkit._compiled.measure cimport measure_t
+from hdpkit._compiled.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.units cimport Units
 from hdpkit._compiled.walk cimport Walk
 from hdpkit.random._source cimport choice_source
@@ -19,3 +19,8 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
 cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) except -1 nogil
 cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, int32_t dish,
                         choice_source *source) except -1 with gil
+cdef int check_parts(Walk walk, CompiledBank bank) except -1
+cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1
+cdef int check_units(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last) except -1
+cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, const int8_t[::1] sides,
+                    const int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, object forced) except -1

@@ -10,6 +10,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
+from hdpkit._compiled.arguments cimport check_length, check_numbers64, check_range, refuse
 from hdpkit._compiled.explicit cimport ExplicitStore
 from hdpkit._compiled.measure cimport (
     CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
@@ -56,6 +57,63 @@ cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
         pending_exception()
     walk.seat_customer(customer, walk.home[customer], dish, source)
     return fail(taken_up(raised), "the conditional", customer)
+
+
+# ------------------------------------------------------------------------- what callers pass, once a call
+
+cdef int check_parts(Walk walk, CompiledBank bank) except -1:
+    """Whether a walk and a bank belong together, and rows can be filled."""
+    walk.check_dishes()
+    bank.ready()
+    if bank.n_customers != walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
+        refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
+               "its store", "Take the bank and the walk of one franchise.")
+    if bank.slots is not None and bank.slots is not walk.slots:
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+    return 0
+
+
+cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1:
+    check_parts(walk, bank)
+    return check_range(first, last, walk.home.shape[0])
+
+
+cdef int check_units(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last) except -1:
+    check_parts(walk, bank)
+    units.belong(walk.store)
+    return check_range(first, last, units.code.size())
+
+
+cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, const int8_t[::1] sides,
+                    const int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, object forced) except -1:
+    cdef int64_t i, n = units.code.size()
+    cdef const int8_t[::1] target
+    cdef int64_t visited[2]
+    visited[0] = visited[1] = 0
+    check_units(walk, bank, units, 0, 0)
+    bank.slot_number(slot_a)
+    bank.slot_number(slot_b)
+    if slot_a == slot_b or walk.slots.occupied(slot_a) or walk.slots.occupied(slot_b):
+        refuse("slots", (slot_a, slot_b), "two reserved slots", "Work inside `with franchise.reserved(2) as slots:`.")
+    check_numbers64("order", order, 0, n - 1)
+    check_length("sides", sides.shape[0], n)
+    check_length("sizes", sizes.shape[0], 2)
+    check_numbers64("sizes", sizes, 0, n)
+    if forced is not None:
+        target = forced
+        check_length("forced", target.shape[0], n)
+        for i in range(order.shape[0]):
+            if not 0 <= target[order[i]] <= 1:
+                refuse("forced", target[order[i]], "0 or 1 where a unit is visited", "Give the side of each unit.")
+    for i in range(order.shape[0]):
+        if not -1 <= sides[order[i]] <= 1:
+            refuse("sides", sides[order[i]], "0, 1 or -1", "Give the side of each unit, -1 for none yet.")
+        if sides[order[i]] >= 0:
+            visited[sides[order[i]]] += 1
+    if visited[0] > sizes[0] or visited[1] > sizes[1]:
+        refuse("sizes", (sizes[0], sizes[1]), "the number of units on each side, those to be visited among them",
+               "Count them: np.count_nonzero(sides == 0).")
+    return 0
 
 
 # ------------------------------------------------------------------------------------------- customers
@@ -112,23 +170,27 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     return 0
 
 
-def reseat(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef vector[double] weights
+    check_customers(walk, bank, first, last)
     with nogil:
         for i in range(first, last):
             reseat_one(walk, &bank.c, <int32_t>i, &weights, &source.c)
 
 
-def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+          ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, n_live, k, chosen
     cdef int32_t customer, dish
     cdef vector[double] weights
     cdef measure_t *measure = &bank.c
+    check_customers(walk, bank, first, last)
     with nogil:
         for i in range(first, last):
             customer = <int32_t>i
@@ -160,12 +222,19 @@ def enter(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
                     fail(pending_exception(), "the addition", customer)
 
 
-def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t first, int64_t last,
-                ChoiceSource source):
+def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
+                int64_t first, int64_t last, ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 one after the other by the prior, given their dishes."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer
+    walk.standing()
+    bank.ready()
+    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
+    check_length("dishes", dishes.shape[0], walk.home.shape[0])
+    for i in range(first, last):
+        if not walk.slots.occupied(dishes[i]):
+            refuse("dishes", dishes[i], "occupied slots", "See open_dish().")
     with nogil:
         for i in range(first, last):
             customer = <int32_t>i
@@ -179,11 +248,15 @@ def enter_given(Walk walk, CompiledBank bank, const int32_t[::1] dishes, int64_t
                     fail(pending_exception(), "the addition", customer)
 
 
-def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSource source):
+def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+          ChoiceSource source not None):
     """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer, dish
+    walk.standing()
+    bank.ready()
+    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
     with nogil:
         for i in range(first, last):
             customer = <int32_t>i
@@ -200,10 +273,12 @@ def leave(Walk walk, CompiledBank bank, int64_t first, int64_t last, ChoiceSourc
 
 # ------------------------------------------------------------------------------------------- units
 
-def unit_dishes(Walk walk, Units units):
+def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
     cdef Held hold = in_turn(walk.turn)
     cdef size_t u
+    walk.standing()
+    units.belong(walk.store)
     out = np.empty(units.code.size(), dtype=np.int32)
     cdef int32_t[::1] o = out
     with nogil:
@@ -232,7 +307,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int64_t size = units.offset[u + 1] - units.offset[u]
     cdef int32_t code = units.code[u]
     cdef int32_t node = units.node[u]
-    cdef int32_t dish = store.pool[~code].dish
+    cdef int32_t dish = store.dish_at(block[0])
     cdef int64_t n_live, i, chosen = -1
     cdef double *w
     ready_unit(walk, store, units, u)
@@ -288,20 +363,23 @@ cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, i
     return fail(taken_up(raised), "the conditional of the table", units.customer[units.offset[u]])
 
 
-def redish(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last, ChoiceSource source):
+def redish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
+           ChoiceSource source not None):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t u
     cdef vector[double] weights
     cdef ExplicitStore store = walk.store
+    check_units(walk, bank, units, first, last)
     with nogil:
         for u in range(first, last):
             redish_one(walk, store, &bank.c, units, u, &weights, &source.c)
+    units.kept(store)
 
 
-def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, int8_t[::1] sides,
-               int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, forced, ChoiceSource source,
-               double log_q=0.0):
+def scan_units(Walk walk not None, CompiledBank bank not None, Units units not None,
+               const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
     """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
 
     The log probability is added to ``log_q``, so that a scan in pieces gives the same bits as one in a piece.
@@ -319,6 +397,7 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
     cdef bint is_forced = forced is not None
     cdef const int8_t[::1] target
     cdef measure_t *measure = &bank.c
+    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
     if is_forced:
         target = forced
     slots[0] = slot_a
@@ -356,18 +435,23 @@ def scan_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] ord
     return log_q
 
 
-def add_units(CompiledBank bank, Units units, const int64_t[::1] which, int32_t slot):
+def add_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
+              int32_t slot):
     """Add the values below these units to a slot."""
     cdef Held hold = in_turn(bank.turn)
     cdef int64_t i, u
+    bank.slot_number(slot)
+    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
+    if units.n_customers != bank.n_customers:
+        refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
     for i in range(which.shape[0]):
         u = which[i]
         bank.check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
                                units.offset[u + 1] - units.offset[u]))
 
 
-def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] which, int32_t dish,
-               ChoiceSource source):
+def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
+               const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
     """Give these customers of the root another dish, with all below them. Nothing is drawn.
 
     ``dish`` may be the slot of a dish that was just born.
@@ -378,12 +462,24 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
     cdef ExplicitStore store = walk.store
     cdef measure_t *measure = &bank.c
     cdef const int32_t *block
+    walk.standing()
+    bank.ready()
+    units.belong(store)
+    if units.n_customers != bank.n_customers:
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+    if units.level != 1:
+        refuse("units", f"of level {units.level}", "customers of the root", "Index them with units(1).")
+    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
+    if not walk.slots.occupied(dish):
+        refuse("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
     for i in range(which.shape[0]):
         u = which[i]
         code = units.code[u]
         block = units.customer.data() + units.offset[u]
         size = units.offset[u + 1] - units.offset[u]
         old = store.dish_at(block[0])
+        if old == dish and store.pool[store.table_of(code)].size == 1:
+            continue         # the dish has nobody else: it would die on the way
         ready_unit(walk, store, units, u)
         bank.check(measure.remove(measure.self, old, block, size))
         if store.remove_customer(0, old, code, &source.c, &as_customer):
@@ -395,3 +491,4 @@ def move_units(Walk walk, CompiledBank bank, Units units, const int64_t[::1] whi
         else:
             store.join_table(0, dish, code, 0.0, &source.c)
         bank.check(measure.add(measure.self, dish, block, size))
+    units.kept(store)

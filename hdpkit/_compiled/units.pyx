@@ -7,7 +7,9 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into, vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, numbers64, refuse, whole
 from hdpkit._compiled.explicit cimport ExplicitStore
+from hdpkit.errors import StateError
 
 
 cdef class Units:
@@ -16,7 +18,44 @@ cdef class Units:
     ``codes[u]`` is the unit as a customer of its restaurant (a data customer, or ~t for table t);
     ``customers[offsets[u]:offsets[u + 1]]`` are the data customers below it, ascending, and
     ``tables[table_offsets[u]:table_offsets[u + 1]]`` the tables from it downwards.
+
+    Units belong to the seating in which they were found, as it was then. Verbs that move these very units (`redish`,
+    `move_units`) keep them good, for they leave the blocks whole; after anything else that seats or unseats
+    somebody, moves other units, or gives tables new numbers (`settle`, `thaw`) they are refused with a StateError.
     """
+
+    cdef int belong(self, ExplicitStore store) except -1:
+        """Raise a StateError unless they are units of this seating as it is now."""
+        if store is None or self.serial != store.serial:
+            raise StateError("units", "of another seating", "units of this franchise, as it is seated now",
+                             "Index the units again: franchise.units(level).")
+        if self.seen != store.moved():
+            raise StateError("units", "out of date", "units of the present seating",
+                             "Customers or tables have moved since: index the units again.")
+        return 0
+
+    cdef int has_tables_only(self) except -1:
+        cdef size_t u
+        for u in range(self.code.size()):
+            if self.code[u] >= 0:
+                refuse("units", "with customers", "tables only", "Index them without with_customers=True.")
+        return 0
+
+    cdef int found_in(self, ExplicitStore store, int32_t level) except -1:
+        self.serial = store.serial
+        self.n_customers = store.n_customers
+        self.level = level
+        self.seen = store.moved()
+        return 0
+
+    cdef int kept(self, ExplicitStore store) except -1:
+        """Only these units have moved."""
+        self.seen = store.moved()
+        return 0
+
+    def check(self, ExplicitStore store not None):
+        """Raise a StateError unless they are units of this seating as it is now."""
+        self.belong(store)
 
     def __len__(self):
         return self.code.size()
@@ -36,36 +75,37 @@ cdef class Units:
             o[u] = self.customer[self.offset[u]]
         return out
 
-    def customers(self, int64_t unit):
+    def customers(self, unit):
         """Data customers below a unit, ascending: int32."""
-        cdef int64_t i
-        out = np.empty(self.offset[unit + 1] - self.offset[unit], dtype=np.int32)
+        cdef int64_t i, u = whole("unit", unit, 0, <int64_t>self.code.size() - 1)
+        out = np.empty(self.offset[u + 1] - self.offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):
-            o[i] = self.customer[self.offset[unit] + i]
+            o[i] = self.customer[self.offset[u] + i]
         return out
 
-    def gather(self, const int64_t[::1] which):
+    def gather(self, which):
         """Data customers below several units, unit by unit: int32."""
         cdef int64_t k, i, n = 0
-        for k in range(which.shape[0]):
-            n += self.offset[which[k] + 1] - self.offset[which[k]]
+        cdef const int64_t[::1] asked = numbers64("which", which, 0, <int64_t>self.code.size() - 1)
+        for k in range(asked.shape[0]):
+            n += self.offset[asked[k] + 1] - self.offset[asked[k]]
         out = np.empty(n, dtype=np.int32)
         cdef int32_t[::1] o = out
         n = 0
-        for k in range(which.shape[0]):
-            for i in range(self.offset[which[k]], self.offset[which[k] + 1]):
+        for k in range(asked.shape[0]):
+            for i in range(self.offset[asked[k]], self.offset[asked[k] + 1]):
                 o[n] = self.customer[i]
                 n += 1
         return out
 
-    def tables(self, int64_t unit):
+    def tables(self, unit):
         """Tables from a unit downwards: int32 (none for a data customer)."""
-        cdef int64_t i
-        out = np.empty(self.table_offset[unit + 1] - self.table_offset[unit], dtype=np.int32)
+        cdef int64_t i, u = whole("unit", unit, 0, <int64_t>self.code.size() - 1)
+        out = np.empty(self.table_offset[u + 1] - self.table_offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):
-            o[i] = self.table[self.table_offset[unit] + i]
+            o[i] = self.table[self.table_offset[u] + i]
         return out
 
 
@@ -78,8 +118,19 @@ cdef _copy32(vector[int32_t] *values):
     return out
 
 
-def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
-                const int32_t[::1] node_level, int32_t level, bint with_customers):
+cdef int check_tree(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
+                    const int32_t[::1] node_level) except -1:
+    """Whether these arrays are those of a tree with the store's restaurants and customers."""
+    check_length("home", home.shape[0], store.n_customers)
+    check_length("parent", parent.shape[0], <int64_t>store.nodes.size())
+    check_length("node_level", node_level.shape[0], <int64_t>store.nodes.size())
+    check_numbers32("home", home, 0, <int64_t>store.nodes.size() - 1)
+    return 0
+
+
+def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
+                const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
+                bint with_customers):
     """Units of a level: the tables of its restaurants, and data customers seated one level above.
 
     In the order of their first data customer, which doesn't depend on how tables are numbered.
@@ -91,6 +142,7 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
     cdef vector[int64_t] fill
     cdef int64_t i, n = store.n_customers, start
     cdef int32_t table, unit, below, t
+    check_tree(store, home, parent, node_level)
     unit_of_table.assign(store.pool.size(), -1)
     unit_of_customer.assign(n, -1)
     with nogil:
@@ -141,4 +193,5 @@ def index_units(ExplicitStore store, const int32_t[::1] home, const int32_t[::1]
             unit = unit_of_table[tables_seen[i]]
             units.table[fill[unit]] = tables_seen[i]
             fill[unit] += 1
+    units.found_in(store, level)
     return units

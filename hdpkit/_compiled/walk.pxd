@@ -24,6 +24,12 @@ cdef class Walk:
     cdef vector[int32_t] place        # of its entry at each restaurant of the path, -1 for none
     cdef vector[double] row           # probability of each live dish, a new one last
 
+    cdef int check_tree(self) except -1
+    cdef int check_dishes(self) except -1
+    cdef int standing(self) except -1
+    cdef int face(self) except -1
+    cdef int fit(self, object node, object customer, object dish) except -1
+
     cdef inline int ready(self, int32_t node) except -1 nogil:
         """See to it that a customer of a restaurant can go and come without asking for memory.
 

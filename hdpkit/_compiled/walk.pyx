@@ -12,8 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.turn cimport Held, in_turn
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.seating cimport Entry, Node, Seating
 from hdpkit._compiled.slots cimport DishSlots
+from hdpkit.errors import BusyError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
 
@@ -36,8 +38,10 @@ cdef class Walk:
         Atom of each data customer, where dishes are observed.
     """
 
-    def __init__(self, Seating store, DishSlots slots, parent, home, concentration, discount, base=None,
-                 value=None):
+    def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                 base=None, value=None):
+        if type(slots) is not DishSlots:
+            refuse("slots", slots, "DishSlots itself", "Compiled code would not see what a subclass overrides.")
         self.turn = store.turn
         self.store = store
         self.slots = slots
@@ -50,6 +54,73 @@ cdef class Walk:
         self.home = home
         self.concentration = concentration
         self.discount = discount
+        self.check_tree()
+
+    cdef int check_tree(self) except -1:
+        """Whether the arrays are those of a tree with the store's restaurants, parents first."""
+        cdef int64_t r, n = <int64_t>self.store.nodes.size()
+        check_length("parent", self.parent.shape[0], n)
+        check_length("concentration", self.concentration.shape[0], n)
+        check_length("discount", self.discount.shape[0], n)
+        check_numbers32("home", self.home, 0, n - 1)
+        for r in range(n):
+            if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
+                refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
+                       "Parents come first.")
+        if self.observed:
+            check_length("value", self.value.shape[0], self.home.shape[0])
+            check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
+        return 0
+
+    # ------------------------------------------------------------------ what callers pass
+
+    cdef int face(self) except -1:
+        """A call from Python: not while compiled code is in the middle of the seating."""
+        self.standing()
+        if self.store.busy:
+            raise BusyError("walk", "inside a verb", "used by one verb at a time",
+                            "A method that a verb calls can't ask the franchise.")
+        return 0
+
+    cdef int standing(self) except -1:
+        """Whether this is a walk over restaurants that are there."""
+        if self.store is None:
+            raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
+        if self.parent.shape[0] != <int64_t>self.store.nodes.size():
+            raise StateError("walk", "out of date", "one over the present restaurants", "Ask franchise.walk() again.")
+        return 0
+
+    cdef int check_dishes(self) except -1:
+        """Whether rows can be filled: latent dishes are those that the root serves, observed ones the atoms."""
+        cdef int64_t i, n_live, n
+        cdef Entry *entries
+        self.standing()
+        n_live = self.slots.live.size()
+        n = self.store.nodes[0].n_entries
+        entries = self.store.entries(0)
+        if self.observed:
+            if n_live + 1 != self.base.shape[0]:
+                raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
+            if n > 0 and entries[n - 1].dish >= n_live:
+                raise StateError("dish", entries[n - 1].dish, "an atom", "Run audit().")
+            return 0
+        for i in range(max(n, n_live)):
+            if i >= n or (i < n_live and self.slots.live[i] < entries[i].dish):
+                raise StateError("dish", self.slots.live[i], "one that has customers",
+                                 "Seat customers at a dish as soon as it is open.")
+            if i >= n_live or self.slots.live[i] != entries[i].dish:
+                raise StateError("dish", entries[i].dish, "an occupied slot", "Run audit().")
+        return 0
+
+    cdef int fit(self, object node, object customer, object dish) except -1:
+        """Whether a customer (~t for table t) can be one of a restaurant, and a dish one of the franchise."""
+        cdef int32_t r = self.store.node_number(node), who = self.store.customer_number(customer)
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
+        if who >= 0 and (who >= self.home.shape[0] or self.home[who] != r):
+            refuse("customer", customer, f"a data customer of restaurant {r}", "See topology.home.")
+        if not self.slots.occupied(k):
+            raise StateError("dish", dish, "an occupied slot", "See open_dish().")
+        return 0
 
     cdef int fill_row(self, int32_t node) except -1 nogil:
         """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
@@ -186,24 +257,29 @@ cdef class Walk:
 
     # ------------------------------------------------------------------ for Python
 
-    def prior_row(self, int32_t node):
+    def prior_row(self, node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
         cdef Held hold = in_turn(self.turn)
         cdef size_t i
-        self.fill_row(node)
+        self.face()
+        self.check_dishes()
+        self.fill_row(self.store.node_number(node))
         out = np.empty(self.row.size())
         cdef double[::1] o = out
         for i in range(self.row.size()):
             o[i] = self.row[i]
         return out
 
-    def probability(self, int32_t node, int32_t dish):
+    def probability(self, node, dish):
         """P_node of one dish (of a new one for a slot that is not occupied)."""
         cdef Held hold = in_turn(self.turn)
-        self.trace_dish(node, dish, self.above_root(dish))
+        self.face()
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
+        self.trace_dish(self.store.node_number(node), k, self.above_root(k))
         return self.level[0]
 
-    def probabilities(self, const int32_t[::1] nodes, const int32_t[::1] dishes, const double[::1] above):
+    def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,
+                      const double[::1] above not None):
         """P_node of one dish each: float64, shape (n,).
 
         ``above`` is what stands over the root: H of each dish, also of an atom that no customer has yet (any
@@ -211,6 +287,10 @@ cdef class Walk:
         """
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
+        self.face()
+        check_length("dishes", dishes.shape[0], nodes.shape[0])
+        check_length("above", above.shape[0], nodes.shape[0])
+        check_numbers32("nodes", nodes, 0, <int64_t>self.store.nodes.size() - 1)
         out = np.empty(nodes.shape[0])
         cdef double[::1] o = out
         with nogil:
@@ -219,14 +299,22 @@ cdef class Walk:
                 o[i] = self.level[0]
         return out
 
-    def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
+    def seat(self, customer, node, dish, ChoiceSource source not None):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
         cdef Held hold = in_turn(self.turn)
+        self.face()
+        self.fit(node, customer, dish)
+        self.store.may_sit(node, dish, customer)
         self.ready(node)
         self.seat_customer(customer, node, dish, &source.c)
 
-    def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source):
+    def unseat(self, customer, node, dish, ChoiceSource source not None):
         """Take a customer out; True if the dish has lost its last one."""
         cdef Held hold = in_turn(self.turn)
+        self.face()
+        self.fit(node, customer, dish)
+        if self.store.find(node, dish) < 0:
+            raise StateError("dish", dish, f"one that restaurant {node} serves", "Ask store.dish_of(customer).")
+        self.store.may_leave(node, dish, customer)
         self.ready(node)
         return bool(self.unseat_customer(customer, node, dish, &source.c))

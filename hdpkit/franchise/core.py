@@ -25,21 +25,31 @@ from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.look import Requests
+from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.topology import build_topology
 from hdpkit.franchise.turns import FranchiseTurns
 from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
-from hdpkit.stores import ExplicitReference, ExplicitStore, missing_verbs, stores
+from hdpkit.stores import (
+    ExplicitReference,
+    ExplicitStore,
+    HistogramReference,
+    HistogramStore,
+    missing_verbs,
+    stores,
+)
 from hdpkit.stores.seating_out import lump
 
 __all__ = ["FranchiseCore"]
 
+OWN_STORES = frozenset({HistogramStore, ExplicitStore, HistogramReference, ExplicitReference})
+
 CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
 
 
-class FranchiseCore(FranchiseTurns):
+class FranchiseCore(Parts, FranchiseTurns):
     """Mutable seating with one owner. See `Franchise`, the public face.
 
     A method or property of this class or a subclass is under the turn unless it says otherwise (`Guarded`).
@@ -88,11 +98,11 @@ class FranchiseCore(FranchiseTurns):
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class",
                 f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
             )  # fmt: skip
-        self.foreign_store = not self.store_type.__module__.startswith("hdpkit.")
+        self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
-        self.bank = self._own(self.measure.bank(data))
+        self.bank = self._new_bank(self.measure, data)
         self._reset_slots((), ())
         self.store = self._new_store()
         self._seated_out: Any = None
@@ -103,6 +113,7 @@ class FranchiseCore(FranchiseTurns):
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
         self._components: dict[str, Component] = {}
         self._torn: tuple[bool, tuple[int, int]] | None = None  # a change that is not at its end (`restore`)
+        self._verb: str | None = None  # that is under way
         self._lost: list[Component] = []  # components that failed when they were told of a new seating
         self._uncounted = False  # a verb failed and statistics could not be counted again yet
         self._concentration = np.zeros(self.topology.n_nodes)
@@ -234,6 +245,7 @@ class FranchiseCore(FranchiseTurns):
         key = (kernel == "reference", self._seated_out is None)
         if key not in self._walks:
             self._walks[key] = self.walk_over(self.seating, self.slots, kernel)
+        self._outside()
         return self._walks[key]
 
     def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
@@ -310,6 +322,7 @@ class FranchiseCore(FranchiseTurns):
     @changes
     def clear(self) -> None:
         """Unseat everybody; hyperparameters stay."""
+        self._not_seated_out("cleared")
         self._changing(self._clear)
 
     def _clear(self) -> None:
@@ -336,10 +349,7 @@ class FranchiseCore(FranchiseTurns):
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
-        if self._seated_out is not None:
-            raise StateError(
-                "franchise", "seated out", "frozen outside a move", "Wait until the move is over."
-            )
+        self._not_seated_out("frozen")
         if empty := self._open_dishes():
             raise _unserved(empty, "the state is frozen")
         streams = self.streams

@@ -109,6 +109,7 @@ class FranchiseGrowth(FranchiseVerbs):
             self._go_over()
 
     def _growing(self) -> ContextTopology:
+        self._not_seated_out("given other data")
         if not isinstance(self.topology, ContextTopology):
             raise DeclarationError(
                 "franchise", self, "over n-grams, with restaurants each='context 1', 'context 2', ...",
@@ -147,7 +148,7 @@ class FranchiseGrowth(FranchiseVerbs):
         present = self.base_parameters
         measure = self.restaurant_declared.measure.for_data(data)
         measure = measure.with_parameters(**present) if present else measure
-        bank = self._own(measure.bank(data))
+        bank = self._new_bank(measure, data)
         store = self._store_for(topology, measure, bank)
         store.thaw(seating)
         concentration, discount = self._hyperparameters_for(topology, to, theta, d)

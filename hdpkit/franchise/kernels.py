@@ -20,9 +20,14 @@ import hdpkit._compiled.seating_out as compiled_seating_out
 import hdpkit._compiled.sweeps as sweeps
 import hdpkit._compiled.units as units
 from hdpkit._compiled.atomic import AtomicBank
+from hdpkit._compiled.beta_bernoulli import BetaBernoulliBank
 from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.measure import CompiledBank
-from hdpkit._compiled.seating import Seating
+from hdpkit._compiled.explicit import ExplicitStore
+from hdpkit._compiled.gamma_poisson import GammaPoissonBank
+from hdpkit._compiled.histogram import HistogramStore
+from hdpkit._compiled.measure import CapsuleBank
+from hdpkit._compiled.normal_gamma import NormalGammaBank
+from hdpkit._compiled.normal_inverse_wishart import NormalInverseWishartBank
 from hdpkit.errors import KernelError
 from hdpkit.franchise import groups, reference
 from hdpkit.stores import seating_out
@@ -47,9 +52,23 @@ VERBS = {
 KERNELS = ("auto", "fused", "generic", "reference")
 
 
+# Compiled code serves exactly these classes: it calls C functions, not what a subclass overrides.
+COMPILED_STORES = frozenset({HistogramStore, ExplicitStore})
+COUNTING_BANKS = frozenset(
+    {
+        BetaBernoulliBank,
+        DirichletMultinomialBank,
+        GammaPoissonBank,
+        NormalGammaBank,
+        NormalInverseWishartBank,
+    }
+)
+COMPILED_BANKS = COUNTING_BANKS | {AtomicBank, CapsuleBank}
+
+
 def is_compiled(store: type) -> bool:
-    """Whether compiled code may run a store: not a subclass in Python, whose overrides it would not see."""
-    return issubclass(store, Seating) and store.__module__.startswith("hdpkit._compiled")
+    """Whether compiled code may run a store: one of its own, no subclass, whatever its module is called."""
+    return store in COMPILED_STORES
 
 
 class Numbers(Protocol):
@@ -64,13 +83,31 @@ class Numbers(Protocol):
 
 @attrs.frozen
 class Row:
-    """One kernel: its name, the verbs that it has, and when it can run."""
+    """One kernel: its name, the verbs that it has, and what it serves.
+
+    Parameters
+    ----------
+    stores, banks : set of types, optional
+        Exactly these, no subclasses; None: any.
+    depth : int, optional
+        The number of levels; None: any.
+    """
 
     name: str
     verbs: Any
-    serves: Callable[[type, Any, int], bool]
+    stores: frozenset[type] | None = None
+    banks: frozenset[type] | None = None
+    depth: int | None = None
     #: Whether its arithmetic keeps the law at the present hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
+
+    def serves(self, store: type, bank: Any, depth: int) -> bool:
+        """Whether it can run over this store, bank and number of levels."""
+        return (
+            (self.stores is None or store in self.stores)
+            and (self.banks is None or type(bank) in self.banks)
+            and self.depth in (None, depth)
+        )
 
 
 def _namespace(*modules: ModuleType) -> SimpleNamespace:
@@ -80,15 +117,13 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
     )
 
 
-def _is_topic_model(store: type, bank: Any, depth: int) -> bool:
-    return is_compiled(store) and type(bank) is DirichletMultinomialBank and depth == 2
-
-
 TABLE = [
     Row(
         "fused",
         SimpleNamespace(reseat=fused_topics.reseat),
-        _is_topic_model,
+        frozenset(fused_topics.STORES),
+        frozenset({DirichletMultinomialBank}),
+        2,
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
     ),
     Row(
@@ -99,19 +134,23 @@ TABLE = [
             redish=fused_blocks.redish,
             scan_units=fused_blocks.scan_units,
         ),
-        _is_topic_model,
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank}),
+        2,
     ),
     Row(
         "fused",
         SimpleNamespace(reseat=fused_observed.reseat),
-        lambda store, bank, depth: is_compiled(store) and isinstance(bank, AtomicBank),
+        frozenset(fused_observed.STORES),
+        frozenset({AtomicBank}),
     ),
     Row(
         "generic",
         _namespace(sweeps, units, compiled_groups, compiled_seating_out),
-        lambda store, bank, depth: is_compiled(store) and isinstance(bank, CompiledBank),
+        COMPILED_STORES,
+        COMPILED_BANKS,
     ),
-    Row("reference", _namespace(reference, groups, seating_out), lambda store, bank, depth: True),
+    Row("reference", _namespace(reference, groups, seating_out)),
 ]
 
 

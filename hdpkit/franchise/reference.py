@@ -159,6 +159,23 @@ class Units:
     nodes: list[int]
     blocks: list[list[int]]
     below: list[list[int]]
+    level: int = 0
+    seating: Any = None  # in which they were found
+    seen: Any = None  # its number of moves then
+
+    def check(self, store: Any) -> None:
+        """Raise a StateError unless they are units of this seating as it is now."""
+        again = "Index the units again: franchise.units(level)."
+        if store is not self.seating:
+            raise StateError(
+                "units", "of another seating", "units of this franchise, as it is seated now", again
+            )
+        if self.seen != getattr(store, "changes_of_seats", None):
+            raise StateError("units", "out of date", "units of the present seating", again)
+
+    def kept(self, store: Any) -> None:
+        """Only these units have moved."""
+        self.seating, self.seen = store, getattr(store, "changes_of_seats", None)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -185,7 +202,7 @@ def index_units(
     store: Any, home: Ints, parent: Ints, node_level: Ints, level: int, with_customers: bool
 ) -> Units:
     """Units of a level: the tables of its restaurants, and data customers seated one level above."""
-    units = Units([], [], [], [])
+    units = Units([], [], [], [], level)
     number: dict[int, int] = {}
     for i in range(len(home)):
         climbed: list[int] = []
@@ -211,6 +228,7 @@ def index_units(
             units.below.append([])
         units.blocks[u].append(i)
         units.below[u].extend(t for t in climbed if t not in units.below[u])
+    units.kept(store)
     return units
 
 
@@ -242,6 +260,7 @@ def redish(
                 _serve(store, units, u, dish)
                 walk.seat(code, node, dish, source)
             raise
+    units.kept(store)
 
 
 def _serve(store: Any, units: Units, u: int, dish: int) -> None:
@@ -304,6 +323,8 @@ def move_units(
     for u in which:
         code, block = units.codes[u], units.customers(u)
         old = store.dish_of(block[0])
+        if old == dish and store.table_size(store.table_at(code)) == 1:
+            continue  # the dish has nobody else: it would die on the way
         walk.ready(0, [store.table_node(table) for table in units.below[u]])
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)
@@ -315,3 +336,4 @@ def move_units(
         else:
             store.join(0, dish, code, 0.0, source)
         bank.add(dish, block)
+    units.kept(store)

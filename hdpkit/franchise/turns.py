@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hdpkit._compiled.slots import DishSlots
 from hdpkit._compiled.turn import Block, Claim, Inside
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import ChangedDataError
 from hdpkit.franchise.contexts import ContextTopology
@@ -49,6 +50,8 @@ class FranchiseTurns(Mending):
 
     if TYPE_CHECKING:  # of `FranchiseCore`
 
+        def _outside(self) -> None: ...
+        def _at_rest(self) -> None: ...
         def _served(self, verb: str) -> tuple[str, Callable[..., Any]]: ...
         def _new_store(self, with_tables: bool = False) -> Any: ...
 
@@ -85,6 +88,7 @@ class FranchiseTurns(Mending):
         If it never gets there, whoever uses the franchise next makes it whole (`recovery.restore`, which has
         the other arguments).
         """
+        self._outside()
         outermost = self._torn is None
         if outermost:
             self._torn = everybody, reseated
@@ -102,6 +106,7 @@ class FranchiseTurns(Mending):
         on with it.
         """
         self.on_pulse = None
+        self._at_rest()
         try:
             self.data.check_unchanged()
         except ChangedDataError:  # what is mapped may not be looked at any more
@@ -128,10 +133,12 @@ class FranchiseTurns(Mending):
         A store without table numbers lends its state to one with them: a labelled seating is drawn uniformly
         among those that fit, and lumped again at the end. Nested blocks share one seating.
         """
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         return Block(self._turn, self, lambda: self._seat_out(source), self._seat_back)
 
     def _seat_out(self, source: ChoiceSource) -> bool:
         """Begin a block of `seated_out`; returns whether there is anything to take back."""
+        self._outside()
         if self.store.TABLE_IDS or self._seated_out is not None:
             return False
         t = self.topology

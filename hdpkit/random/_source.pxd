@@ -34,7 +34,13 @@ cdef extern from "hdpkit/philox.h":
 
 
 cdef class ChoiceSource:
-    cdef choice_source c
+    cdef choice_source c        # what compiled code draws from
+    cdef choice_source own      # the same without the methods that a Python subclass overrides
+    cdef readonly bint overridden
+    cdef object failure         # what a Python method raised or answered wrongly, until it is asked for
+
+    cdef int published(self) except -1
+    cdef int64_t taken(self, object answer, int64_t n) except -1
 
 
 cdef class Philox(BitGenerator):

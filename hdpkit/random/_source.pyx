@@ -90,11 +90,98 @@ cdef _bad_weights(object weights):
     )
 
 
+cdef int64_t refused_choose(void *state, const double *weights, int64_t n) noexcept nogil:
+    return -1
+
+
+cdef int64_t refused_bernoulli(void *state, double p) noexcept nogil:
+    return -1
+
+
+cdef int64_t refused_index(void *state, int64_t n) noexcept nogil:
+    return -1
+
+
+cdef int64_t asked_choose(void *state, const double *weights, int64_t n) noexcept with gil:
+    """Ask the method of a Python subclass."""
+    source = <ChoiceSource>state
+    cdef int64_t i
+    cdef double[::1] w
+    try:
+        given = np.empty(n)
+        w = given
+        for i in range(n):
+            w[i] = weights[i]
+        return source.taken(source.choose(given), n)
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef int64_t asked_bernoulli(void *state, double p) noexcept with gil:
+    source = <ChoiceSource>state
+    try:
+        return 1 if source.bernoulli(p) else 0
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef int64_t asked_index(void *state, int64_t n) noexcept with gil:
+    source = <ChoiceSource>state
+    try:
+        return source.taken(source.index(n), n)
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef bint overrides(object kind) except -1:
+    """Whether a Python subclass has a method of its own for what compiled code draws."""
+    for name in ("choose", "bernoulli", "index"):
+        for parent in kind.__mro__:
+            if name in parent.__dict__:
+                if parent is not ChoiceSource:
+                    return True
+                break
+    return False
+
+
 cdef class ChoiceSource:
-    """What a move draws from. Use a `RandomStream` or a `ScriptedSource`."""
+    """What a move draws from. Use a `RandomStream` or a `ScriptedSource`.
+
+    A Python subclass of these may override `choose`, `bernoulli` and `index`: compiled code then asks these
+    methods for every draw.
+    """
+
+    def __cinit__(self):
+        self.own.choose = refused_choose
+        self.own.bernoulli = refused_bernoulli
+        self.own.index = refused_index
+        self.overridden = type(self) not in (RandomStream, ScriptedSource, Asked) and overrides(type(self))
+        self.published()
+
+    cdef int published(self) except -1:
+        """Compiled code draws from `own`, or from the methods that a subclass overrides."""
+        self.c = self.own
+        if self.overridden:
+            self.c.state = <void *>self
+            self.c.choose = asked_choose
+            self.c.bernoulli = asked_bernoulli
+            self.c.index = asked_index
+        return 0
+
+    cdef int64_t taken(self, object answer, int64_t n) except -1:
+        """The index that a Python method answered, if it is one of 0 .. n - 1."""
+        if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < n:
+            return answer
+        raise StateError(
+            type(self).__name__, answer, f"a source that answers with a whole number from 0 to {n - 1}",
+            "Return the index of one of the options.",
+        )
 
     def __init__(self):
-        if self.c.choose == NULL:
+        if self.own.choose == refused_choose:
             raise TypeError("ChoiceSource is abstract; use RandomStream or ScriptedSource")
 
     def choose(self, weights):
@@ -107,7 +194,7 @@ cdef class ChoiceSource:
                 raise _bad_weights(weights)
         if w.shape[0] == 0:
             raise _bad_weights(weights)
-        chosen = self.c.choose(self.c.state, &w[0], w.shape[0])
+        chosen = self.own.choose(self.own.state, &w[0], w.shape[0])
         if chosen < 0:
             raise self._failure() or _bad_weights(weights)
         return chosen
@@ -124,7 +211,7 @@ cdef class ChoiceSource:
         """True with probability ``p`` (1 where ``p`` is larger)."""
         if not p >= 0.0:
             raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
-        cdef int64_t chosen = self.c.bernoulli(self.c.state, 1.0 if p > 1.0 else p)
+        cdef int64_t chosen = self.own.bernoulli(self.own.state, 1.0 if p > 1.0 else p)
         if chosen < 0:
             raise self._failure() or StateError("p", p, "drawable", "The source refused.")
         return chosen == 1
@@ -133,7 +220,7 @@ cdef class ChoiceSource:
         """Draw one of ``0 .. n-1``, each with the same probability."""
         if n <= 0:
             raise ParameterError("n", n, "at least 1", "There is nothing to choose from.")
-        cdef int64_t chosen = self.c.index(self.c.state, n)
+        cdef int64_t chosen = self.own.index(self.own.state, n)
         if chosen < 0:
             raise self._failure() or StateError("n", n, "drawable", "The source refused.")
         return chosen
@@ -155,7 +242,31 @@ cdef class ChoiceSource:
         )
 
     def _failure(self):
-        return None
+        """What made the last draw of compiled code fail, or None."""
+        failure, self.failure = self.failure, None
+        return failure
+
+
+cdef class Asked(ChoiceSource):
+    """A source whose answers are checked: for code in Python, where a subclass would be asked as it is."""
+
+    cdef ChoiceSource given
+
+    def __cinit__(self, ChoiceSource given not None):
+        self.given = given
+        self.own = given.c
+        self.published()
+
+    def __init__(self, given):
+        pass
+
+    @property
+    def generator(self):
+        """That of the source."""
+        return self.given.generator
+
+    def _failure(self):
+        return self.given._failure()
 
 
 cdef class RandomStream(ChoiceSource):
@@ -166,10 +277,11 @@ cdef class RandomStream(ChoiceSource):
 
     def __cinit__(self):
         self.bit_generator = Philox()
-        self.c.state = &self.bit_generator.s
-        self.c.choose = production_choose
-        self.c.bernoulli = production_bernoulli
-        self.c.index = production_index
+        self.own.state = &self.bit_generator.s
+        self.own.choose = production_choose
+        self.own.bernoulli = production_bernoulli
+        self.own.index = production_index
+        self.published()
 
     def __init__(self, key=(0, 0), words=(0, 0, 0)):
         self.rekey(key[0], key[1], words[0], words[1], words[2])
@@ -259,10 +371,11 @@ cdef class ScriptedSource(ChoiceSource):
     cdef script_state s
 
     def __cinit__(self):
-        self.c.state = &self.s
-        self.c.choose = scripted_choose
-        self.c.bernoulli = scripted_bernoulli
-        self.c.index = scripted_index
+        self.own.state = &self.s
+        self.own.choose = scripted_choose
+        self.own.bernoulli = scripted_bernoulli
+        self.own.index = scripted_index
+        self.published()
 
     def __init__(self, script=()):
         self.s.script.clear()
@@ -307,6 +420,9 @@ cdef class ScriptedSource(ChoiceSource):
         return tuple(self.s.chosen)
 
     def _failure(self):
+        failure = ChoiceSource._failure(self)
+        if failure is not None:
+            return failure
         if self.s.overrun:
             return StateError("script", tuple(self.s.script), "a path that exists",
                               "Scripts come from `advance` or from `path` of an earlier run.")

@@ -27,9 +27,17 @@ class ExplicitReference(CountedStore):
 
     TABLE_IDS = True
 
+    _changes = 0  # grows when anybody, tables included, may sit elsewhere
+
+    @property
+    def changes_of_seats(self) -> int:
+        """A number that grows when anybody, tables included, may sit elsewhere."""
+        return self._changes
+
     def clear(self) -> None:
         """Unseat everybody."""
         super().clear()
+        self._changes += 1
         self._seats = [-1] * self.n_customers
         self._tables: dict[int, _Table] = {}
         self._serving: dict[tuple[int, int], list[int]] = {}
@@ -46,6 +54,7 @@ class ExplicitReference(CountedStore):
         return self._seats[customer] if customer >= 0 else self._tables[~customer].seat
 
     def _sit(self, customer: int, table: int) -> None:
+        self._changes += 1
         if customer >= 0:
             self._seats[customer] = table
         else:

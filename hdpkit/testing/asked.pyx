@@ -52,6 +52,7 @@ cdef class AskedSource(ChoiceSource):
         self.c.choose = asked_choose
         self.c.bernoulli = asked_bernoulli
         self.c.index = asked_index
+        self.own = self.c
 
     def __init__(self, function):
         pass

@@ -1,0 +1,99 @@
+"""Checks of what Python callers pass to compiled faces: `hdpkit.checks` for C's integers.
+
+A number that C can't hold is refused in the same words as one that is out of range. A bool is never taken for a
+number, and neither is a float.
+"""
+
+import numpy as np
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit.errors import ParameterError
+
+
+cdef int refuse(str name, object value, str allowed, str remedy) except -1:
+    raise ParameterError(name, value, allowed, remedy)
+
+
+cdef int64_t whole(str name, object value, int64_t low, int64_t high) except? -1:
+    """A whole number from low to high (included)."""
+    cdef int overflow = 0
+    cdef int64_t number = 0
+    cdef object given = value
+    if not PyLong_CheckExact(given):
+        given = int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
+    if given is not None:
+        number = PyLong_AsLongLongAndOverflow(given, &overflow)
+        if overflow == 0 and low <= number <= high:
+            return number
+    if high < low:
+        refuse(name, value, "a whole number in a range that is empty now", "There is nothing to choose from.")
+    refuse(name, value, f"a whole number from {low} to {high}", "Give a whole number within the range.")
+
+
+cdef int32_t whole32(str name, object value, int64_t low, int64_t high) except? -1:
+    return <int32_t>whole(name, value, low, high)
+
+
+cdef int check_range(int64_t first, int64_t last, int64_t n) except -1:
+    """Whether first .. last - 1 lies within 0 .. n - 1 (an empty range may begin at n)."""
+    if 0 <= first <= last <= n:
+        return 0
+    if not 0 <= first <= n:
+        refuse("first", first, f"a whole number from 0 to {n}", f"A range lies within 0 .. {n}.")
+    refuse("last", last, f"a whole number from {first} to {n}", f"A range lies within 0 .. {n}; last is excluded.")
+
+
+cdef int out_of_range(str name, int64_t value, int64_t low, int64_t high) except -1:
+    if high < low:
+        refuse(name, value, "empty: there is nothing to number", "Pass an empty array.")
+    refuse(name, value, f"whole numbers from {low} to {high}", "Give numbers within the range.")
+
+
+cdef int check_numbers32(str name, const int32_t[::1] values, int64_t low, int64_t high) except -1:
+    """Whether every value lies from low to high (included)."""
+    cdef int64_t i
+    for i in range(values.shape[0]):
+        if values[i] < low or values[i] > high:
+            out_of_range(name, values[i], low, high)
+    return 0
+
+
+cdef int check_numbers64(str name, const int64_t[::1] values, int64_t low, int64_t high) except -1:
+    """Whether every value lies from low to high (included)."""
+    cdef int64_t i
+    for i in range(values.shape[0]):
+        if values[i] < low or values[i] > high:
+            out_of_range(name, values[i], low, high)
+    return 0
+
+
+cdef int check_length(str name, int64_t length, int64_t wanted) except -1:
+    if length == wanted:
+        return 0
+    refuse(name, f"of length {length}", f"an array of length {wanted}", "See the docstring for its shape.")
+
+
+cdef object numbers64(str name, object values, int64_t low, int64_t high):
+    """Whole numbers from low to high, one-dimensional, as a contiguous int64 array."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError):      # ragged, or what refuses to be an array
+        given = None
+    if given is None or given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
+        refuse(name, values, f"whole numbers from {low} to {high}", "Give a list or an array of ints.")
+    if given.size and given.dtype == np.uint64 and int(given.max()) > high:
+        out_of_range(name, high + 1, low, high)
+    made = np.ascontiguousarray(given, dtype=np.int64)
+    check_numbers64(name, made, low, high)
+    return made
+
+
+cdef object numbers32(str name, object values, int64_t low, int64_t high):
+    """The same as a contiguous int32 array."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1:
+        made = np.ascontiguousarray(values)
+        check_numbers32(name, made, low, high)
+        return made
+    return numbers64(name, values, low, high).astype(np.int32)

@@ -1,0 +1,88 @@
+# What `Seating` adds up over sizes of tables, and new numbers of dishes; included in seating.pyx.
+
+
+cdef double log_seating_of(Seating self, const double[::1] concentration, const double[::1] discount) except? -1.0:
+    cdef double total = 0.0, theta, d, tabulated = -1.0
+    cdef int32_t node, place
+    cdef size_t i
+    cdef vector[int32_t] sizes, counts
+    cdef vector[double] shared      # by size, for the discount that is tabulated; 0 where not known yet
+    cdef Node *record
+    check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
+    check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
+    with nogil:
+        for node in range(<int32_t>self.nodes.size()):
+            record = &self.nodes[node]
+            if record.customers == 0:
+                continue
+            theta = concentration[node]
+            d = discount[node]
+            total += log_rising_by(theta + d, d, record.tables - 1)
+            total -= log_rising(theta + 1.0, record.customers - 1)
+            if d != tabulated:       # restaurants of a level come together and mostly share theirs
+                shared.assign(SMALL, 0.0)
+                tabulated = d
+            for place in range(record.n_entries):
+                sizes.clear()
+                counts.clear()
+                self.sizes_of(node, place, &sizes, &counts)
+                for i in range(sizes.size()):
+                    if sizes[i] >= SMALL:
+                        total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
+                    elif sizes[i] > 1:
+                        if shared[sizes[i]] == 0.0:
+                            shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
+                        total += counts[i] * shared[sizes[i]]
+    return total
+
+
+cdef object size_counts_of(Seating self, object nodes):
+    cdef const int64_t[::1] asked = numbers64("nodes", nodes, 0, <int64_t>self.nodes.size() - 1)
+    cdef vector[int64_t] small, large, of_large
+    cdef vector[int32_t] sizes, counts
+    cdef int32_t node, place
+    cdef int64_t i
+    cdef size_t k
+    with nogil:
+        for i in range(asked.shape[0]):
+            node = <int32_t>asked[i]
+            for place in range(self.nodes[node].n_entries):
+                sizes.clear()
+                counts.clear()
+                self.sizes_of(node, place, &sizes, &counts)
+                for k in range(sizes.size()):
+                    if sizes[k] >= SMALL:
+                        large.push_back(sizes[k])
+                        of_large.push_back(counts[k])
+                        continue
+                    if sizes[k] >= <int32_t>small.size():
+                        small.resize(sizes[k] + 1)
+                    small[sizes[k]] += counts[k]
+    found = {}
+    for i in range(<int64_t>small.size()):
+        if small[i]:
+            found[i] = small[i]
+    order = []
+    for k in range(large.size()):
+        order.append((large[k], of_large[k]))
+    for size, count in sorted(order):
+        found[size] = found.get(size, 0) + count
+    return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
+
+
+cdef object mapping_of(Seating self, object mapping):
+    """New numbers of all dishes that are served, in their order: int32; -1 for those that are gone."""
+    cdef int32_t node, place, dish, last = -1
+    cdef int64_t i
+    made = np.array(numbers32("mapping", mapping, -1, LARGEST - 1))
+    cdef int32_t[::1] to = made
+    for i in range(to.shape[0]):
+        if to[i] >= 0 and to[i] <= last:
+            refuse("mapping", mapping, "ascending where it isn't -1", "It keeps the order of dishes.")
+        last = max(last, to[i])
+    for node in range(<int32_t>self.nodes.size()):
+        for place in range(self.nodes[node].n_entries):
+            dish = self.entries(node)[place].dish
+            if dish >= to.shape[0] or to[dish] < 0:
+                refuse("mapping", mapping, f"of every dish; there is none for {dish}", "See DishSlots.compaction.")
+    return made
