@@ -33,7 +33,7 @@ def started(build, *arguments, **options):
 
 DEFINED = re.compile(r"^[ \t]*(?:def|cpdef [\w ]*?)\s*(\w+)\(", re.MULTILINE)
 TYPED = re.compile(r"^(?:const )?([A-Za-z_]\w*)(\[[^\]]*\])? +\w+( not None)?( *=.*)?$")
-NUMBERS = {"int", "long", "bint", "double", "float", "object", "str", "size_t", "Py_ssize_t"}
+NUMBERS = {"int", "long", "tuple", "dict", "bint", "double", "float", "object", "str", "size_t", "Py_ssize_t"}
 
 
 def parameters(text):

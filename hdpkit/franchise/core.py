@@ -395,6 +395,7 @@ class FranchiseCore(Parts, FranchiseTurns):
 
     def _thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that was checked before (exact tests enter the same states very often)."""
+        self._not_seated_out("thawed")
         self._turn.call(self, self._changing, (self._take_over, frozen, source))
 
     def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:

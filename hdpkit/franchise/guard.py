@@ -44,6 +44,9 @@ class Guarded:
             elif callable(member) and not isinstance(member, type):
                 setattr(cls, name, _guarded(member))
 
+    def _outside(self) -> None:
+        """Refuse a change from inside a verb."""
+
     def _make_whole(self) -> None:
         """Take back what was begun and never ended, since an exception came in between."""
 
@@ -58,6 +61,8 @@ def _guarded(function: Any) -> Any:
     # Turn.call is compiled: no exception of a signal handler comes between taking the turn and giving back.
     @wraps(function)
     def within(self: Any, /, *arguments: Any, **named: Any) -> Any:
+        if not reading:
+            self._outside()
         try:
             return self._turn.call(self, function, (self, *arguments), named, reading)
         except FloatingPointError as error:

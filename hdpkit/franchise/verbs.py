@@ -303,6 +303,7 @@ class FranchiseVerbs(FranchiseCore):
         )
 
     def _reserve(self, n: int) -> tuple[int, ...]:
+        self._outside()
         slots: list[int] = []
         try:
             for _ in range(n):

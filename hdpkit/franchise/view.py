@@ -32,6 +32,9 @@ class RestaurantView(Guarded):
         self._declaration = declaration
         self.node  # noqa: B018 - raises where there is no such restaurant
 
+    def _outside(self) -> None:
+        self.franchise._outside()
+
     @property
     def node(self) -> int:
         """Its number now: restaurants of contexts come and go."""
