@@ -159,6 +159,7 @@ cdef class BetaBernoulliBank(DenseBank):
     def parts(self, row):
         """Number of vectors, and how often each bit is set."""
         cdef Held hold = in_turn(self.turn)
+        row = self.as_row(row)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from hdpkit._compiled.turn cimport Held, in_turn
-from hdpkit._compiled.arguments cimport check_length, check_numbers32, numbers32
+from hdpkit._compiled.arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measure cimport CompiledBank, as_weights, ascending
 from hdpkit.vectors cimport has_room, no_memory, vector
 
@@ -242,6 +242,13 @@ cdef class DenseBank(CompiledBank):
         cdef int32_t k = self.slot_number(slot)
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
         return np.array(view)
+
+    def as_row(self, row):
+        """Return a row of statistics as an array of this width, or raise a ParameterError."""
+        made = np.asarray(row)
+        if made.ndim != 1 or made.shape[0] != self.d.width or made.dtype.kind not in "iuf":
+            refuse("row", row, f"{self.d.width} numbers", "Pass what row(slot) returned.")
+        return made
 
     def parts(self, row):
         """Return a row in parts: the arguments of `make_statistics`."""

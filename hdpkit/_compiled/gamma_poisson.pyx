@@ -146,6 +146,7 @@ cdef class GammaPoissonBank(DenseBank):
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
         cdef Held hold = in_turn(self.turn)
+        row = self.as_row(row)
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):

@@ -183,4 +183,5 @@ cdef class NormalGammaBank(DenseBank):
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
         cdef Held hold = in_turn(self.turn)
+        row = self.as_row(row)
         return int(row[0]), (row[1::2] + self.offset if row[0] else row[1::2].copy()), row[2::2].copy()

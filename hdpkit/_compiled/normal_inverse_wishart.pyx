@@ -241,6 +241,7 @@ cdef class NormalInverseWishartBank(DenseBank):
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
         cdef Held hold = in_turn(self.turn)
+        row = self.as_row(row)
         cdef int64_t D = self.m.D
         scatter = np.zeros((D, D))
         scatter[np.triu_indices(D)] = row[1 + D:]

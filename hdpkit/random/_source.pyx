@@ -284,7 +284,9 @@ cdef class RandomStream(ChoiceSource):
         self.published()
 
     def __init__(self, key=(0, 0), words=(0, 0, 0)):
-        self.rekey(key[0], key[1], words[0], words[1], words[2])
+        key0, key1 = key
+        word1, word2, word3 = words
+        self.rekey(key0, key1, word1, word2, word3)
 
     cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
         """Start the stream of this key and these upper words of the counter."""
