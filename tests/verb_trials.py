@@ -26,7 +26,7 @@ SECONDS = 10
 STORES = ("histogram", "explicit")
 # Methods by which the owner changes its parts: memory stays whole, but what they are told is done.
 PARTS = ("store", "slots", "bank", "walk")
-HOSTILE = ("__", "_")
+PRIVATE = "_"
 KERNELS = (sweeps, units, groups, seating_out, fused_topics, fused_blocks, fused_observed)
 
 
@@ -221,7 +221,8 @@ def targets(state):
     for label, holder in holders:
         weight = 6 if label == "state" else 1
         for name in dir(holder):
-            if name.startswith(HOSTILE) or name in ("from_arrays",):
+            # A permutation of 2**31 - 1 is no misuse: it takes as long as it takes.
+            if name.startswith(PRIVATE) or name == "permutation":
                 continue
             if isinstance(getattr(type(holder), name, None), property):
                 continue
