@@ -107,7 +107,20 @@ def at_byte_code(number, run):
         return None
     finally:
         sys.settrace(before)
+        ctrl_c_is_what_it_was()
     return seen
+
+
+def ctrl_c_is_what_it_was():
+    """Press Ctrl-C: it raises at once, also where the exception kept a block that holds it from ending."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError("Ctrl-C does nothing any more")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def trial_at(f, start, scheduler, number):

@@ -17,6 +17,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_SIGNALS = [signal.SIGINT, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """A worker that has nothing left takes tests from the others: the long ones come in a row.
@@ -26,3 +29,16 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture(autouse=True)
+def handlers_of_signals_stay():
+    """What a test does with signals is undone by it: the next one may wait for its own."""
+    before = [signal.getsignal(number) for number in _SIGNALS]
+    yield
+    changed = [
+        number.name for number, was in zip(_SIGNALS, before, strict=True) if signal.getsignal(number) != was
+    ]
+    for number, was in zip(_SIGNALS, before, strict=True):
+        signal.signal(number, was)
+    assert not changed, f"this test leaves handlers of its own: {changed}"

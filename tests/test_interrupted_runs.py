@@ -8,6 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.schedule.interrupt import deferred_interrupt
 
 SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"], ["the", "end"]] * 3
 
@@ -150,3 +151,24 @@ def test_chains():
             franchise(), sweeps=10**7, rng=0, chains=1, progress=progress, on_interrupt="raise"
         )
     assert caught.value.trace.interrupted
+
+
+def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
+    def left():
+        held = deferred_interrupt()
+        held.__enter__()  # and no __exit__
+        return held
+
+    kept = left()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    again = left()
+    done = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - what is raised late is what is tested
+        with deferred_interrupt():
+            signal.raise_signal(signal.SIGINT)  # held back: the block before is over
+            done.append("to the end of the block")
+    assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert kept is not again

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
+from hdpkit._compiled.interrupt import HeldInterrupt
 from hdpkit.checks import choice
 from hdpkit.errors import InterruptedRunWarning
 
@@ -55,32 +51,10 @@ def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
     return trace
 
 
-@contextmanager
-def deferred_interrupt() -> Iterator[Callable[[], None]]:
+def deferred_interrupt() -> HeldInterrupt:
     """Hold Ctrl-C back inside the block; the function handed out raises it where it is called.
 
     Only in the main thread, where Python delivers signals, and only where Ctrl-C would raise
     KeyboardInterrupt; elsewhere nothing changes.
     """
-    asked = False
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
-
-    def answer() -> None:
-        nonlocal asked
-        if asked:
-            asked = False
-            raise KeyboardInterrupt
-
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield answer
-        return
-    signal.signal(signal.SIGINT, remember)
-    try:
-        yield answer
-        answer()
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return HeldInterrupt()
