@@ -165,10 +165,9 @@ def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     again = left()
     done = []
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - what is raised late is what is tested
-        with deferred_interrupt():
-            signal.raise_signal(signal.SIGINT)  # held back: the block before is over
-            done.append("to the end of the block")
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt():  # noqa: PT012 - raised at the end of the block
+        signal.raise_signal(signal.SIGINT)  # held back: the block before is over
+        done.append("to the end of the block")
     assert done
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert kept is not again
