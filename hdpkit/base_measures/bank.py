@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import whole_number
 from hdpkit.returned import log_densities, log_density
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class PythonBank:
 
     def born(self, slot: int) -> None:
         """Empty statistics for a slot."""
-        self._of[slot] = self.measure.make()
+        self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self.measure.make()
 
     def died(self, slot: int) -> None:
         """The slot's statistics are no longer needed."""

@@ -217,7 +217,7 @@ class NonConjugateBank:
     def born(self, slot: int) -> None:
         """A new dish: an auxiliary dish drawn by its weight; outside a step a draw from the prior."""
         if self._auxiliary is None:
-            self._of[slot] = self._draw()
+            self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
             return
         parameters, logs = self._auxiliary
         assert self._source is not None

@@ -32,6 +32,11 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     if franchise.measure.atomic:
         _refuse_remainder(franchise.measure)
     seated = franchise.copy()
+    if franchise.measure.atomic and keep != "seating":
+        # The dishes are drawn: a store that looks them up in the data would have others.
+        topology = seated.topology
+        seated.store = seated._own(seated.store_type(topology.n_customers, topology.n_nodes))
+        seated._walks.clear()
     if keep is None:
         draw_hyperparameters(seated, source)
     values: Any = draw_seating(seated, source) if keep != "seating" else None
@@ -41,9 +46,6 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     if franchise.measure.atomic and keep == "seating":
         frozen["seating"] = redraw_atoms(seated, source)
         values = _observed(frozen["seating"], franchise.data.values)
-    elif franchise.measure.atomic and "dish" in frozen["seating"]:
-        # The store may have looked dishes up in the data, which are not those that were drawn.
-        frozen["seating"] = {**frozen["seating"], "dish": np.array(values, dtype=np.int32)}
     return franchise._twin(franchise.data.with_values(values), frozen)
 
 
