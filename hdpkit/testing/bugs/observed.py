@@ -16,7 +16,7 @@ _ATOMS = "hdpkit.base_measures.atomic"
 
 _ABOVE = "float(self.base[dish]) if parent < 0 and self.base is not None else self.probability(parent, dish)"
 _EMPTY = "            if total == 0:\n                continue\n"
-_TOLD = "                node = parent\n            else:"
+_TOLD = "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
 _SHARE = "share = self.store.customers(node, dish) - d * tables"
 _FRESH = "fresh = (theta + d * self.store.node_tables(node)) * above"
 
@@ -91,7 +91,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "Blunsom et al. 2009, algorithm 1 as printed: a root that serves the value isn't told.",
         _WALK,
         _TOLD,
-        _TOLD.replace("parent", "parent if parent != 0 or not self.store.tables(0, dish) else -1"),
+        _TOLD + "            node = node if node != 0 or not self.store.tables(0, dish) else -1\n",
         "check_observed_table_gibbs",
     ),
     PlantedBug(
@@ -226,8 +226,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "drawn dishes looked up in the data",
         "Simulated data are the dishes that a store of histograms looked up in the present data.",
         _SIMULATE,
-        '{**frozen["seating"], "dish": np.array(values, dtype=np.int32)}',
-        'frozen["seating"]',
+        "seated._own(seated.store_type(topology.n_customers, topology.n_nodes))",
+        "seated._new_store()",
         "check_observed_simulation",
     ),
     # ------------------------------------------------------------------ who knows which dishes there are
@@ -243,8 +243,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "components told of the state's dishes",
         "After a thaw components know the dishes that the state lists, not all atoms.",
         _CORE,
-        "            component.reset(self.slots.occupied_slots())\n\n    def freeze",
-        "            component.reset(slots)\n\n    def freeze",
+        "_tell_all(self._found, self.recount)",
+        "_tell_all(lambda one: (one.reset(slots), self._lost.remove(one)), self.recount)",
         "check_observed_components",
     ),
     PlantedBug(

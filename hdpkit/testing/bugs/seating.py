@@ -91,9 +91,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "parent not told of a new table",
         "Blunsom et al. 2009, algorithm 1 as printed: a table that opens is no customer of the parent.",
         _WALK,
-        "                node = parent\n            else:",
-        "                node = parent if not self.store.tables(max(parent, 0), dish) else -1\n"
-        "            else:",
+        "            opened.append(node)\n            node = int(self.topology.parent[node])\n",
+        "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
+        "            node = node if not self.store.tables(max(node, 0), dish) else -1\n",
         "check_table_gibbs",
     ),
     PlantedBug(

@@ -27,9 +27,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "components not reset",
         "A state is thawed behind the back of the components.",
-        _CORE,
-        "            component.reset(self.slots.occupied_slots())\n",
-        "            pass\n",
+        "hdpkit.franchise.mending",
+        "        component.reset(self.slots.occupied_slots())\n        self._lost",
+        "        self._lost",
         "check_components",
     ),
     PlantedBug(
