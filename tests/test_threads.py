@@ -1,8 +1,11 @@
 """One thread at a time, for reads too; and looks, which are for every thread."""
 
 import inspect
+import itertools
+import re
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -312,3 +315,20 @@ def test_a_model_predicts_while_it_is_swept():
     assert all(end is True or end is np.True_ or end == True for end in ends), ends[-1]  # noqa: E712
     assert len(ends) > 0
     assert expected > 0
+
+
+STATE = ["seating", "explicit", "histogram", "slots", "walk", "measure", "dense_bank", "dirichlet_multinomial",
+         "atomic", "gamma_poisson", "beta_bernoulli", "normal_gamma", "normal_inverse_wishart"]  # fmt: skip
+UNCHANGING = {"as_row"}  # these look at what never changes
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_every_compiled_method_takes_the_turn(name):
+    lines = (Path(hk.__file__).parent / "_compiled" / f"{name}.pyx").read_text().split("\n")
+    starts = [i for i, line in enumerate(lines) if re.match(r"    (def|cdef|@|#)|\S", line)]
+    without = set()
+    for begin, end in itertools.pairwise([*starts, len(lines)]):
+        method = re.match(r"    def ([a-z]\w*)\(", lines[begin])
+        if method and "in_turn(" not in "".join(lines[begin:end]):
+            without.add(method[1])
+    assert without <= UNCHANGING

@@ -314,6 +314,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def died(self, slot):
         """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t v
         CompiledBank.died(self, slot)
         cdef int32_t k = slot
@@ -324,6 +325,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     def remove(self, slot, customers):
         """Take the values of these data customers out of a slot, which must have them."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         cdef int64_t i

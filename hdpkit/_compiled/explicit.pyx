@@ -334,6 +334,7 @@ cdef class ExplicitStore(Seating):
     @property
     def changes_of_seats(self):
         """Which seating this is, and a number that grows when anybody, tables included, may sit elsewhere."""
+        cdef Held hold = in_turn(self.turn)
         return self.serial, self.moved()
 
     cdef int32_t table_number(self, object table) except -1:

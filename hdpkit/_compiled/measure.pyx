@@ -68,6 +68,7 @@ cdef class CompiledBank:
 
     def attach(self, DishSlots slots not None):
         """These are the statistics of a franchise with these slots: others are refused from now on."""
+        cdef Held hold = in_turn(self.turn)
         self.slots = slots
 
     cdef int64_t room(self) except -1:

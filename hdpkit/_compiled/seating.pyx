@@ -240,6 +240,7 @@ cdef class Seating:
 
     def make_room(self, nodes):
         """See to it that a customer can leave and join these restaurants without asking for memory."""
+        cdef Held hold = in_turn(self.turn)
         cdef int64_t n_words = 0, n_nodes = 0
         cdef int32_t node
         for node in numbers32("nodes", nodes, 0, <int64_t>self.nodes.size() - 1).tolist():

@@ -171,6 +171,7 @@ cdef class DishSlots:
 
     def make_room(self):
         """See to it that a dish can be born without asking for memory."""
+        cdef Held hold = in_turn(self.turn)
         self.ready()
 
     def open(self):
@@ -239,6 +240,7 @@ cdef class DishSlots:
 
     def is_reserved(self, slot):
         """Whether this slot holds the statistics of a proposal."""
+        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
         return bool(self.in_use(k) and not self.occupied(k))
 

@@ -196,11 +196,11 @@ class FranchiseCore(Parts, FranchiseTurns):
             self._changing(self._adopt, self._measure_of(self.measure, "with_parameters", changed))
 
     def _adopt(self, measure: BaseMeasure) -> None:
+        self._functions.clear()  # what runs a verb may depend on the values
         counted = self.bank.adopt(measure)
         self.measure = measure
         if not counted:
             self.recount()
-        self._functions.clear()  # what runs a verb may depend on the values
 
     # ------------------------------------------------------------------ kernels and walks
 

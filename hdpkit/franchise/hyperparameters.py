@@ -76,18 +76,18 @@ def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
 
 def _put(franchise: FranchiseCore, nodes: Any, theta: Any, d: Any) -> None:
     """Write both; theta > -d on the way, too, since a signal may come in between."""
+    franchise._functions.clear()  # what runs a verb may depend on the values
     franchise._concentration[nodes] = np.maximum(franchise._concentration[nodes], theta)
     franchise._discount[nodes] = d
     franchise._concentration[nodes] = theta
-    franchise._functions.clear()  # what runs a verb may depend on the values
 
 
 def replace(franchise: FranchiseCore, concentration: Floats, discount: Floats) -> None:
     """Take over the two arrays of a frozen state."""
     for values, frozen in ((franchise._concentration, concentration), (franchise._discount, discount)):
         if not np.array_equal(values, frozen):
-            values[:] = frozen
             franchise._functions.clear()
+            values[:] = frozen
 
 
 @attrs.frozen

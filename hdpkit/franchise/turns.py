@@ -115,13 +115,13 @@ class FranchiseTurns(Mending):
             self._uncounted = True
             self.slots.release(slot)
         if self._torn is not None:
+            self._functions.clear()
             restore(cast("FranchiseCore", self), *self._torn)
             self._torn = None
         self._seat_back(True)
         if self._uncounted:
             with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
                 self.recount()
-        self._functions.clear()
         self._turn.whole = True
 
     # ------------------------------------------------------------------ seating out
