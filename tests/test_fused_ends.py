@@ -5,6 +5,7 @@ nothing of the decision is left out: the choice of the kernel, floats, whole uni
 the searches. It is held against the formula in fractions.
 """
 
+import attrs
 import numpy as np
 import pytest
 
@@ -148,8 +149,7 @@ def test_one_dish_and_a_root_whose_concentration_is_near_its_lower_end(case, sto
 
 def looks_at_eta_only(monkeypatch):
     """The choice as it was once: whatever the discounts and concentrations, the fused sweep serves."""
-    row = kernels.TABLE[0]
-    old = kernels.Row(row.name, row.verbs, row.serves, lambda bank, numbers: bank.smallest_eta >= 1e-28)
+    old = attrs.evolve(kernels.TABLE[0], within=lambda bank, numbers: bank.smallest_eta >= 1e-28)
     monkeypatch.setattr(kernels, "TABLE", [old, *kernels.TABLE[1:]])
 
 

@@ -517,7 +517,7 @@ def test_one_step_catches(monkeypatch, bug, move, store, corner, options):
     ("old", "new"),
     [
         (" + scale.log_jacobian(value)", ""),
-        (" + prior.log_density(value)", ""),
+        (" + log_density_at(prior, value)", ""),
         ("state.log_likelihood() + ", ""),
     ],
     ids=["no Jacobian", "no prior", "no likelihood"],

@@ -317,8 +317,21 @@ def test_a_model_predicts_while_it_is_swept():
     assert expected > 0
 
 
-STATE = ["seating", "explicit", "histogram", "slots", "walk", "measure", "dense_bank", "dirichlet_multinomial",
-         "atomic", "gamma_poisson", "beta_bernoulli", "normal_gamma", "normal_inverse_wishart"]  # fmt: skip
+STATE = [
+    "seating",
+    "explicit",
+    "histogram",
+    "slots",
+    "walk",
+    "measure",
+    "dense_bank",
+    "dirichlet_multinomial",
+    "atomic",
+    "gamma_poisson",
+    "beta_bernoulli",
+    "normal_gamma",
+    "normal_inverse_wishart",
+]
 UNCHANGING = {"as_row"}  # these look at what never changes
 
 

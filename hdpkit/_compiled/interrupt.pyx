@@ -9,6 +9,8 @@ import sys
 import threading
 
 
+cdef object last = None      # the handler that was replaced: it may be the one that is being called
+
 cdef bint runs(block, frame):
     """Whether a frame is this one or was called from it, in however many calls."""
     while frame is not None:
@@ -61,6 +63,7 @@ cdef class HeldInterrupt:
 
     def remember(self, number, frame):
         """Take note of Ctrl-C; the handler of the signal in the block."""
+        me = self       # Python holds the handler by the table of handlers alone, which is about to change
         if not runs(self.block, frame):
             self.give_back()
             raise KeyboardInterrupt
@@ -74,7 +77,9 @@ cdef class HeldInterrupt:
 
     cdef object give_back(self):
         """Let Ctrl-C be what it was; returns what other handlers raised meanwhile, or None."""
+        global last
         late = None
+        last = signal.getsignal(signal.SIGINT)
         while self.held:
             try:
                 # Handlers that wait run first in there, and what they raise keeps the rest from being done.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hdpkit._compiled.turn import Block
 from hdpkit._compiled.units import Units
 from hdpkit.checks import array_in_place, as_float, flag, instance, items, whole_number, whole_numbers
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise import reference
 from hdpkit.franchise.core import FranchiseCore
 from hdpkit.franchise.guard import changes, unguarded
@@ -50,6 +50,7 @@ class FranchiseVerbs(FranchiseCore):
         before = self._before_failure()
         reseated = arguments[1:3] if verb == "reseat" else (0, 0)
         given = (self.walk(kernel), *arguments) if walk else arguments
+        outermost = self._torn is None
         if source is not None:
             given = (*given, source)
         try:
@@ -57,6 +58,9 @@ class FranchiseVerbs(FranchiseCore):
         except BaseException as error:
             # Kernels leave the seating whole; statistics may be half done where a measure failed.
             self._mend(error, before)
+            if outermost and isinstance(error, HdpkitError):
+                # A refusal, not an exception from outside: a customer who stood before may stand again.
+                self._torn = None
             drawn = next((a for a in given if isinstance(a, ChoiceSource)), None)
             failure = None if drawn is None else drawn._failure()
             if failure is not None and isinstance(error, FloatingPointError):
