@@ -37,9 +37,9 @@ if sanitize:
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
     compile_args += [*link_args, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
-folders = ["hdpkit/include", "hdpkit/_compiled"]
-shared = ["hdpkit/_compiled/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
-headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled").glob("*.h")))]  # of the fused sweeps
+folders = ["hdpkit/include", "hdpkit/_compiled/stores", "hdpkit/_compiled/fused_sweeps"]
+shared = ["hdpkit/_compiled/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
+headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled/fused_sweeps").glob("*.h")))]
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 extensions = [
     Extension(
@@ -50,7 +50,7 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         language="c++",
-        depends=headers if "fused" in source.stem else shared,
+        depends=headers if source.parent.name == "fused_sweeps" else shared,
     )
     for source in sources
 ]
@@ -65,8 +65,8 @@ if sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64"):
         instruction_sets |= {"avx2": ["-mavx2"], "avx512": ["-mavx2", *wide]}
 fused = [
     Extension(
-        f"hdpkit._compiled.isa_{name}",
-        [f"hdpkit/_compiled/isa_{name}.cpp"],
+        f"hdpkit._compiled.fused_sweeps.isa_{name}",
+        [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
         include_dirs=folders,
         # What should be unrolled says so; the optimiser's own taste at -O3 costs some 7 %.
         extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *flags],

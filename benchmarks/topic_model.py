@@ -42,7 +42,7 @@ from heldout import read
 from machine import block, version
 
 import hdpkit as hk
-from hdpkit._compiled.instruction_set import available
+from hdpkit._compiled.fused_sweeps.instruction_set import available
 
 HERE = Path(__file__).resolve().parent
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}

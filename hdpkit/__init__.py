@@ -15,7 +15,7 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 from pathlib import Path
 
 from hdpkit import errors, init, moves
-from hdpkit._compiled.instruction_set import instruction_set
+from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
 from hdpkit.base_measures import (
     AtomicMeasure,
     BaseMeasure,

@@ -6,8 +6,8 @@ from hdpkit.testing.asked import AskedSource
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled import sweeps as generic
-from hdpkit._compiled import units
+from hdpkit._compiled.generic_sweeps import sweeps as generic
+from hdpkit._compiled.generic_sweeps import units
 from hdpkit.data import Groups
 from hdpkit.franchise import start
 from hdpkit.random import STARTS, RandomStream, Streams

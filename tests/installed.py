@@ -13,11 +13,11 @@ def main() -> None:
     assert not (root.parent / "pyproject.toml").exists(), "this is the checkout, not an installed copy"
     assert (root / "py.typed").is_file()
     for name in (
-        "_compiled/measure.pxd",
-        "_compiled/layout.h",
+        "_compiled/measures/measure.pxd",
+        "_compiled/stores/layout.h",
         "include/hdpkit/measure.h",
         "include/hdpkit/philox.h",
-        "_compiled/seating.pxd",
+        "_compiled/stores/seating.pxd",
         "random/_source.pxd",
     ):
         assert (root / name).is_file(), name

@@ -16,7 +16,7 @@ from test_fused_bounds import check_bounds
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled import fused_blocks
+from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.bugs import BLOCK_FAULTS

@@ -6,7 +6,7 @@ from fused_cases import corpus, franchise_over, many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled import fused_topics
+from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import same
 

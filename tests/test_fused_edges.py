@@ -5,7 +5,8 @@ import pytest
 from fused_cases import corpus, franchise_over, lockstep, many_dishes
 
 import hdpkit as hk
-from hdpkit._compiled import fused_topics, sweeps
+from hdpkit._compiled.fused_sweeps import fused_topics
+from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.data import Groups
 from hdpkit.errors import StateError
 from hdpkit.franchise import start

@@ -8,7 +8,7 @@ from fused_cases import checks_of, lockstep, many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled import fused_topics
+from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import HdpkitError
 from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise

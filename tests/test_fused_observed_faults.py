@@ -7,7 +7,7 @@ from observed_checks import atoms_of, observed
 from test_fused_observed import franchise_of, same, swept
 
 import hdpkit as hk
-from hdpkit._compiled import fused_observed
+from hdpkit._compiled.fused_sweeps import fused_observed
 from hdpkit.errors import HdpkitError
 from hdpkit.moves import TableGibbs
 from hdpkit.testing.bugs import OBSERVED_FAULTS

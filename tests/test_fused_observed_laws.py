@@ -11,7 +11,7 @@ import pytest
 from fused_cases import p_of
 from test_fused_observed import STORES, franchise_of
 
-from hdpkit._compiled import sweeps as generic
+from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.bugs import OBSERVED_FAULTS
 from hdpkit.testing.exact import TOLERANCE

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
 
-from hdpkit._compiled import fused_topics
+from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
 from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.planted import planted_fault

@@ -92,6 +92,29 @@ def test_compiled_code_knows_no_python_class_of_the_package():
             }, path
 
 
+# Packages of `_compiled`: each imports only from those before it.
+COMPILED = ["support", "stores", "walk", "measures", "generic_sweeps", "fused_sweeps"]
+
+
+def test_compiled_packages_import_only_from_those_before():
+    for path in MODULES:
+        parts = name_of(path).split(".")
+        if parts[1:2] != ["_compiled"] or len(parts) == 2:
+            continue
+        for name in imports(path):
+            if layer_of(name) == "_compiled":
+                package = name.split(".")[2]
+                assert COMPILED.index(package) <= COMPILED.index(parts[2]), f"{path} imports {name}"
+
+
+def test_no_built_module_is_left_of_a_source_that_is_elsewhere():
+    for path in PACKAGE.rglob("*"):
+        if path.suffix in (".so", ".pyd"):
+            stem = path.name.split(".")[0]
+            source = path.with_name(stem + (".cpp" if stem.startswith("isa_") else ".pyx"))
+            assert source.exists(), f"{path} has no source: delete it"
+
+
 def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":

@@ -136,7 +136,7 @@ def test_a_class_belongs_where_it_stands(trap):
         "move/table-gibbs": ("store", "hyperparameter", "base measure", "function"),
         "hdpkit.moves.table_gibbs:TableGibbs": ("store", "base measure", "function", "number"),
         "hdpkit.moves.registry:moves": ("move", "argument", "function"),
-        "hdpkit._compiled.slots:DishSlots": ("move", "argument", "store"),
+        "hdpkit._compiled.walk.slots:DishSlots": ("move", "argument", "store"),
         "trap_package.__main__:x": ("move", "argument", "function"),
         "trap_package:Foreign": ("move",),
         "trap_package:below.Foreign": ("move",),
@@ -212,7 +212,7 @@ def test_where_a_move_is_wanted_nothing_else_is_built(tree):
 
 
 def test_a_store_is_not_built_where_a_prior_is_wanted():
-    for name in ("store/histogram", "hdpkit._compiled.histogram:HistogramStore", f"{__name__}:Store"):
+    for name in ("store/histogram", "hdpkit._compiled.stores.histogram:HistogramStore", f"{__name__}:Store"):
         prior = {"object": name, "arguments": {"n_customers": 10**15, "n_nodes": 1}}
         measure = {"object": "measure/dirichlet-multinomial", "arguments": {"eta": prior}}
         root = {"object": "hdpkit.franchise.declarations:Restaurant", "arguments": {"base": measure}}

@@ -13,13 +13,14 @@ import pytest
 from chain_digest import digests
 from fused_cases import corpus, franchise_over, many_dishes
 
-from hdpkit._compiled import instruction_set
+from hdpkit._compiled.fused_sweeps import instruction_set
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import same
 
 TESTS = Path(__file__).resolve().parent
 SOURCES = TESTS.parent / "hdpkit"
+FUSED = SOURCES / "_compiled" / "fused_sweeps"
 
 STATES = {
     "many dishes": many_dishes,
@@ -94,7 +95,7 @@ def test_every_instruction_set_has_the_same_chain(here, isa):
 
 def test_the_widest_is_chosen_and_all_that_were_compiled_are_tried():
     assert "baseline" in instruction_set.available()
-    compiled = {path.name.split(".")[0] for path in (SOURCES / "_compiled").glob("isa_*.cpp")}
+    compiled = {path.name.split(".")[0] for path in FUSED.glob("isa_*.cpp")}
     assert compiled == {f"isa_{name}" for name in instruction_set.WIDEST_FIRST}
 
 
@@ -144,7 +145,7 @@ setup(
         Extension(
             "isa_baseline",
             ["isa_baseline.cpp"],
-            include_dirs=[{sources!r}, {headers!r}],
+            include_dirs={headers!r},
             define_macros=[("HDPKIT_PLAIN_LANES", "1")],
             extra_compile_args=flags,
             language="c++",
@@ -156,9 +157,9 @@ setup(
 
 def test_plain_loops_have_the_same_chain(here, tmp_path):
     """What a compiler without vector types gets: the same text over arrays, here optimised otherwise too."""
-    compiled = SOURCES / "_compiled"
-    (tmp_path / "isa_baseline.cpp").write_text((compiled / "isa_baseline.cpp").read_text(encoding="utf-8"))
-    script = PLAIN.format(sources=str(compiled), headers=str(SOURCES / "include"))
+    headers = [str(folder) for folder in (FUSED, SOURCES / "_compiled" / "stores", SOURCES / "include")]
+    (tmp_path / "isa_baseline.cpp").write_text((FUSED / "isa_baseline.cpp").read_text(encoding="utf-8"))
+    script = PLAIN.format(headers=headers)
     (tmp_path / "setup.py").write_text(script, encoding="utf-8")
     built = subprocess.run(
         [sys.executable, "setup.py", "build_ext", "--inplace"],

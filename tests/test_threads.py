@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import thread_trials
-from hdpkit._compiled.turn import Inside
+from hdpkit._compiled.support.turn import Inside
 from thread_trials import SCHEDULE, franchise
 
 import hdpkit as hk
@@ -337,7 +337,8 @@ UNCHANGING = {"as_row"}  # these look at what never changes
 
 @pytest.mark.parametrize("name", STATE)
 def test_every_compiled_method_takes_the_turn(name):
-    lines = (Path(hk.__file__).parent / "_compiled" / f"{name}.pyx").read_text().split("\n")
+    (path,) = (Path(hk.__file__).parent / "_compiled").rglob(f"{name}.pyx")
+    lines = path.read_text().split("\n")
     starts = [i for i, line in enumerate(lines) if re.match(r"    (def|cdef|@|#)|\S", line)]
     without = set()
     for begin, end in itertools.pairwise([*starts, len(lines)]):

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import verb_trials
-from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.slots import DishSlots
-from hdpkit._compiled.walk import Walk
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.walk.walk import Walk
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
-from hdpkit._compiled import fused_topics
+from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
 from hdpkit.franchise.kernels import COMPILED_STORES, is_compiled
 from hdpkit.random import RandomStream, ScriptedSource

@@ -18,7 +18,9 @@ import warnings
 import numpy as np
 
 import hdpkit as hk
-from hdpkit._compiled import fused_blocks, fused_observed, fused_topics, groups, seating_out, sweeps, units
+from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
+from hdpkit._compiled.generic_sweeps import groups, sweeps, units
+from hdpkit._compiled.stores import seating_out
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
 

@@ -1,4 +1,5 @@
-"""Cython: stores, the tree walk, the Dirichlet-multinomial and the sweeps.
+"""Cython and C++: stores, the walk through the tree, banks of statistics, and the sweeps.
 
-Nothing here knows a Python class of the package; the layers below put faces on it.
+Each package imports only from those before it: `support`, `stores`, `walk`, `measures`, `generic_sweeps`,
+`fused_sweeps`. Nothing here imports a Python class of hdpkit; other packages wrap what is here.
 """

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.atomic import AtomicBank
+from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures

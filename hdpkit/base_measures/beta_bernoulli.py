@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln
 
-from hdpkit._compiled.beta_bernoulli import BetaBernoulliBank
+from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.base_measures.vectors import VectorMeasure, positive

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import parameter
 from hdpkit.base_measures.protocol import BaseMeasure

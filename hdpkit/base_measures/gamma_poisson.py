@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from hdpkit._compiled.gamma_poisson import GammaPoissonBank
+from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.base_measures.vectors import VectorMeasure, positive

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from hdpkit._compiled.normal_gamma import NormalGammaBank
+from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.registry import base_measures

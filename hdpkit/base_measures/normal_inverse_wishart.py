@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln
 
-from hdpkit._compiled.normal_inverse_wishart import NormalInverseWishartBank
+from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.registry import base_measures

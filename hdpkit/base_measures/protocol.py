@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.measure import CapsuleBank
+from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import Resampled
 from hdpkit.data import GroupedData

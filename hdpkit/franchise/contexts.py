@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.contexts import ContextTree
+from hdpkit._compiled.walk.contexts import ContextTree
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.errors import ParameterError

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.measure import CompiledBank
-from hdpkit._compiled.seating import Seating
-from hdpkit._compiled.slots import DishSlots
-from hdpkit._compiled.turn import Turn
-from hdpkit._compiled.walk import Walk
+from hdpkit._compiled.measures.measure import CompiledBank
+from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.support.turn import Turn
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.walk.walk import Walk
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData

@@ -1,11 +1,11 @@
-"""Whole groups seated anew, in Python: the one to read. Its twin is `hdpkit._compiled.groups`."""
+"""Whole groups seated anew, in Python: the one to read. Twin: `hdpkit._compiled.generic_sweeps.groups`."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.reference import drop_dish, new_dish

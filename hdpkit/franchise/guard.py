@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from hdpkit._compiled.turn import Turn, unweighable
+from hdpkit._compiled.support.turn import Turn, unweighable
 
 __all__ = ["Guarded", "changes", "unguarded"]
 

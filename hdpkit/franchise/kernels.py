@@ -12,22 +12,22 @@ from typing import Any, Protocol
 
 import attrs
 
-import hdpkit._compiled.fused_blocks as fused_blocks
-import hdpkit._compiled.fused_observed as fused_observed
-import hdpkit._compiled.fused_topics as fused_topics
-import hdpkit._compiled.groups as compiled_groups
-import hdpkit._compiled.seating_out as compiled_seating_out
-import hdpkit._compiled.sweeps as sweeps
-import hdpkit._compiled.units as units
-from hdpkit._compiled.atomic import AtomicBank
-from hdpkit._compiled.beta_bernoulli import BetaBernoulliBank
-from hdpkit._compiled.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.explicit import ExplicitStore
-from hdpkit._compiled.gamma_poisson import GammaPoissonBank
-from hdpkit._compiled.histogram import HistogramStore
-from hdpkit._compiled.measure import CapsuleBank
-from hdpkit._compiled.normal_gamma import NormalGammaBank
-from hdpkit._compiled.normal_inverse_wishart import NormalInverseWishartBank
+import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
+import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
+import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
+import hdpkit._compiled.generic_sweeps.groups as compiled_groups
+import hdpkit._compiled.generic_sweeps.sweeps as sweeps
+import hdpkit._compiled.generic_sweeps.units as units
+import hdpkit._compiled.stores.seating_out as compiled_seating_out
+from hdpkit._compiled.measures.atomic import AtomicBank
+from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
+from hdpkit._compiled.measures.measure import CapsuleBank
+from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
+from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
+from hdpkit._compiled.stores.explicit import ExplicitStore
+from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.errors import KernelError
 from hdpkit.franchise import groups, reference
 from hdpkit.stores import seating_out

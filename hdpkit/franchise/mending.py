@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.franchise.components import Component
 from hdpkit.franchise.guard import Guarded, changes, unguarded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import PythonBank
 from hdpkit.data import GroupedData

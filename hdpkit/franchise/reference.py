@@ -1,4 +1,4 @@
-"""The sweeps in Python: the ones to read. Their twins are in `hdpkit._compiled.sweeps`.
+"""The sweeps in Python: the ones to read. Their twins are in `hdpkit._compiled.generic_sweeps.sweeps`.
 
 Every function has the same signature and the same law as its twin; it need not make the same choices in the
 same order.

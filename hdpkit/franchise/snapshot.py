@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.seating import Seating
-from hdpkit._compiled.slots import DishSlots
-from hdpkit._compiled.walk import Walk
+from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.walk.walk import Walk
 from hdpkit.franchise.counts import columns_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from hdpkit._compiled.slots import DishSlots
-from hdpkit._compiled.turn import Block, Claim, Inside
+from hdpkit._compiled.support.turn import Block, Claim, Inside
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.checks import instance
 from hdpkit.data import GroupedData

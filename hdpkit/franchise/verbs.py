@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.turn import Block
-from hdpkit._compiled.units import Units
+from hdpkit._compiled.generic_sweeps.units import Units
+from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import array_in_place, as_float, flag, instance, items, whole_number, whole_numbers
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise import reference

@@ -1,4 +1,4 @@
-"""The walk through the tree in Python: the one to read. Its twin is `hdpkit._compiled.walk`."""
+"""The walk through the tree in Python: the one to read. Its twin is `hdpkit._compiled.walk.walk`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.seating import Seating
-from hdpkit._compiled.slots import DishSlots
+from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from hdpkit._compiled.interrupt import HeldInterrupt
+from hdpkit._compiled.support.interrupt import HeldInterrupt
 from hdpkit.checks import choice
 from hdpkit.errors import InterruptedRunWarning
 

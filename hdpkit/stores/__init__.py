@@ -1,7 +1,7 @@
 """Seating stores: how a franchise remembers who sits where."""
 
-from hdpkit._compiled.explicit import ExplicitStore
-from hdpkit._compiled.histogram import HistogramStore
+from hdpkit._compiled.stores.explicit import ExplicitStore
+from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.histogram import HistogramReference
 from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, missing_verbs

@@ -1,7 +1,7 @@
 """The registry of seating stores."""
 
-from hdpkit._compiled.explicit import ExplicitStore
-from hdpkit._compiled.histogram import HistogramStore
+from hdpkit._compiled.stores.explicit import ExplicitStore
+from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.registry import Registry
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.histogram import HistogramReference

@@ -2,7 +2,7 @@
 
 A move that needs to know who sits where runs on the labelled seating. Drawing it uniformly among the
 seatings that fit (dishes, histograms) is a Gibbs step: nothing is approximated. The twin of `seat_out` is
-in `hdpkit._compiled.seating_out`.
+in `hdpkit._compiled.stores.seating_out`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.measure import CompiledBank
+from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure, Finite, PythonBank
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups

@@ -118,7 +118,7 @@ class PlantedFault:
     name: str
     what: str
     caught_by: str
-    module: str = "hdpkit._compiled.fused_topics"
+    module: str = "hdpkit._compiled.fused_sweeps.fused_topics"
 
 
 @contextmanager

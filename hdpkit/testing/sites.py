@@ -15,8 +15,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled import fused_topics
-from hdpkit._compiled import sweeps as generic
+from hdpkit._compiled.fused_sweeps import fused_topics
+from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.franchise import Franchise
 from hdpkit.testing.asked import AskedSource
 from hdpkit.testing.exact import ExactFailure

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled import seating_out as compiled_seating_out
+from hdpkit._compiled.stores import seating_out as compiled_seating_out
 from hdpkit.checks import flag, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.scores import log_seating_of_restaurant

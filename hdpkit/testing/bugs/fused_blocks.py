@@ -8,7 +8,7 @@ from hdpkit.testing.planted import PlantedFault
 
 __all__ = ["FAULTS"]
 
-_fault = partial(PlantedFault, module="hdpkit._compiled.fused_blocks")
+_fault = partial(PlantedFault, module="hdpkit._compiled.fused_sweeps.fused_blocks")
 _STEPS, _SWEEPS, _SPLITS = "check_dish_gibbs", "check_sweeps_of_dish_gibbs", "check_split_merge"
 _AGREE, _UNITS = "check_agreement", "check_units"
 

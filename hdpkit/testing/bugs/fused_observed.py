@@ -8,7 +8,7 @@ from hdpkit.testing.planted import PlantedFault
 
 __all__ = ["FAULTS"]
 
-_fault = partial(PlantedFault, module="hdpkit._compiled.fused_observed")
+_fault = partial(PlantedFault, module="hdpkit._compiled.fused_sweeps.fused_observed")
 _STEPS, _LAW, _SWEEPS = "check_steps", "check_one_law", "check_sweeps"
 
 FAULTS: tuple[PlantedFault, ...] = (

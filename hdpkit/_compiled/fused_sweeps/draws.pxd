@@ -1,0 +1,88 @@
+"""Draws of a sweep that is one text for a `RandomStream`, whose generator is inlined, and for any other source.
+
+A stream draws while it looks at the options. A script gets all their weights first, and the options are gone through
+a second time. Only scripts can have a bug that a test has planted.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t
+from hdpkit.vectors cimport has_place, vector
+
+from hdpkit._compiled.fused_sweeps.observed_faults cimport SHIFTED_CHOICE
+from hdpkit.random._source cimport choice_source, philox, philox_next_double
+
+cdef enum:
+    FAILED = -2            # no option has a weight, or a weight is none
+
+ctypedef fused source_t:
+    philox
+    choice_source
+
+
+cdef cppclass Work:
+    vector[double] weights
+    int64_t stop               # the option to stop at; -1: none yet, weights are collected
+    double left                # of the threshold of a draw
+    bint failed                # there was no memory for the weights
+    int fault                  # that a test has planted, 0 for none
+
+
+cdef inline bint has(source_t *source, Work *work, int fault) noexcept nogil:
+    """Whether a test has planted this fault: only scripts can have one."""
+    if source_t is philox:
+        return False
+    else:
+        return work.fault == fault
+
+
+cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
+    """1 with odds yes : no; FAILED where these are none."""
+    cdef double total = yes + no
+    if not (0.0 < total < INFINITY):
+        return FAILED
+    if source_t is philox:
+        return philox_next_double(source) * total < yes
+    else:
+        return <int>source.bernoulli(source.state, yes / total)
+
+
+cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil:
+    """Begin a draw among options whose weights sum to ``total``, but for rounding."""
+    if source_t is philox:
+        work.left = philox_next_double(source) * total
+    else:
+        work.weights.clear()
+        work.failed = False
+        work.stop = -1
+    return 0 if 0.0 < total < INFINITY else FAILED
+
+
+cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nogil:
+    """Whether the next option is the one, or (scripts, first pass) just its weight.
+
+    Where none was, the last one is: rounding has left a bit of the threshold.
+    """
+    if source_t is philox:
+        work.left -= weight
+        return work.left < 0.0
+    else:
+        if work.stop < 0:
+            work.failed = work.failed or not has_place(work.weights)
+            if not work.failed:
+                work.weights.push_back(weight)
+            return False
+        work.stop -= 1
+        return work.stop < 0
+
+
+cdef inline int settle(source_t *source, Work *work) noexcept nogil:
+    """After a pass through all options: 1 if another one is needed, which will stop; FAILED if none can be."""
+    if source_t is philox:
+        return 0
+    else:
+        if work.failed:
+            return FAILED
+        work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
+        if has(source, work, SHIFTED_CHOICE) and work.stop >= 0:
+            work.stop += 1
+        return 1 if work.stop >= 0 else FAILED

@@ -1,0 +1,434 @@
+# distutils: language = c++
+"""Fused verbs for whole blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
+
+`topic_blocks_text.h` computes and draws, over an explicit store; what changes in the seating is done here, by the
+store. The readable twins are in `hdpkit.franchise.reference`, the generic ones in `sweeps.pyx` and `units.pyx`.
+"""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport ilogb
+from libc.stdint cimport int8_t, int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
+from hdpkit._compiled.measures.measure cimport measure_t, pending_exception
+from hdpkit._compiled.stores.seating cimport Node
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, drop_dish, fail, new_dish, put_back_table, serve_below
+from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.numerics cimport det_log
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit._compiled.generic_sweeps import sweeps
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit.random import RandomStream
+
+cdef extern from "topic_sweep.h":
+    ctypedef struct hdpkit_philox:
+        pass
+    enum hdpkit_block_event:
+        HDPKIT_BLOCKS_DONE
+        HDPKIT_BLOCK_LAST
+        HDPKIT_BLOCK_MOVED
+        HDPKIT_BLOCK_SEATED
+        HDPKIT_BLOCK_BIRTH
+        HDPKIT_BLOCK_FAILED
+    ctypedef struct hdpkit_factor:
+        pass
+    ctypedef struct hdpkit_blocks:
+        const int32_t *terms
+        const int32_t *customer
+        const int32_t *code
+        const int64_t *offset
+        int32_t *counts
+        int64_t *totals
+        double *inverse
+        const double *eta
+        double eta_sum
+        int64_t stride
+        int64_t n_terms
+        const Node *root
+        const int32_t *words
+        const Table *pool
+        double concentration
+        double discount
+        hdpkit_philox *stream
+        int64_t (*choose)(void *state, const double *weights, int64_t n) noexcept nogil
+        void *state
+        int64_t unit
+        int64_t last
+        int32_t origin
+        int32_t dish
+        int32_t outside
+        int32_t fault
+        int32_t every
+        hdpkit_factor *now
+        hdpkit_factor *next
+        int64_t n_now
+        int32_t *seen
+        int32_t *tables
+        double *share
+        double *base
+        double *top
+        double *bottom
+        double *running
+        double *weights
+        int64_t *exponent
+        int64_t *depth
+        const int64_t *order
+        const int8_t *target
+        int8_t *sides
+        int64_t *sizes
+        int32_t *slot
+        double *odds
+        double *down
+    ctypedef struct hdpkit_topic_functions:
+        int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
+        int (*redish)(hdpkit_blocks *s) noexcept nogil
+        int (*scan_units)(hdpkit_blocks *s) noexcept nogil
+    const char *HDPKIT_TOPIC_CAPSULE
+
+cdef extern from "block_faults.h":
+    enum:
+        FAULTS_END "hdpkit_block_faults::END"
+        EMPTY_DISH_KEPT "hdpkit_block_faults::EMPTY_DISH_KEPT"
+        TWO_NEW_DISHES "hdpkit_block_faults::TWO_NEW_DISHES"
+        TABLE_NOT_SERVED "hdpkit_block_faults::TABLE_NOT_SERVED"
+        BOUNDS_KEPT "hdpkit_block_faults::BOUNDS_KEPT"
+        STALE_UNITS "hdpkit_block_faults::STALE_UNITS"
+        CUSTOMERS_OF_THE_ROOT_FORGOTTEN "hdpkit_block_faults::CUSTOMERS_OF_THE_ROOT_FORGOTTEN"
+        Q_OF_THE_LAST_UNIT "hdpkit_block_faults::Q_OF_THE_LAST_UNIT"
+        Q_WITHOUT_EXPONENTS "hdpkit_block_faults::Q_WITHOUT_EXPONENTS"
+    const char *hdpkit_block_fault_names[]
+
+FAULTS = tuple(hdpkit_block_fault_names[i].decode().lower().replace("_", " ") for i in range(FAULTS_END))
+
+cdef const hdpkit_topic_functions *functions = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+
+cdef enum:
+    LINE_BYTES = 64
+    MOST = 16              # factors between two looks at their exponents
+    ROOM = 1000            # bits that a product of them may have
+
+cdef double LOG_2 = 0.69314718055994530942
+
+
+cdef class Blocks:
+    """What a fused verb works on, for the length of a call."""
+
+    cdef hdpkit_blocks s
+    cdef Walk walk
+    cdef ExplicitStore store
+    cdef DirichletMultinomialBank bank
+    cdef Units units
+    cdef vector[int8_t] arrays       # by slot
+    cdef vector[hdpkit_factor] factors
+    cdef int64_t stride
+
+    def __init__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+                 ChoiceSource source not None, int fault):
+        cdef hdpkit_blocks *s = &self.s
+        self.walk = walk
+        self.store = walk.store
+        self.bank = bank
+        self.units = units
+        s.terms = bank.b.terms
+        s.seen = bank.b.block.data()
+        s.customer = units.customer.data()
+        s.code = units.code.data()
+        s.offset = units.offset.data()
+        s.eta = bank.b.eta.data()
+        s.eta_sum = bank.b.eta_sum
+        s.n_terms = bank.b.n_terms
+        s.concentration = walk.concentration[0]
+        s.discount = walk.discount[0]
+        # Every factor has at most so many bits, before or after the point; eta is from 1e-100 to 1e100.
+        s.every = min(MOST, ROOM // max(28 if bank.b.plain else 334,
+                                        ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
+        s.choose = source.c.choose
+        s.state = source.c.state
+        if isinstance(source, RandomStream) and not source.overridden:
+            s.stream = <hdpkit_philox *>source.c.state
+        else:
+            s.fault = fault
+
+    cdef int make_room(self, int64_t most) except -1 nogil:
+        """For two units of so many customers."""
+        self.factors.resize(2 * most)
+        self.s.now = self.factors.data()
+        self.s.next = self.s.now + most
+        return 0
+
+    cdef int refresh(self) except -1 nogil:
+        """Take every address anew: whatever a store or the statistics do may move their arrays."""
+        cdef hdpkit_blocks *s = &self.s
+        s.counts = self.bank.b.counts
+        s.totals = self.bank.b.totals.data()
+        s.inverse = self.bank.b.inverse.data()
+        s.stride = self.bank.b.stride
+        s.root = self.store.nodes.data()
+        s.words = self.store.arena.words.data()
+        s.pool = self.store.pool.data()
+        return 0
+
+    cdef int lay_out(self) except -1 nogil:
+        """Arrays by slot, each on cache lines of its own, filled from the root's entries."""
+        cdef hdpkit_blocks *s = &self.s
+        cdef int64_t wide
+        cdef int8_t *at
+        self.refresh()
+        if s.stride != self.stride:
+            wide = s.stride * sizeof(double)
+            self.arrays.assign(9 * wide + 2 * LINE_BYTES, 0)
+            at = self.arrays.data()
+            at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
+            s.share = <double *>at
+            s.base = <double *>(at + wide)
+            s.top = <double *>(at + 2 * wide)
+            s.bottom = <double *>(at + 3 * wide)
+            s.exponent = <int64_t *>(at + 4 * wide)
+            s.depth = <int64_t *>(at + 5 * wide)
+            s.weights = <double *>(at + 6 * wide)
+            s.tables = <int32_t *>(at + 7 * wide)
+            s.running = <double *>(at + 8 * wide)       # one more, where a script chooses
+            self.stride = s.stride
+        return functions.blocks_start(s)
+
+    cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
+        """Take a unit out of its dish, which may be gone then."""
+        cdef measure_t *measure = &self.bank.c
+        cdef int32_t dish = self.s.origin
+        measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
+                       self.s.offset[u + 1] - self.s.offset[u])
+        if self.walk.unseat_customer(self.s.code[u], 0, dish, source) and self.s.fault != EMPTY_DISH_KEPT:
+            drop_dish(self.walk, measure, dish)
+        self.s.outside = 1
+        return 0
+
+    cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
+        """Seat a unit that stands outside."""
+        cdef measure_t *measure = &self.bank.c
+        serve_below(self.store, self.units, u, dish)
+        self.walk.seat_customer(self.s.code[u], 0, dish, source)
+        measure.add(measure.self, dish, self.s.customer + self.s.offset[u],
+                    self.s.offset[u + 1] - self.s.offset[u])
+        return 0
+
+    cdef int redish(self, choice_source *source) except -1 nogil:
+        cdef hdpkit_blocks *s = &self.s
+        cdef measure_t *measure = &self.bank.c
+        cdef int event
+        cdef int64_t u, most = 0
+        cdef int32_t as_customer
+        for u in range(s.unit, s.last):
+            most = max(most, s.offset[u + 1] - s.offset[u])
+        self.make_room(most)
+        self.lay_out()
+        s.n_now = 0
+        while True:
+            if not s.outside:
+                self.walk.ready_anywhere()      # whatever an event does to the store, it has room for
+                self.refresh()
+            event = functions.redish(s)
+            u = s.unit
+            if event == HDPKIT_BLOCKS_DONE:
+                return 0
+            if event == HDPKIT_BLOCK_MOVED:
+                u -= 1
+                self.bank.b.version += s.fault != BOUNDS_KEPT
+                self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
+                if s.fault != TABLE_NOT_SERVED:
+                    serve_below(self.store, self.units, u, s.dish)
+                self.store.join_table(0, s.dish, s.code[u], s.discount, source)
+                continue
+            if not s.outside:      # a table that stays where it is was never taken out
+                self.take_out(u, source)
+            if event == HDPKIT_BLOCK_SEATED:
+                self.bring_in(u, s.dish, source)
+                functions.blocks_next(s)
+            elif event == HDPKIT_BLOCK_BIRTH:
+                if s.fault == TWO_NEW_DISHES:
+                    new_dish(self.walk, measure, &s.dish)
+                if new_dish(self.walk, measure, &s.dish):
+                    put_back_table(self.walk, measure, self.units, u, s.dish, source)
+                self.bring_in(u, s.dish, source)
+                s.unit += 1
+                s.outside = 0
+                s.n_now = 0        # rows may be longer now
+            elif event == HDPKIT_BLOCK_FAILED:
+                put_back_table(self.walk, measure, self.units, u, -1, source)
+            self.lay_out()
+
+
+def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
+                const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
+                bint with_customers, int fault=0):
+    """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
+
+    Moves of whole tables leave them as they are: until somebody sits elsewhere the same object is returned.
+    Tests plant bugs by ``fault``, a place in `FAULTS`.
+    """
+    cdef Held hold = in_turn(store.turn)
+    cdef Units units
+    cdef vector[int32_t] unit_of_table
+    cdef vector[int64_t] fill
+    cdef int64_t i, n = store.n_customers
+    cdef int32_t table, unit
+    cdef bint at_root = False        # whether anybody sits at the root
+    check_tree(store, home, parent, node_level)
+    if store.units_found is not None and with_customers in store.units_found:
+        if store.units_at == store.changes or fault == STALE_UNITS:
+            units = store.units_found[with_customers]
+            units.kept(store)        # tables of the root may have changed: these are no part of them
+            return units
+    store.units_found = None
+    units = Units()
+    with nogil:
+        unit_of_table.assign(store.pool.size(), -1)
+        for i in range(n):
+            table = store.seats[i]
+            if table < 0:
+                continue
+            if home[i] == 0:
+                at_root = True
+                if with_customers:
+                    units.code.push_back(<int32_t>i)
+                    units.table_offset.push_back(units.table.size())
+                    fill.push_back(1)
+                continue
+            unit = unit_of_table[table]
+            if unit < 0:
+                unit = unit_of_table[table] = <int32_t>units.code.size()
+                units.code.push_back(~table)
+                units.table_offset.push_back(units.table.size())
+                units.table.push_back(table)
+                fill.push_back(0)
+            fill[unit] += 1
+        units.table_offset.push_back(units.table.size())
+        units.node.assign(units.code.size(), 0)
+        units.offset.assign(units.code.size() + 1, 0)
+        for i in range(<int64_t>units.code.size()):
+            units.offset[i + 1] = units.offset[i] + fill[i]
+            fill[i] = units.offset[i]
+        units.customer.resize(units.offset.back())
+        for i in range(n):
+            table = store.seats[i]
+            if table >= 0 and home[i] != 0:
+                unit = unit_of_table[table]
+                units.customer[fill[unit]] = <int32_t>i
+                fill[unit] += 1
+        for i in range(<int64_t>units.code.size()):
+            if units.code[i] >= 0:
+                units.customer[units.offset[i]] = units.code[i]
+    if fault == CUSTOMERS_OF_THE_ROOT_FORGOTTEN:
+        at_root = False
+    store.units_found = {with_customers: units} if at_root else {False: units, True: units}
+    store.units_at = store.changes
+    units.found_in(store, 1)
+    return units
+
+
+def unit_dishes(Walk walk not None, Units units not None):
+    """Dish of each unit: int32, shape (n,)."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef ExplicitStore store = walk.store
+    cdef size_t u
+    cdef int32_t code
+    walk.standing()
+    units.belong(store)
+    out = np.empty(units.code.size(), dtype=np.int32)
+    cdef int32_t[::1] o = out
+    with nogil:
+        for u in range(units.code.size()):
+            code = units.code[u]
+            o[u] = store.pool[~code if code < 0 else store.seats[code]].dish
+    return out
+
+
+cdef int check_fault(int64_t fault) except -1:
+    if not 0 <= fault < FAULTS_END:
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {FAULTS_END - 1}", "0 is none.")
+    return 0
+
+
+cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
+    """Whether a data customer is among these units: the fused text knows tables only."""
+    cdef int64_t u
+    for u in range(first, last):
+        if units.code[u] >= 0:
+            return True
+    return False
+
+
+def redish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
+           int64_t last, ChoiceSource source not None, int fault=0):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
+
+    With a script, ``fault``, a place in `FAULTS`, plants a bug.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    check_units(walk, bank, units, first, last)
+    check_fault(fault)
+    if any_customer(units, first, last):
+        sweeps.redish(walk, bank, units, first, last, source)
+        return
+    cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
+    blocks.s.unit = first
+    blocks.s.last = last
+    with nogil:
+        blocks.redish(&source.c)
+    units.kept(walk.store)
+
+
+def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+               const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0,
+               int fault=0):
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+
+    See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    check_fault(fault)
+    cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
+    cdef hdpkit_blocks *s = &blocks.s
+    cdef const int8_t[::1] target
+    cdef vector[double] odds, down
+    cdef int64_t i, most = 0
+    if order.shape[0] == 0:
+        return log_q
+    for i in range(order.shape[0]):
+        most = max(most, s.offset[order[i] + 1] - s.offset[order[i]])
+    blocks.make_room(most)
+    odds.resize(order.shape[0])
+    down.resize(order.shape[0])
+    s.odds = odds.data()
+    s.down = down.data()
+    s.order = &order[0]
+    s.sides = &sides[0]
+    s.sizes = &sizes[0]
+    s.slot[0] = slot_a
+    s.slot[1] = slot_b
+    if forced is not None:
+        target = forced
+        s.target = &target[0]
+    s.last = order.shape[0]
+    bank.b.version += s.fault != BOUNDS_KEPT
+    with nogil:
+        blocks.refresh()
+        if functions.scan_units(s) == HDPKIT_BLOCK_FAILED:
+            with gil:
+                fail(pending_exception(), "the restricted conditional",
+                     units.customer[units.offset[order[s.unit]]])
+        for i in range(order.shape[0]):
+            if s.fault == Q_OF_THE_LAST_UNIT:
+                log_q = 0.0
+            log_q += det_log(odds[i]) + (0.0 if s.fault == Q_WITHOUT_EXPONENTS else down[i]) * LOG_2
+    return log_q

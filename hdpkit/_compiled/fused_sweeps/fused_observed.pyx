@@ -1,0 +1,459 @@
+# distutils: language = c++
+"""Table Gibbs over observed dishes in one pass: any compiled store, any tree of restaurants.
+
+A customer's dish is its value, so all that a step can change is how the tables of that dish are filled, from the
+customer's restaurant up to the root. And whoever leaves and comes back leaves every restaurant of the way with the
+dish that it served before. So nobody is taken out here. A step asks which tables would close, computes predictives
+from counts that are less by the customer and these tables, draws which tables open and where the customer sits, and
+writes the difference, which often is none. No entry is made or erased: all of them stay where they are for the
+length of a call, and those of many customers are searched for at a time, so that nobody waits for memory.
+
+The law of a step is that of `sweeps.reseat`. One text for a `RandomStream`, whose generator is inlined, and for any
+other source: with a script a test walks through every branch of it.
+"""
+
+cimport hdpkit._compiled.fused_sweeps.observed_faults as faults
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.fused_sweeps.draws cimport FAILED, Work, begin, coin, has, settle, source_t, stops
+from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
+from hdpkit._compiled.stores.histogram cimport Bin, HistogramStore
+from hdpkit._compiled.measures.measure cimport CompiledBank, pending_exception
+from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.stores.seating cimport Entry, Node
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.fused_sweeps.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
+from hdpkit.errors import KernelError, StateError
+from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox
+
+FAULTS = tuple(
+    faults.hdpkit_observed_fault_names[i].decode().lower().replace("_", " ")
+    for i in range(faults.HDPKIT_FAULTS_END)
+)
+
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
+
+cdef enum:
+    NEW = -1       # where a customer sits: at a new table
+
+ctypedef fused store_t:
+    ExplicitStore
+    HistogramStore
+
+
+# ------------------------------------------------------------------ out: which tables close
+
+cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin) noexcept nogil:
+    """Weight of the tables of a size as what a customer leaves: by customer, whatever the discount."""
+    if has(source, work, faults.REMOVAL_BY_TABLE):
+        return bin.count
+    if has(source, work, faults.REMOVAL_WITH_DISCOUNT):
+        return (bin.size - level.d) * bin.count
+    return <double>bin.size * bin.count
+
+
+cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Level *level) noexcept nogil:
+    """Size of the table that a customer leaves."""
+    cdef int32_t i
+    cdef Bin *bin = store.block(level.entry.extra) + 1
+    for i in range(store.block(level.entry.extra).size - 1, 0, -1):
+        if stops(source, work, leaving(source, work, level, bin + i)):
+            return bin[i].size
+    stops(source, work, leaving(source, work, level, bin))
+    return bin[0].size
+
+
+cdef inline int leave(store_t store, source_t *source, Work *work, Level *level, int32_t k,
+                      int32_t customer) noexcept nogil:
+    """Whether the table closes that the customer (its table below) leaves at level k: 1, 0, FAILED."""
+    cdef Entry *entry = level[k].entry
+    cdef int again
+    if store_t is ExplicitStore:
+        level[k].left = store.pool[level[k - 1].left].seat if k > 0 else store.seats[customer]
+        return store.pool[level[k].left].size == 1
+    else:
+        if entry.tables == 1:
+            level[k].left = entry.customers
+        elif store.block(entry.extra).size == 1:
+            level[k].left = store.block(entry.extra)[1].size
+        else:
+            if begin(source, work, entry.customers) < 0:
+                return FAILED
+            level[k].left = size_left(store, source, work, level + k)
+            again = settle(source, work)
+            if again < 0:
+                return FAILED
+            if again:
+                level[k].left = size_left(store, source, work, level + k)
+        return level[k].left == 1
+
+
+# ------------------------------------------------------------------ predictives without the customer
+
+cdef inline double opening(source_t *source, Work *work, Level *level, bint closed) noexcept nogil:
+    """theta + d T, the weight of a new table before the parent's share."""
+    cdef int32_t tables = level.node.tables
+    if has(source, work, faults.OPENING_BY_THE_DISH):
+        tables = level.entry.tables
+    if has(source, work, faults.CLOSED_TABLE_STILL_COUNTED):
+        closed = False
+    return level.theta + level.d * (tables - closed)
+
+
+cdef inline double predictive(source_t *source, Work *work, Level *level, bint left, bint closed,
+                              double above) noexcept nogil:
+    """P of the dish in a restaurant that the customer has left, where its table may have closed."""
+    cdef Entry *entry = level.entry
+    cdef int64_t customers = level.node.customers - left
+    cdef double share = (entry.customers - left) - level.d * (entry.tables - closed)
+    cdef double theta = level.theta, fresh = opening(source, work, level, closed) * above
+    if customers == 0:        # an empty restaurant passes on what its parent has
+        return above
+    if has(source, work, faults.CUSTOMER_NOT_REMOVED):
+        share += left
+        customers += left
+    if has(source, work, faults.DISCOUNT_IGNORED):
+        share = entry.customers - left
+    if has(source, work, faults.DISCOUNT_ONCE):
+        share = (entry.customers - left) - level.d
+    if has(source, work, faults.OPENING_WITHOUT_DISCOUNT):
+        fresh = theta * above
+    if has(source, work, faults.CONCENTRATION_OF_THE_CHILD):
+        theta = (level - 1).theta
+    if has(source, work, faults.PARENT_LEFT_OUT):
+        fresh = 0.0
+    return (share + fresh) / (theta + customers)
+
+
+# ------------------------------------------------------------------ in again: where the customer sits
+
+cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Level *level, int32_t gone,
+                               double fresh) noexcept nogil:
+    """Go through the options at a level: a new table, the one that the customer has left, those of the dish.
+
+    ``gone`` is the table that the customer left, or its size; NEW if nobody left one here. By the order of options
+    few are looked at: many customers come back to where they sat, and large tables come first.
+    """
+    cdef int32_t chosen = NEW, i, count, table
+    cdef double d = 0.0 if has(source, work, faults.JOIN_WITHOUT_DISCOUNT) else level.d
+    cdef bint comes_back = not has(source, work, faults.TABLE_THAT_WAS_LEFT_OUT)
+    cdef bint is_full = has(source, work, faults.TABLE_THAT_WAS_LEFT_FULL)
+    cdef Bin *bin
+    if stops(source, work, fresh):
+        return NEW
+    if store_t is ExplicitStore:
+        if gone != NEW and store.pool[gone].size > 1 and comes_back:
+            if stops(source, work, (store.pool[gone].size - 1 + is_full) - d):
+                return gone
+        table = level.entry.extra
+        while table >= 0:
+            if has(source, work, faults.LAST_TABLE_LEFT_OUT) and store.pool[table].next < 0:
+                break
+            if table != gone or (has(source, work, faults.TABLE_THAT_WAS_LEFT_TWICE) and store.pool[gone].size > 1):
+                chosen = table
+                if stops(source, work, store.pool[table].size - d):
+                    return table
+            table = store.pool[table].next
+    else:
+        if gone > 1 and comes_back and stops(source, work, (gone - 1 + is_full) - d):
+            return gone - 1
+        bin = store.block(level.entry.extra) + 1
+        for i in range(store.block(level.entry.extra).size - 1, -1, -1):
+            count = bin[i].count - (bin[i].size == gone)
+            if count > 0:
+                chosen = bin[i].size
+                if has(source, work, faults.JOIN_BY_SIZE_ALONE):
+                    count = 1
+                if stops(source, work, (chosen - d) * count):
+                    return chosen
+    return chosen
+
+
+cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *level, bint left,
+                         bint closed) noexcept nogil:
+    """The table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
+    cdef Entry *entry = level.entry
+    cdef int32_t customers = entry.customers - left, tables = entry.tables - closed, chosen
+    cdef double fresh = opening(source, work, level, closed) * level.above
+    cdef double share = customers - level.d * tables
+    cdef int drawn
+    if has(source, work, faults.NEW_TABLE_WITHOUT_PARENT):
+        fresh = opening(source, work, level, closed)
+    if has(source, work, faults.NEW_TABLE_WITHOUT_DISCOUNT):
+        fresh = level.theta * level.above
+    if has(source, work, faults.SHARE_WITHOUT_DISCOUNT):
+        share = customers
+    if tables == 1:
+        if has(source, work, faults.COIN_REVERSED):
+            fresh, share = share, fresh
+        drawn = coin(source, fresh, share)
+        if drawn != 0:
+            return NEW if drawn > 0 else FAILED
+        if store_t is ExplicitStore:
+            return store.pool[entry.extra].next if closed and entry.extra == level.left else entry.extra
+        else:
+            return customers
+    if begin(source, work, fresh + share) < 0:
+        return FAILED
+    chosen = seat_among(store, source, work, level, level.left if left else NEW, fresh)
+    drawn = settle(source, work)
+    if drawn < 0:
+        return FAILED
+    return seat_among(store, source, work, level, level.left if left else NEW, fresh) if drawn else chosen
+
+
+# ------------------------------------------------------------------ the difference
+
+cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t by) except -1 nogil:
+    """A table of this size has one customer more, or less."""
+    cdef Bin *bin = store.block(entry.extra) + 1
+    cdef int32_t n = store.block(entry.extra).size, i = 0, j
+    while bin[i].size != size:
+        i += 1
+    j = i + by
+    if bin[i].count == 1 and not (0 <= j < n and bin[j].size == size + by):
+        bin[i].size += by
+        return 0
+    store.change(entry, size, -1)
+    return store.change(entry, size + by, 1)
+
+
+cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level *level, int32_t before, int32_t k,
+                       int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
+    """Histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
+    cdef Entry *entry = level.entry
+    if entry.tables == 1:                 # its size is the number of customers
+        if before > 1:
+            store.drop(entry)
+        return 0
+    if before == 1:                       # and a second one has opened
+        store.change(entry, entry.customers - 1, 1)
+        return store.change(entry, 1, 1)
+    if k < closed:
+        if has(source, work, faults.LARGEST_CLOSES):
+            store.change(entry, store.block(entry.extra)[store.block(entry.extra).size].size, -1)
+        else:
+            store.change(entry, 1, -1)
+    elif k == closed and not has(source, work, faults.STALE_SIZES):
+        resize(store, entry, level.left, -1)
+    if k < opened:
+        store.change(entry, 1, 1)
+    elif k == opened:
+        resize(store, entry, sits, 1)
+    return 0
+
+
+cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
+    """Where a customer sits, once it has left a table, to come back to it (to one of the same size)."""
+    if store_t is ExplicitStore:
+        return level.left
+    else:
+        return level.left - 1
+
+
+cdef inline int move(store_t store, source_t *source, Work *work, Level *level, int32_t last, int32_t customer,
+                     int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
+    """Write what has changed: tables closed below level ``closed`` and opened below ``opened``.
+
+    Where both happened at a level, the table stays and nothing is written. At level ``closed`` somebody left a
+    table that stays, at level ``opened`` somebody sat down at one (above the root nobody does).
+    """
+    cdef int32_t k = closed if closed < opened else opened, top = closed + opened - k, before, table
+    cdef int32_t code
+    cdef Entry *entry
+    if closed == opened and (k > last or sits == stays(store, level + k)):
+        return 0
+    store.ready_tables(top - k + 1)       # from here on nothing can fail
+    if store_t is ExplicitStore:
+        code = ~level[k - 1].left if k > 0 else customer
+        if closed <= last:
+            store.pool[level[closed].left].size -= 1
+        while k < opened:
+            table = store.new_table(<int32_t>(level[k].node - store.nodes.data()), level[k].entry)
+            store.take_seat(code, table)
+            code = ~table
+            k += 1
+        if opened <= last:
+            store.take_seat(code, sits)
+            store.pool[sits].size += 1
+            store.promote(level[opened].entry, sits)
+        for k in range(opened, closed):
+            store.unlink(level[k].entry, level[k].left)
+            store.free(level[k].left)
+        k = closed if closed < opened else opened
+    while k <= top and k <= last:
+        entry = level[k].entry
+        before = entry.tables
+        entry.customers += (k <= opened) - (k <= closed)
+        entry.tables += (k < opened) - (k < closed)
+        if entry.tables > store.most_tables:
+            store.most_tables = entry.tables
+        level[k].node.customers += (k <= opened) - (k <= closed)
+        level[k].node.tables += (k < opened) - (k < closed)
+        if has(source, work, faults.OPENING_NOT_PASSED_UP) and 0 < k == opened:
+            entry.customers -= 1
+        if has(source, work, faults.TABLES_NOT_COUNTED):
+            level[k].node.tables -= (k < opened) - (k < closed)
+        if store_t is HistogramStore:
+            refill(store, source, work, level + k, before, k, closed, opened, sits)
+        k += 1
+    return 0
+
+
+# ------------------------------------------------------------------ a step
+
+cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *level, int32_t last,
+                           int32_t customer, double base) except -1 nogil:
+    """Table Gibbs for one customer, whose way has levels 0 (its restaurant) to ``last`` (the root)."""
+    cdef int32_t first = 0, closed, opened, sits = NEW, k
+    cdef int leaves
+    while first <= last and level[first].entry.customers == 1:    # closes for certain, and opens for certain
+        first += 1
+    if has(source, work, faults.LONE_TABLE_FOR_LONE_CUSTOMER):
+        while first <= last and level[first].entry.tables == 1:
+            first += 1
+    if first > last:
+        return 0
+    if store_t is ExplicitStore:
+        if first > 0:
+            level[first - 1].left = level[first - 1].entry.extra
+    closed = first
+    while closed <= last:
+        leaves = leave(store, source, work, level, closed, customer)
+        if leaves < 0:
+            return impossible(customer)
+        if not leaves:
+            break
+        closed += 1
+    if has(source, work, faults.CLOSING_NOT_PASSED_UP):
+        closed = first
+    if has(source, work, faults.BASE_LEFT_OUT):
+        base = 1.0
+    for k in range(last, first, -1):
+        level[k].above = base
+        if not has(source, work, faults.STRAIGHT_TO_THE_BASE):
+            base = predictive(source, work, level + k, k <= closed, k < closed, base)
+    level[first].above = base
+    opened = first
+    while opened <= last:
+        sits = seat(store, source, work, level + opened, opened <= closed, opened < closed)
+        if sits != NEW:
+            break
+        opened += 1
+    if sits == FAILED:
+        return impossible(customer)
+    return move(store, source, work, level, last, customer, closed, opened, sits)
+
+
+cdef int impossible(int64_t customer) except -1 with gil:
+    error = pending_exception()
+    if error is not None:
+        raise error
+    raise FloatingPointError(f"customer {customer} can't be seated")
+
+
+# ------------------------------------------------------------------ batches
+
+cdef int unserved(int64_t customer) except -1 with gil:
+    raise StateError("customer", customer, "one whose restaurants serve its dish", "Thaw a sound state.")
+
+
+cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcept nogil:
+    cdef int64_t i
+    if store_t is ExplicitStore:
+        for i in range(first, last):
+            prefetch(&store.pool[store.seats[i]])
+
+
+cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept nogil:
+    """Ask for the tables, or the histograms, of the entries that were found."""
+    cdef int32_t m
+    for m in range(batch.begins[n]):
+        if store_t is ExplicitStore:
+            prefetch(&store.pool[batch.levels[m].entry.extra])
+        elif batch.levels[m].entry.extra >= 0:
+            prefetch(store.block(batch.levels[m].entry.extra))
+
+
+cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last, int fault) except -1 nogil:
+    """Each stage of looking ways up runs some batches ahead of the next."""
+    cdef Batch batches[AHEAD_WAYS + 1]
+    cdef Batch *batch
+    cdef Work work
+    cdef int64_t b, begin, end, lane, missing, like
+    work.fault = fault
+    store.index_entries()
+    if store_t is ExplicitStore:
+        store.gather()
+    for b in range(AHEAD_WAYS + 1):
+        batches[b].begins[0] = 0
+    for b in range(-AHEAD_HOMES, (last - first + BATCH - 1) // BATCH):
+        begin = place(b + AHEAD_HOMES, first, last)
+        end = place(b + AHEAD_HOMES + 1, first, last)
+        fetch_homes(walk, store, begin, end)
+        fetch_seats(store, begin, end)
+        narrow(walk, store, batches + ((b + AHEAD_WAYS) & AHEAD_WAYS),
+               place(b + AHEAD_WAYS, first, last), place(b + AHEAD_WAYS + 1, first, last))
+        begin = place(b + 1, first, last)
+        end = place(b + 2, first, last)
+        batch = batches + ((b + 1) & AHEAD_WAYS)
+        missing = find(walk, batch, begin, end)
+        if missing >= 0:
+            return unserved(missing)
+        fetch_tables(store, batch, end - begin)
+        begin = place(b, first, last)
+        end = place(b + 1, first, last)
+        batch = batches + (b & AHEAD_WAYS)
+        if has(source, &work, faults.LAST_OF_BATCH_LEFT_OUT) and end > begin:
+            end -= 1
+        for lane in range(end - begin):
+            like = begin if has(source, &work, faults.BASE_OF_THE_BATCH) else begin + lane
+            reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
+                       batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
+                       walk.base[walk.value[like]])
+    return 0
+
+
+cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil:
+    """First customer of a batch by number; batches before and after the range are empty."""
+    return min(max(first + b * BATCH, first), last)
+
+
+cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source,
+                    int fault) except -1:
+    if isinstance(source, RandomStream) and not source.overridden:
+        with nogil:
+            sweep(store, <philox *>source.c.state, walk, first, last, 0)
+    else:
+        with nogil:
+            sweep(store, &source.c, walk, first, last, fault)
+    return 0
+
+
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None, int fault=0):
+    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed).
+
+    With a script, ``fault``, a place in `FAULTS`, plants a bug.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i
+    check_customers(walk, bank, first, last)
+    if not walk.observed or type(walk.store) not in STORES:
+        raise KernelError("store", type(walk.store).__name__,
+                          f"one of {[store.__name__ for store in STORES]}, over observed dishes",
+                          "Use the generic kernel.")
+    if not 0 <= fault < len(FAULTS):
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {len(FAULTS) - 1}", "0 is none.")
+    with nogil:
+        for i in range(first, last):
+            if walk.store.dish_at(<int32_t>i) < 0:
+                with gil:
+                    raise StateError(
+                        "customer", i, "seated", "Start the franchise, or seat the customer first.")
+    if type(walk.store) is ExplicitStore:
+        sweep_from[ExplicitStore](walk.store, walk, first, last, source, fault)
+    else:
+        sweep_from[HistogramStore](walk.store, walk, first, last, source, fault)

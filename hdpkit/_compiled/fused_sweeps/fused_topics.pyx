@@ -1,0 +1,346 @@
+# distutils: language = c++
+"""The fused sweep of two-level Dirichlet-multinomial franchises: `topic_sweep_text.h` over the stores.
+
+The text does what is the same in both stores and happens to nearly every customer. Tables that open, close or
+are one of several come back here as events, and the stores themselves do them.
+"""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
+from hdpkit._compiled.stores.histogram cimport HistogramStore
+from hdpkit._compiled.measures.measure cimport measure_t
+from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, drop_dish, misplaced, new_dish, put_back, reseat_one
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit.errors import KernelError
+from hdpkit.random import RandomStream
+
+cdef extern from "topic_sweep.h":
+    ctypedef struct hdpkit_philox:
+        pass
+    ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    enum hdpkit_sweep_event:
+        HDPKIT_DONE
+        HDPKIT_ABROAD
+        HDPKIT_UNSEATED
+        HDPKIT_LEAVE
+        HDPKIT_JOIN
+        HDPKIT_OPEN
+        HDPKIT_BIRTH
+        HDPKIT_FAILED
+    ctypedef struct hdpkit_topics:
+        const int32_t *terms
+        const int32_t *home
+        int32_t *counts
+        int64_t *totals
+        double *inverse
+        const double *eta
+        double eta_sum
+        int64_t n_terms
+        int64_t stride
+        Node *nodes
+        int32_t *words
+        int32_t *labels
+        int32_t *seats
+        Table *pool
+        const double *concentration
+        const double *discount
+        hdpkit_philox *stream
+        hdpkit_choose choose
+        void *script
+        int64_t customer
+        int64_t last
+        int32_t dish
+        int32_t resume
+        int32_t fault
+        int64_t asking
+        void *document
+        void *document_less
+        void *root
+        double *inverse_less
+        int64_t *root_less
+        int32_t *place
+        int32_t *several
+        int32_t *tables
+        uint32_t *ceiling
+        void *running
+        void *running_root
+        int32_t *blocks
+        double *weights
+        uint64_t *reach
+        int64_t root_customers
+        int64_t exact_passes
+    ctypedef struct hdpkit_topic_functions:
+        int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
+        int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
+        int (*production)(hdpkit_topics *s) noexcept nogil
+        int (*scripted)(hdpkit_topics *s) noexcept nogil
+        int (*probe)(hdpkit_topics *s) noexcept nogil
+        int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
+    const char *HDPKIT_TOPIC_CAPSULE
+
+cdef extern from "topic_faults.h":
+    enum:
+        HDPKIT_FAULTS_END
+        JOINED_WITHOUT_DISCOUNT
+        EMPTY_DISH_KEPT
+        TWO_NEW_DISHES
+    const char *hdpkit_topic_fault_names[]
+
+FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
+
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
+
+cdef const hdpkit_topic_functions *functions = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+
+cdef enum:
+    LINE_BYTES = 64
+
+
+cdef class Workspace:
+    """What a fused sweep keeps by slot and by term, from one call to the next."""
+
+    cdef hdpkit_topics s
+    cdef vector[int8_t] arrays       # by slot
+    cdef vector[uint64_t] reach
+    cdef int64_t stride
+    cdef int64_t version             # of the counts that `reach` belongs to, -1 for none
+
+    def __init__(self, int64_t n_terms):
+        self.reach.resize(n_terms)
+        self.s.reach = self.reach.data()
+        self.version = -1
+
+    cdef int lay_out(self, int64_t stride) except -1 nogil:
+        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings."""
+        cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
+        cdef vector[int8_t] before
+        cdef uint32_t *ceiling = self.s.ceiling
+        cdef int64_t kept = self.stride
+        cdef int8_t *at
+        if stride == self.stride:
+            return 0
+        before.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)    # or all stays as it was
+        before.swap(self.arrays)
+        at = self.arrays.data()
+        at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
+        self.s.document = <void *>at
+        self.s.document_less = <void *>(at + wide)
+        self.s.root = <void *>(at + 2 * wide)
+        self.s.running = <void *>(at + 3 * wide)
+        self.s.running_root = <void *>(at + 4 * wide)
+        self.s.inverse_less = <double *>(at + 5 * wide)
+        self.s.root_less = <int64_t *>(at + 6 * wide)
+        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 of them
+        at += 9 * wide + LINE_BYTES * sizeof(double)
+        self.s.place = <int32_t *>at
+        self.s.tables = <int32_t *>(at + narrow)
+        self.s.ceiling = <uint32_t *>(at + 2 * narrow)
+        self.s.blocks = <int32_t *>(at + 3 * narrow)
+        self.s.several = <int32_t *>(at + 4 * narrow)
+        if kept > 0:
+            memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
+        self.stride = stride
+        return 0
+
+    def memory_bytes(self):
+        """Bytes of the arrays."""
+        return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
+
+
+cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, HistogramStore histogram,
+                 ExplicitStore explicit) except -1 nogil:
+    """Take every address anew: whatever a store or the statistics do may move their arrays."""
+    cdef hdpkit_topics *s = &workspace.s
+    s.counts = bank.b.counts
+    s.totals = bank.b.totals.data()
+    s.inverse = bank.b.inverse.data()
+    s.stride = bank.b.stride
+    s.nodes = walk.store.nodes.data()
+    s.words = walk.store.arena.words.data()
+    if histogram is not None:
+        s.labels = histogram.dish_of_customer.data()
+        s.seats = NULL
+    else:
+        s.labels = NULL
+        s.seats = explicit.seats.data()
+        s.pool = explicit.pool.data()
+    return 0
+
+
+cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, HistogramStore histogram,
+             ExplicitStore explicit, choice_source *source, bint scripted, bint floats) except -1 nogil:
+    cdef hdpkit_topics *s = &workspace.s
+    cdef measure_t *measure = &bank.c
+    cdef int (*start)(hdpkit_topics *, int) noexcept nogil
+    cdef int (*sweep)(hdpkit_topics *) noexcept nogil
+    cdef int event
+    cdef int32_t customer, node, as_customer
+    cdef vector[double] weights
+    start = functions.start_floats if floats or not scripted else functions.start_doubles
+    sweep = functions.production if not scripted else functions.probe if floats else functions.scripted
+    workspace.lay_out(bank.b.stride)
+    walk.ready_anywhere()      # whatever an event does to a store, it has room for
+    refresh(workspace, walk, bank, histogram, explicit)
+    start(s, workspace.version != bank.b.version)
+    workspace.version = -1
+    s.resume = HDPKIT_DONE
+    while True:
+        event = sweep(s)
+        customer = <int32_t>s.customer
+        if event == HDPKIT_DONE:
+            break
+        node = walk.home[customer]
+        if event == HDPKIT_LEAVE:
+            if walk.unseat_customer(customer, node, s.dish, source) and s.fault != EMPTY_DISH_KEPT:
+                drop_dish(walk, measure, s.dish)
+        elif event == HDPKIT_JOIN:
+            walk.store.join_table(node, s.dish, customer,
+                                  0.0 if s.fault == JOINED_WITHOUT_DISCOUNT else walk.discount[node], source)
+        elif event == HDPKIT_OPEN:
+            walk.store.open_table(node, s.dish, customer, &as_customer)
+            walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
+        elif event == HDPKIT_BIRTH:
+            if s.fault == TWO_NEW_DISHES:
+                new_dish(walk, measure, &s.dish)
+            if new_dish(walk, measure, &s.dish):
+                put_back(walk, measure, customer, s.dish, source)
+            walk.store.open_table(node, s.dish, customer, &as_customer)
+            walk.store.open_table(0, s.dish, as_customer, &as_customer)
+        elif event == HDPKIT_ABROAD:
+            reseat_one(walk, measure, customer, &weights, source)
+        elif event == HDPKIT_UNSEATED:
+            with gil:
+                misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+        else:
+            put_back(walk, measure, customer, -1, source)
+        if event != HDPKIT_LEAVE:
+            walk.ready_anywhere()
+        refresh(workspace, walk, bank, histogram, explicit)
+        if event == HDPKIT_ABROAD:
+            workspace.lay_out(s.stride)
+            start(s, 1)
+        elif s.stride != workspace.stride:      # a new dish, and the table that it came with is counted later
+            workspace.lay_out(s.stride)
+            start(s, 0)
+            s.root_customers -= 1
+            s.tables[s.dish] -= 1
+    bank.b.version += 1
+    workspace.version = bank.b.version
+    return 0
+
+
+cdef Workspace workspace_of(DirichletMultinomialBank bank):
+    if bank.workspace is None:
+        bank.workspace = Workspace(bank.b.n_terms)
+    return bank.workspace
+
+
+cdef int check_fault(int64_t fault) except -1:
+    if not 0 <= fault < HDPKIT_FAULTS_END:
+        refuse("fault", fault, f"a place in FAULTS, from 0 to {HDPKIT_FAULTS_END - 1}", "0 is none.")
+    return 0
+
+
+def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None, bint floats=False, int fault=0):
+    """Reseat data customers first .. last - 1, one after the other.
+
+    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef Workspace workspace = workspace_of(bank)
+    check_customers(walk, bank, first, last)
+    check_fault(fault)
+    if type(walk.store) not in STORES:
+        raise KernelError("store", type(walk.store).__name__, f"one of {[store.__name__ for store in STORES]}",
+                          "Use the generic kernel.")
+    cdef HistogramStore histogram = walk.store if type(walk.store) is HistogramStore else None
+    cdef ExplicitStore explicit = walk.store if type(walk.store) is ExplicitStore else None
+    cdef hdpkit_topics *s = &workspace.s
+    cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
+    if first >= last:
+        return
+    if explicit is not None:
+        explicit.changes += 1
+    s.terms = bank.b.terms
+    s.home = &walk.home[0]
+    s.eta = bank.b.eta.data()
+    s.eta_sum = bank.b.eta_sum
+    s.n_terms = bank.b.n_terms
+    s.concentration = &walk.concentration[0]
+    s.discount = &walk.discount[0]
+    s.stream = <hdpkit_philox *>source.c.state
+    s.choose = source.c.choose
+    s.script = source.c.state
+    s.customer = first
+    s.last = last
+    s.fault = fault if scripted else 0
+    s.asking = 0
+    with nogil:
+        run(workspace, walk, bank, histogram, explicit, &source.c, scripted, floats)
+
+
+# ------------------------------------------------------------------------------------------- for tests
+
+def asked_for(DirichletMultinomialBank bank not None):
+    """What a script is being asked for while its function runs: the customer, and what each place stands for.
+
+    Returns
+    -------
+    customer : int
+    outcomes : int64 array
+        One a weight: k to share a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
+        Empty if it isn't the sweep that asks (but a store, for a table).
+    """
+    cdef Held hold = in_turn(bank.turn)
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t i
+    outcomes = np.empty(workspace.s.asking, dtype=np.int64)
+    for i in range(workspace.s.asking):
+        outcomes[i] = functions.outcome(&workspace.s, i)
+    return workspace.s.customer, outcomes
+
+
+def bounds(DirichletMultinomialBank bank not None):
+    """The upper bounds of the last sweep in floats, and what they bound; shapes (slots,), (slots,), (V,).
+
+    Returns
+    -------
+    root : float64 array
+        (m_k - d0) / (n_k + sum eta) as the sweep has it.
+    ceiling : uint64 array
+        A bound of it in units of 2**-31.
+    reach : uint64 array
+        For each term the sum of ceiling x count, 2**64 - 1 where no sweep has asked for it.
+    """
+    cdef Held hold = in_turn(bank.turn)
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t stride = workspace.stride, n_terms = bank.b.n_terms
+    root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
+    ceiling = np.array(<const uint32_t[:stride]>workspace.s.ceiling, dtype=np.uint64)
+    return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
+
+
+def exact_passes(DirichletMultinomialBank bank not None):
+    """For how many customers of production's sweeps the bound was not enough."""
+    cdef Held hold = in_turn(bank.turn)
+    return workspace_of(bank).s.exact_passes
+
+
+def forget(DirichletMultinomialBank bank not None):
+    """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
+    cdef Held hold = in_turn(bank.turn)
+    bank.workspace = None

@@ -1,0 +1,46 @@
+"""Which compilation of the fused sweeps runs: the widest that the processor has, or a forced one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from types import ModuleType
+
+from hdpkit._compiled.fused_sweeps.processor import has_avx2, has_avx512
+from hdpkit.errors import ParameterError
+
+__all__ = ["available", "chosen", "instruction_set"]
+
+VARIABLE = "HDPKIT_ISA"
+WIDEST_FIRST = {"avx512": has_avx512, "avx2": has_avx2, "baseline": lambda: True}
+
+
+def available() -> list[str]:
+    """Instruction sets that were compiled and that this processor has, the widest first."""
+    found = []
+    for name, supported in WIDEST_FIRST.items():
+        if supported() and importlib.util.find_spec(f"hdpkit._compiled.fused_sweeps.isa_{name}") is not None:
+            found.append(name)
+    return found
+
+
+def _choose() -> tuple[str, ModuleType]:
+    names = available()
+    name = os.environ.get(VARIABLE, "") or names[0]
+    if name not in names:
+        raise ParameterError(
+            VARIABLE, name, f"one of {names} on this machine", "Unset the variable for the widest."
+        )
+    return name, importlib.import_module(f"hdpkit._compiled.fused_sweeps.isa_{name}")
+
+
+_name, chosen = _choose()
+
+
+def instruction_set() -> str:
+    """Name of the instruction set that the fused sweeps run on: "baseline", "avx2" or "avx512".
+
+    The widest that the processor has is chosen at import; the environment variable HDPKIT_ISA forces one. A
+    chain is the same on all of them, bit for bit.
+    """
+    return _name

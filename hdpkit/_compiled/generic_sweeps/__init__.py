@@ -1,0 +1,1 @@
+"""Sweeps that serve every compiled store and measure, and the units that they reseat."""

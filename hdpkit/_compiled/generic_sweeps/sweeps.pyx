@@ -1,0 +1,494 @@
+# distutils: language = c++
+"""The generic compiled sweeps: any compiled store, any compiled measure, any depth.
+
+Each has a readable twin in `hdpkit.franchise.reference`, with the same law.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, check_range, refuse
+from hdpkit._compiled.stores.explicit cimport ExplicitStore
+from hdpkit._compiled.measures.measure cimport (
+    CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
+from hdpkit.numerics cimport det_exp, det_log
+from hdpkit._compiled.generic_sweeps.units cimport Units
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.errors import StateError
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+
+cdef int misplaced(int64_t customer, str allowed, str remedy) except -1:
+    raise StateError("customer", customer, allowed, remedy)
+
+
+cdef int fail(object error, str what, int64_t who) except -1:
+    """Raise what the measure raised in Python, or say what went wrong."""
+    if error is not None:
+        raise error
+    raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
+
+
+cdef int drop_dish(Walk walk, measure_t *measure, int32_t dish) except -1 nogil:
+    walk.slots.death(dish)
+    measure.died(measure.self, dish)
+    return 0
+
+
+cdef int new_dish(Walk walk, measure_t *measure, int32_t *dish) except -1 nogil:
+    """A dish is born. Returns 1 if the measure failed: the slot is taken all the same, so that seating can end."""
+    dish[0] = walk.slots.birth()
+    return measure.born(measure.self, dish[0]) < 0
+
+
+cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
+                  choice_source *source) except -1 with gil:
+    """Leave the seating whole after the measure failed, then raise what it raised.
+
+    The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come. Statistics are not
+    kept up: the franchise counts them again after every failure of a verb.
+    """
+    cdef exception_t raised = set_aside()
+    if dish < 0:
+        new_dish(walk, measure, &dish)
+        pending_exception()
+    walk.seat_customer(customer, walk.home[customer], dish, source)
+    return fail(taken_up(raised), "the conditional", customer)
+
+
+# ------------------------------------------------------------------------- what callers pass, once a call
+
+cdef int check_parts(Walk walk, CompiledBank bank) except -1:
+    """Whether a walk and a bank belong together, and rows can be filled."""
+    walk.check_dishes()
+    bank.ready()
+    if bank.n_customers != walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
+        refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
+               "its store", "Take the bank and the walk of one franchise.")
+    if bank.slots is not None and bank.slots is not walk.slots:
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+    return 0
+
+
+cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1:
+    check_parts(walk, bank)
+    return check_range(first, last, walk.home.shape[0])
+
+
+cdef int check_units(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last) except -1:
+    check_parts(walk, bank)
+    units.belong(walk.store)
+    return check_range(first, last, units.code.size())
+
+
+cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, const int8_t[::1] sides,
+                    const int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, object forced) except -1:
+    cdef int64_t i, n = units.code.size()
+    cdef const int8_t[::1] target
+    cdef int64_t visited[2]
+    visited[0] = visited[1] = 0
+    check_units(walk, bank, units, 0, 0)
+    bank.slot_number(slot_a)
+    bank.slot_number(slot_b)
+    if slot_a == slot_b or walk.slots.occupied(slot_a) or walk.slots.occupied(slot_b):
+        refuse("slots", (slot_a, slot_b), "two reserved slots", "Work inside `with franchise.reserved(2) as slots:`.")
+    check_numbers64("order", order, 0, n - 1)
+    check_length("sides", sides.shape[0], n)
+    check_length("sizes", sizes.shape[0], 2)
+    check_numbers64("sizes", sizes, 0, n)
+    if forced is not None:
+        target = forced
+        check_length("forced", target.shape[0], n)
+        for i in range(order.shape[0]):
+            if not 0 <= target[order[i]] <= 1:
+                refuse("forced", target[order[i]], "0 or 1 where a unit is visited", "Give the side of each unit.")
+    for i in range(order.shape[0]):
+        if not -1 <= sides[order[i]] <= 1:
+            refuse("sides", sides[order[i]], "0, 1 or -1", "Give the side of each unit, -1 for none yet.")
+        if sides[order[i]] >= 0:
+            visited[sides[order[i]]] += 1
+    if visited[0] > sizes[0] or visited[1] > sizes[1]:
+        refuse("sizes", (sizes[0], sizes[1]), "the number of units on each side, those to be visited among them",
+               "Count them: np.count_nonzero(sides == 0).")
+    return 0
+
+
+# ------------------------------------------------------------------------------------------- customers
+
+cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogil:
+    """Room for the weights of all dishes and of a new one, also if one has come by then."""
+    cdef size_t n = walk.slots.live.size() + 2
+    if weights.capacity() < n:
+        weights.reserve(n + n // 2)
+    return 0
+
+
+cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
+                    choice_source *source) except -1 nogil:
+    """Table Gibbs for one customer: out, P_home(k) f_k(x) over live dishes and a new one, in again."""
+    cdef int32_t node = walk.home[customer]
+    cdef int32_t dish = walk.store.dish_at(customer)
+    cdef int64_t n_live, i, chosen = -1
+    cdef double *w
+    cdef const double *row
+    if dish < 0:
+        with gil:
+            misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+    walk.ready(node)
+    if walk.observed:      # the dish is the customer's value: there is nothing to draw or to count
+        walk.unseat_customer(customer, node, dish, source)
+        walk.seat_customer(customer, node, dish, source)
+        return 0
+    ready_weights(walk, weights)
+    if measure.remove(measure.self, dish, &customer, 1) < 0:
+        with gil:
+            fail(pending_exception(), "removal", customer)
+    if walk.unseat_customer(customer, node, dish, source):
+        drop_dish(walk, measure, dish)
+    walk.fill_row(node)
+    n_live = walk.slots.live.size()
+    weights.resize(n_live + 1)
+    w = weights.data()
+    row = walk.row.data()
+    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
+        for i in range(n_live + 1):
+            w[i] *= row[i]
+        chosen = source.choose(source.state, w, n_live + 1)
+    if chosen < 0:
+        return put_back(walk, measure, customer, -1, source)
+    if chosen < n_live:
+        dish = walk.slots.live[chosen]
+    elif new_dish(walk, measure, &dish):
+        return put_back(walk, measure, customer, dish, source)
+    walk.seat_customer(customer, node, dish, source)
+    if measure.add(measure.self, dish, &customer, 1) < 0:
+        with gil:
+            fail(pending_exception(), "the addition", customer)
+    return 0
+
+
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None):
+    """Reseat data customers first .. last - 1, one after the other."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i
+    cdef vector[double] weights
+    check_customers(walk, bank, first, last)
+    with nogil:
+        for i in range(first, last):
+            reseat_one(walk, &bank.c, <int32_t>i, &weights, &source.c)
+
+
+def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+          ChoiceSource source not None):
+    """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i, n_live, k, chosen
+    cdef int32_t customer, dish
+    cdef vector[double] weights
+    cdef measure_t *measure = &bank.c
+    check_customers(walk, bank, first, last)
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            if walk.store.dish_at(customer) >= 0:
+                with gil:
+                    misplaced(customer, "unseated", "Unseat the customer first.")
+            walk.ready(walk.home[customer])
+            if walk.observed:
+                walk.seat_customer(customer, walk.home[customer], walk.value[customer], &source.c)
+                continue
+            walk.fill_row(walk.home[customer])
+            n_live = walk.slots.live.size()
+            weights.resize(n_live + 1)
+            chosen = -1
+            if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
+                for k in range(n_live + 1):
+                    weights[k] *= walk.row[k]
+                chosen = source.c.choose(source.c.state, weights.data(), n_live + 1)
+            if chosen < 0:
+                with gil:
+                    fail(pending_exception(), "the predictive", customer)
+            if chosen < n_live:
+                dish = walk.slots.live[chosen]
+            elif new_dish(walk, measure, &dish):
+                put_back(walk, measure, customer, dish, &source.c)
+            walk.seat_customer(customer, walk.home[customer], dish, &source.c)
+            if measure.add(measure.self, dish, &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", customer)
+
+
+def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
+                int64_t first, int64_t last, ChoiceSource source not None):
+    """Seat unseated customers first .. last - 1 one after the other by the prior, given their dishes."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i
+    cdef int32_t customer
+    walk.standing()
+    bank.ready()
+    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
+    check_length("dishes", dishes.shape[0], walk.home.shape[0])
+    for i in range(first, last):
+        if not walk.slots.occupied(dishes[i]):
+            refuse("dishes", dishes[i], "occupied slots", "See open_dish().")
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            if walk.store.dish_at(customer) >= 0:
+                with gil:
+                    misplaced(customer, "unseated", "Unseat the customer first.")
+            walk.ready(walk.home[customer])
+            walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
+            if bank.c.add(bank.c.self, dishes[i], &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", customer)
+
+
+def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+          ChoiceSource source not None):
+    """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i
+    cdef int32_t customer, dish
+    walk.standing()
+    bank.ready()
+    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
+    with nogil:
+        for i in range(first, last):
+            customer = <int32_t>i
+            dish = walk.store.dish_at(customer)
+            if dish < 0:
+                continue
+            walk.ready(walk.home[customer])
+            if bank.c.remove(bank.c.self, dish, &customer, 1) < 0:
+                with gil:
+                    fail(pending_exception(), "removal", customer)
+            if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
+                drop_dish(walk, &bank.c, dish)
+
+
+# ------------------------------------------------------------------------------------------- units
+
+def unit_dishes(Walk walk not None, Units units not None):
+    """Dish of each unit: int32, shape (n,)."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef size_t u
+    walk.standing()
+    units.belong(walk.store)
+    out = np.empty(units.code.size(), dtype=np.int32)
+    cdef int32_t[::1] o = out
+    with nogil:
+        for u in range(units.code.size()):
+            o[u] = walk.store.dish_at(units.customer[units.offset[u]])
+    return out
+
+
+cdef int ready_unit(Walk walk, ExplicitStore store, Units units, int64_t u) except -1 nogil:
+    """See to it that a unit can go and come, with another dish, without asking for memory."""
+    cdef int64_t i, n_words = 0, n_levels = 0
+    cdef int32_t node = units.node[u]
+    for i in range(units.table_offset[u], units.table_offset[u + 1]):
+        n_words += store.words_for(store.pool[units.table[i]].node)
+    while node >= 0:
+        n_words += store.words_for(node)
+        n_levels += 1
+        node = walk.parent[node]
+    return walk.ready_for(n_words, n_levels + units.table_offset[u + 1] - units.table_offset[u], n_levels)
+
+
+cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
+                    vector[double] *weights, choice_source *source) except -1 nogil:
+    """Dish Gibbs for one table: out of its parent with all below it, P_r(k) DM(n_k+c)/DM(n_k), in again."""
+    cdef const int32_t *block = units.customer.data() + units.offset[u]
+    cdef int64_t size = units.offset[u + 1] - units.offset[u]
+    cdef int32_t code = units.code[u]
+    cdef int32_t node = units.node[u]
+    cdef int32_t dish = store.dish_at(block[0])
+    cdef int64_t n_live, i, chosen = -1
+    cdef double *w
+    ready_unit(walk, store, units, u)
+    ready_weights(walk, weights)
+    if walk.observed:
+        walk.unseat_customer(code, node, dish, source)
+        walk.seat_customer(code, node, dish, source)
+        return 0
+    if measure.remove(measure.self, dish, block, size) < 0:
+        with gil:
+            fail(pending_exception(), "removal", block[0])
+    if walk.unseat_customer(code, node, dish, source):
+        drop_dish(walk, measure, dish)
+    walk.fill_row(node)
+    n_live = walk.slots.live.size()
+    weights.resize(n_live + 1)
+    w = weights.data()
+    if measure_block(measure, block, size, walk.slots.live.data(), n_live, w) >= 0:
+        for i in range(n_live + 1):
+            w[i] *= walk.row[i]
+        chosen = source.choose(source.state, w, n_live + 1)
+    if chosen < 0:
+        return put_back_table(walk, measure, units, u, -1, source)
+    if chosen < n_live:
+        dish = walk.slots.live[chosen]
+    elif new_dish(walk, measure, &dish):
+        return put_back_table(walk, measure, units, u, dish, source)
+    serve_below(store, units, u, dish)
+    walk.seat_customer(code, node, dish, source)
+    if measure.add(measure.self, dish, block, size) < 0:
+        with gil:
+            fail(pending_exception(), "the addition", block[0])
+    return 0
+
+
+cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) except -1 nogil:
+    cdef int64_t i
+    for i in range(units.table_offset[u], units.table_offset[u + 1]):
+        if store.pool[units.table[i]].dish != dish:
+            store.serve(units.table[i], dish)
+    return 0
+
+
+cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, int32_t dish,
+                        choice_source *source) except -1 with gil:
+    """As `put_back`, for a unit."""
+    cdef exception_t raised = set_aside()
+    if dish < 0:
+        new_dish(walk, measure, &dish)
+        pending_exception()
+    serve_below(walk.store, units, u, dish)
+    walk.seat_customer(units.code[u], units.node[u], dish, source)
+    return fail(taken_up(raised), "the conditional of the table", units.customer[units.offset[u]])
+
+
+def redish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
+           ChoiceSource source not None):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t u
+    cdef vector[double] weights
+    cdef ExplicitStore store = walk.store
+    check_units(walk, bank, units, first, last)
+    with nogil:
+        for u in range(first, last):
+            redish_one(walk, store, &bank.c, units, u, &weights, &source.c)
+    units.kept(store)
+
+
+def scan_units(Walk walk not None, CompiledBank bank not None, Units units not None,
+               const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+
+    The log probability is added to ``log_q``, so that a scan in pieces gives the same bits as one in a piece.
+    ``sides[u]`` is 0 or 1, or -1 where the unit is in neither yet (sequential allocation); ``sizes`` the
+    units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights (size - d0) DM(n + c)/DM(n).
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i, u, size
+    cdef const int32_t *block
+    cdef int32_t slots[2]
+    cdef double logs[3]
+    cdef double weights[2]
+    cdef double top = 0.0, d = walk.discount[0]
+    cdef int64_t side
+    cdef bint is_forced = forced is not None
+    cdef const int8_t[::1] target
+    cdef measure_t *measure = &bank.c
+    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    if is_forced:
+        target = forced
+    slots[0] = slot_a
+    slots[1] = slot_b
+    with nogil:
+        for i in range(order.shape[0]):
+            u = order[i]
+            block = units.customer.data() + units.offset[u]
+            size = units.offset[u + 1] - units.offset[u]
+            if sides[u] >= 0:
+                if measure.remove(measure.self, slots[sides[u]], block, size) < 0:
+                    with gil:
+                        fail(pending_exception(), "removal", block[0])
+                sizes[sides[u]] -= 1
+            side = -1
+            if measure.log_block(measure.self, block, size, slots, 2, logs) >= 0:
+                for side in range(2):
+                    logs[side] += det_log(sizes[side] - d)
+                top = logs[0] if logs[0] > logs[1] else logs[1]
+                weights[0] = det_exp(logs[0] - top)
+                weights[1] = det_exp(logs[1] - top)
+                if is_forced:
+                    side = target[u]
+                else:
+                    side = source.c.choose(source.c.state, weights, 2)
+            if side < 0:
+                with gil:
+                    fail(pending_exception(), "the restricted conditional", block[0])
+            log_q += (logs[side] - top) - det_log(weights[0] + weights[1])
+            if measure.add(measure.self, slots[side], block, size) < 0:
+                with gil:
+                    fail(pending_exception(), "the addition", block[0])
+            sizes[side] += 1
+            sides[u] = <int8_t>side
+    return log_q
+
+
+def add_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
+              int32_t slot):
+    """Add the values below these units to a slot."""
+    cdef Held hold = in_turn(bank.turn)
+    cdef int64_t i, u
+    bank.slot_number(slot)
+    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
+    if units.n_customers != bank.n_customers:
+        refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
+    for i in range(which.shape[0]):
+        u = which[i]
+        bank.check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
+                               units.offset[u + 1] - units.offset[u]))
+
+
+def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
+               const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
+    """Give these customers of the root another dish, with all below them. Nothing is drawn.
+
+    ``dish`` may be the slot of a dish that was just born.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef int64_t i, j, u, size
+    cdef int32_t old, code, as_customer
+    cdef ExplicitStore store = walk.store
+    cdef measure_t *measure = &bank.c
+    cdef const int32_t *block
+    walk.standing()
+    bank.ready()
+    units.belong(store)
+    if units.n_customers != bank.n_customers:
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+    if units.level != 1:
+        refuse("units", f"of level {units.level}", "customers of the root", "Index them with units(1).")
+    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
+    if not walk.slots.occupied(dish):
+        refuse("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
+    for i in range(which.shape[0]):
+        u = which[i]
+        code = units.code[u]
+        block = units.customer.data() + units.offset[u]
+        size = units.offset[u + 1] - units.offset[u]
+        old = store.dish_at(block[0])
+        if old == dish and store.pool[store.table_of(code)].size == 1:
+            continue         # the dish has nobody else: it would die on the way
+        ready_unit(walk, store, units, u)
+        bank.check(measure.remove(measure.self, old, block, size))
+        if store.remove_customer(0, old, code, &source.c, &as_customer):
+            drop_dish(walk, measure, old)
+        for j in range(units.table_offset[u], units.table_offset[u + 1]):
+            store.serve(units.table[j], dish)
+        if store.find(0, dish) < 0:
+            store.open_table(0, dish, code, &as_customer)
+        else:
+            store.join_table(0, dish, code, 0.0, &source.c)
+        bank.check(measure.add(measure.self, dish, block, size))
+    units.kept(store)

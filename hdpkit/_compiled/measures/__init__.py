@@ -1,0 +1,1 @@
+"""Banks of statistics, one module for each base measure."""

@@ -1,0 +1,169 @@
+# distutils: language = c++
+"""The beta-Bernoulli, compiled: vectors of bits.
+
+The readable twin is `hdpkit.base_measures.beta_bernoulli`. A row holds n and how often each bit is set. A dish
+caches the log probability of a vector without a set bit, and each bit's log odds: a predictive is then one
+addition a set bit.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
+from hdpkit.numerics cimport det_log, log_rising
+
+cdef enum:
+    TABULATED = 4096     # counts whose logarithms are kept where all bits have one prior
+
+
+cdef cppclass BetaBernoulliModel:
+    vector[int32_t] bits            # the set bits of all data customers, one customer after the other
+    vector[int64_t] first           # where a customer's bits begin, shape (n + 1,)
+    int64_t D
+    vector[double] a, b             # of the prior, shape (D,)
+    bint one_prior                  # whether all bits have one
+    vector[double] log_a, log_b     # log(a + j), log(b + j) of the one prior
+
+
+cdef void bb_add(void *model, double *row, int32_t customer) noexcept nogil:
+    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
+    cdef int64_t i
+    row[0] += 1.0
+    for i in range(m.first[customer], m.first[customer + 1]):
+        row[1 + m.bits[i]] += 1.0
+
+
+cdef void bb_remove(void *model, double *row, int32_t customer) noexcept nogil:
+    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
+    cdef int64_t i
+    row[0] -= 1.0
+    for i in range(m.first[customer], m.first[customer + 1]):
+        row[1 + m.bits[i]] -= 1.0
+
+
+cdef int bb_refresh(void *model, const double *row, double *cache) noexcept nogil:
+    """Log probability of no bit at all; log odds by bit."""
+    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
+    cdef double n = row[0], total = 0.0, of_one, of_zero
+    cdef int64_t d, set_, unset
+    for d in range(m.D):
+        set_ = <int64_t>row[1 + d]
+        unset = <int64_t>(n - row[1 + d])
+        if m.one_prior and set_ < TABULATED and unset < TABULATED:
+            of_one = m.log_a[set_]
+            of_zero = m.log_b[unset]
+        else:
+            of_one = det_log(m.a[d] + set_)
+            of_zero = det_log(m.b[d] + unset)
+        cache[1 + d] = of_one - of_zero
+        total += of_zero
+        if not m.one_prior:
+            total -= det_log(m.a[d] + m.b[d] + n)
+    if m.one_prior:
+        total -= m.D * det_log(m.a[0] + m.b[0] + n)
+    cache[0] = total
+    return 0
+
+
+cdef double bb_log_value(void *model, const double *cache, int32_t customer) noexcept nogil:
+    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
+    cdef const int32_t *bits = m.bits.data()
+    cdef int64_t i = m.first[customer], end = m.first[customer + 1]
+    cdef double even = cache[0], odd = 0.0    # two sums side by side: an addition waits for the one before
+    while i + 1 < end:
+        even += cache[1 + bits[i]]
+        odd += cache[1 + bits[i + 1]]
+        i += 2
+    if i < end:
+        even += cache[1 + bits[i]]
+    return even + odd
+
+
+cdef double bb_log_values(void *model, const double *row, const double *cache,
+                          const double *block) noexcept nogil:
+    """Ratio of marginals: rising factorials of both counts over those of their sum, bit by bit."""
+    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
+    cdef double a, b, in_all = 0.0, total = 0.0
+    cdef int64_t d, n = <int64_t>block[0], set_
+    for d in range(m.D):
+        set_ = <int64_t>block[1 + d]
+        a = m.a[d] + row[1 + d]
+        b = m.b[d] + (row[0] - row[1 + d])
+        if d == 0 or not m.one_prior:
+            in_all = log_rising(m.a[d] + m.b[d] + row[0], n)
+        total += log_rising(a, set_) + log_rising(b, n - set_) - in_all
+    return total
+
+
+cdef class BetaBernoulliBank(DenseBank):
+    """Counts of set bits by dish slot.
+
+    Parameters
+    ----------
+    values : array, shape (n_customers, D)
+        Zeros and ones.
+    measure : object
+        Has the prior's parameters as ``vectors``: a and b, each of shape (D,).
+    make_statistics : callable
+        (n, set bits) -> statistics.
+    """
+
+    cdef BetaBernoulliModel m
+
+    def __init__(self, values, measure, make_statistics):
+        bits = np.asarray(values, dtype=bool)
+        self.make_statistics = make_statistics
+        self.m.D = bits.shape[1]
+        cdef const int32_t[::1] which = np.nonzero(bits)[1].astype(np.int32)
+        cdef const int64_t[::1] ends = np.cumsum(bits.sum(axis=1), dtype=np.int64)
+        cdef int64_t i
+        self.m.bits.resize(which.shape[0])
+        for i in range(which.shape[0]):
+            self.m.bits[i] = which[i]
+        self.m.first.resize(ends.shape[0] + 1)
+        self.m.first[0] = 0
+        for i in range(ends.shape[0]):
+            self.m.first[i + 1] = ends[i]
+        self.d.add = bb_add
+        self.d.remove = bb_remove
+        self.d.refresh = bb_refresh
+        self.d.log_value = bb_log_value
+        self.d.log_values = bb_log_values
+        self.set_up(&self.m, bits.shape[0], 1 + self.m.D, 1 + self.m.D)
+        self.adopt(measure)
+
+    def adopt(self, measure):
+        """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t j
+        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        cdef const double[::1] a = given[0]
+        cdef const double[::1] b = given[1]
+        cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
+        if one_prior:
+            self.m.log_a.resize(TABULATED)
+            self.m.log_b.resize(TABULATED)
+        # From here on only the first time can fail.
+        take_numbers(&self.m.a, a)
+        take_numbers(&self.m.b, b)
+        self.m.one_prior = one_prior
+        if one_prior:
+            for j in range(TABULATED):
+                self.m.log_a[j] = det_log(self.m.a[0] + j)
+                self.m.log_b[j] = det_log(self.m.b[0] + j)
+        return self.parameters_changed()
+
+    def parts(self, row):
+        """Number of vectors, and how often each bit is set."""
+        cdef Held hold = in_turn(self.turn)
+        row = self.as_row(row)
+        return int(row[0]), row[1:].astype(np.int64)
+
+    def memory_bytes(self):
+        """Bytes of the statistics, of what is derived from them, and of the list of set bits."""
+        cdef Held hold = in_turn(self.turn)
+        return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
+                + self.m.first.capacity() * sizeof(int64_t))

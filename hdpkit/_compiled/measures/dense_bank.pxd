@@ -1,0 +1,52 @@
+"""Statistics of dishes as rows of doubles, for any conjugate measure whose statistics have a fixed width."""
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.measure cimport CompiledBank
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <vector>
+    /* Place 0 is a dish without values; slot s has place s + 1. A row holds the statistics of a place, the
+       number of values first; a cache holds what the measure derives from the row and its parameters. Both
+       have one width for all places. The functions belong to a measure, `model` holds its parameters and
+       values. */
+    struct hdpkit_dense {
+        void *model;
+        int64_t width, cache_width;
+        std::vector<double> rows, caches, block;
+        std::vector<char> stale;    /* whether a place's cache waits for its refreshment */
+        void (*add)(void *model, double *row, int32_t customer);
+        void (*remove)(void *model, double *row, int32_t customer);
+        /* negative where the statistics make no sense to the measure */
+        int (*refresh)(void *model, const double *row, double *cache);
+        /* log density of a customer's value under a place, nats */
+        double (*log_value)(void *model, const double *cache, int32_t customer);
+        /* log density of the values whose statistics are `block` under a place, chain rule included */
+        double (*log_values)(void *model, const double *row, const double *cache, const double *block);
+    };
+    """
+    cdef cppclass dense_t "hdpkit_dense":
+        void *model
+        int64_t width, cache_width
+        vector[double] rows, caches, block
+        vector[char] stale
+        void (*add)(void *model, double *row, int32_t customer) noexcept nogil
+        void (*remove)(void *model, double *row, int32_t customer) noexcept nogil
+        int (*refresh)(void *model, const double *row, double *cache) noexcept nogil
+        double (*log_value)(void *model, const double *cache, int32_t customer) noexcept nogil
+        double (*log_values)(void *model, const double *row, const double *cache,
+                             const double *block) noexcept nogil
+
+
+cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil
+
+
+cdef class DenseBank(CompiledBank):
+    cdef dense_t d
+    cdef readonly object make_statistics
+
+    cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1
+    cdef bint parameters_changed(self) except -1

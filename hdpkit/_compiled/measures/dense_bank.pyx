@@ -1,0 +1,282 @@
+# distutils: language = c++
+"""The bank that conjugate measures with statistics of fixed width share: places, growth, blocks, marginals.
+
+A measure brings five C functions (see `dense_bank.pxd`). What a predictive needs of a dish is cached and
+computed anew only when the dish has changed.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._compiled.measures.measure cimport CompiledBank, as_weights, ascending
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+
+cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil:
+    """Copy parameters of a measure; no memory is asked for unless there are more than before."""
+    cdef int64_t i
+    to.resize(numbers.shape[0])
+    for i in range(numbers.shape[0]):
+        to[0][i] = numbers[i]
+    return 0
+
+
+cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
+    return b.rows.data() + place * b.width
+
+
+cdef inline const double *cache_of(dense_t *b, int64_t place) noexcept nogil:
+    """The cache of a place, up to date; NULL where it can't be computed."""
+    cdef double *cache = b.caches.data() + place * b.cache_width
+    if b.stale[place]:
+        if b.refresh(b.model, row_of(b, place), cache) < 0:
+            return NULL
+        b.stale[place] = 0
+    return cache
+
+
+cdef void clear(dense_t *b, int64_t place) noexcept nogil:
+    cdef double *row = row_of(b, place)
+    cdef int64_t i
+    for i in range(b.width):
+        row[i] = 0.0
+    b.stale[place] = 1
+
+
+cdef int make_room(dense_t *b, int32_t slot) noexcept nogil:
+    cdef int64_t places = b.stale.size()
+    if slot + 1 < places:
+        return 0
+    while places <= slot + 1:
+        places *= 2
+    if not (has_room(b.stale, places) and has_room(b.rows, places * b.width)
+            and has_room(b.caches, places * b.cache_width)):
+        return no_memory()
+    with gil:       # there is room: nothing is raised
+        b.rows.resize(places * b.width, 0.0)
+        b.caches.resize(places * b.cache_width, 0.0)
+        b.stale.resize(places, 1)
+    return 0
+
+
+cdef int dense_born(void *self, int32_t slot) noexcept nogil:
+    cdef dense_t *b = <dense_t *>self
+    if make_room(b, slot) < 0 or row_of(b, slot + 1)[0] != 0.0:
+        return -1
+    return 0
+
+
+cdef int dense_died(void *self, int32_t slot) noexcept nogil:
+    clear(<dense_t *>self, slot + 1)
+    return 0
+
+
+cdef int dense_move(void *self, int32_t origin, int32_t to) noexcept nogil:
+    """Statistics of slot `origin` get the free number `to`."""
+    cdef dense_t *b = <dense_t *>self
+    if origin == to:
+        return 0
+    if make_room(b, to) < 0:
+        return -1
+    memcpy(row_of(b, to + 1), row_of(b, origin + 1), b.width * sizeof(double))
+    memcpy(b.caches.data() + (to + 1) * b.cache_width, b.caches.data() + (origin + 1) * b.cache_width,
+           b.cache_width * sizeof(double))
+    b.stale[to + 1] = b.stale[origin + 1]
+    clear(b, origin + 1)
+    return 0
+
+
+cdef int dense_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef dense_t *b = <dense_t *>self
+    cdef double *row = row_of(b, slot + 1)
+    cdef int64_t i
+    for i in range(n):
+        b.add(b.model, row, customers[i])
+    b.stale[slot + 1] = 1
+    return 0
+
+
+cdef int dense_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef dense_t *b = <dense_t *>self
+    cdef double *row = row_of(b, slot + 1)
+    cdef int64_t i
+    for i in range(n):
+        if row[0] <= 1.0:    # nothing is left: exactly nothing, whatever was rounded on the way
+            clear(b, slot + 1)
+        else:
+            b.remove(b.model, row, customers[i])
+    b.stale[slot + 1] = 1
+    return 0
+
+
+cdef int dense_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                         int64_t n, double *out) noexcept nogil:
+    cdef dense_t *b = <dense_t *>self
+    cdef int64_t i, place
+    cdef const double *cache
+    cdef double *block = b.block.data()
+    if n_customers > 1:
+        for i in range(b.width):
+            block[i] = 0.0
+        for i in range(n_customers):
+            b.add(b.model, block, customers[i])
+    for i in range(n + 1):
+        place = slots[i] + 1 if i < n else 0
+        cache = cache_of(b, place)
+        if cache == NULL:
+            return -1
+        if n_customers == 1:
+            out[i] = b.log_value(b.model, cache, customers[0])
+        else:
+            out[i] = b.log_values(b.model, row_of(b, place), cache, block)
+    return 0
+
+
+cdef int dense_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                          double *out) noexcept nogil:
+    cdef int status = dense_log_block(self, &customer, 1, slots, n, out)
+    return status if status < 0 else as_weights(out, n)
+
+
+cdef int dense_marginal(void *self, int32_t slot, double *out) noexcept nogil:
+    """Log marginal of a slot: its values as one block under a dish without values."""
+    cdef dense_t *b = <dense_t *>self
+    cdef const double *cache = cache_of(b, 0)
+    cdef const double *row = row_of(b, slot + 1)
+    if cache == NULL:
+        return -1
+    out[0] = b.log_values(b.model, row_of(b, 0), cache, row) if row[0] > 0.0 else 0.0
+    return 0
+
+
+cdef class DenseBank(CompiledBank):
+    """Statistics of all dishes as rows of doubles. A subclass brings the measure's functions.
+
+    ``make_statistics(*parts)`` turns what `parts` returns into the statistics that the measure's Python
+    methods understand.
+    """
+
+    needs_dishes = False
+
+    cdef int64_t room(self) except -1:
+        return max(<int64_t>self.d.stale.size() - 1, 0)
+
+    cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1:
+        """Fill the C struct; to be called once, after the functions of `d` are set."""
+        self.d.model = model
+        self.d.width = width
+        self.d.cache_width = cache_width
+        self.d.block.assign(width, 0.0)
+        self.c.self = &self.d
+        self.c.born = dense_born
+        self.c.died = dense_died
+        self.c.add = dense_add
+        self.c.remove = dense_remove
+        self.c.predictive = dense_predictive
+        self.c.log_block = dense_log_block
+        self.complete(n_customers)
+        self.reset()
+        return 0
+
+    cdef bint parameters_changed(self) except -1:
+        """Derived numbers of every dish are out of date; statistics are not. Always True."""
+        self.d.stale.assign(self.d.stale.size(), 1)
+        return True
+
+    def reset(self):
+        """Empty statistics everywhere."""
+        cdef Held hold = in_turn(self.turn)
+        self.ready()
+        cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
+        self.d.rows.assign(places * self.d.width, 0.0)
+        self.d.caches.assign(places * self.d.cache_width, 0.0)
+        self.d.stale.assign(places, 1)
+
+    def log_predictive(self, customer, slots):
+        """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        return self.log_block([customer], slots)
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        """Recount everything from each customer's dish (-1: unseated), in data order."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        cdef const int32_t[::1] kept = numbers32("slots", slots, 0, 1 << 30)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
+        self.reset()
+        self.check(make_room(&self.d, max(np.asarray(kept), default=-1)))
+        check_numbers32("dishes", dishes, -1, self.room() - 1)
+        with nogil:
+            for i in range(dishes.shape[0]):
+                if dishes[i] >= 0:
+                    self.d.add(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i)
+
+    def relabelled(self, mapping):
+        """Move every slot's statistics to its new number (never a larger one)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t slot
+        cdef const int32_t[::1] to = ascending(mapping, self.room())
+        for slot in range(to.shape[0]):
+            if to[slot] >= 0:
+                self.check(dense_move(&self.d, <int32_t>slot, to[slot]))
+
+    def log_marginals(self, slots, dishes=None):
+        """Log marginal probability of the values of these slots: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        out = np.zeros(s.shape[0])
+        cdef double[::1] o = out
+        cdef int64_t i
+        for i in range(s.shape[0]):
+            self.check(dense_marginal(&self.d, s[i], &o[i]))
+        return out
+
+    def row(self, slot):
+        """Statistics of a slot as they are kept: float64, a copy."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
+        return np.array(view)
+
+    def as_row(self, row):
+        """Return a row of statistics as an array of this width, or raise a ParameterError."""
+        made = np.asarray(row)
+        if made.ndim != 1 or made.shape[0] != self.d.width or made.dtype.kind not in "iuf":
+            refuse("row", row, f"{self.d.width} numbers", "Pass what row(slot) returned.")
+        return made
+
+    def parts(self, row):
+        """Return a row in parts: the arguments of `make_statistics`."""
+        cdef Held hold = in_turn(self.turn)
+        raise NotImplementedError
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots, as the measure's Python methods understand them; copies."""
+        cdef Held hold = in_turn(self.turn)
+        return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
+
+    def memory_bytes(self):
+        """Bytes of the statistics and of what is derived from them; the data are not counted."""
+        cdef Held hold = in_turn(self.turn)
+        return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()) * sizeof(double)
+                + self.d.stale.capacity())
+
+
+def exact_offset(values):
+    """A number for each column that can be taken from all its values without rounding: shape (D,).
+
+    Values far from zero with a small spread keep their digits when they are counted from their middle. Where
+    the difference would have to be rounded for any value the offset is 0.
+    """
+    middle = np.median(values, axis=0)
+    moved = values - middle
+    # Two-sum (Knuth): the rounding error of a difference is itself a double.
+    back = moved - values
+    error = (values - (moved - back)) - (middle + back)
+    exact = np.all((error == 0.0) & np.isfinite(moved), axis=0)
+    return np.where(exact, middle, 0.0)

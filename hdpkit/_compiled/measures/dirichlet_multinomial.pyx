@@ -1,0 +1,463 @@
+# distutils: language = c++
+"""The Dirichlet-multinomial, compiled: counts of terms in dishes, term by term.
+
+A row holds one term's counts in all slots, because a sweep asks for one term under many dishes. Block
+probabilities are products with a rescue from overflow; a logarithm is taken once for many factors.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._compiled.measures.measure cimport CompiledBank, as_weights, ascending
+from hdpkit.numerics cimport det_log, log_rising
+
+cdef enum:
+    LINE = 16            # counts on a cache line
+    TALLIED = 65536      # counts whose number of cells is kept in an array
+    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+    SHORT = 16           # customers of a block whose probability is a plain product
+
+# Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
+cdef double SMALLEST_ETA = 1e-28, LARGEST_SUM = 1e7
+cdef double ROOT_SHARE = 1.0 / (1 << 24)          # the least, of 2**-40 a unit: 65536 of them
+cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the least 1 - d, which is found as a difference in doubles
+cdef double NORMAL = 1e-36                        # the least product of a share and eta, some way above 1.2e-38
+cdef double LARGEST_CONCENTRATION = 1e100
+cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
+
+
+cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
+    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
+    b.cells.assign(b.n_terms * stride + LINE, 0)     # if there is no memory all is as it was
+    dm_place(b, stride)
+    return 0
+
+
+cdef int dm_place(DirichletCounts *b, int64_t stride) noexcept nogil:
+    """Rows of this many slots begin on a cache line of the cells."""
+    cdef int64_t start
+    b.stride = stride
+    start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
+    b.counts = b.cells.data() + start
+    b.version += 1
+    return 0
+
+
+cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
+    cdef int64_t before = b.stride, stride = before, v
+    cdef vector[int32_t] cells
+    cdef int32_t *counts = b.counts
+    if stride >= slots:
+        return 0
+    while stride < slots:    # a quarter more each time, in whole lines
+        stride = (stride + stride // 4 + LINE) // LINE * LINE
+    b.totals.reserve(stride)
+    b.inverse.reserve(stride)
+    cells.assign(b.n_terms * stride + LINE, 0)      # from here on nothing can fail
+    cells.swap(b.cells)
+    dm_place(b, stride)
+    for v in range(b.n_terms):
+        memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
+    b.totals.resize(stride, 0)
+    b.inverse.resize(stride, 1.0 / b.eta_sum)
+    return 0
+
+
+cdef int dm_born(void *self, int32_t slot) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    if slot >= b.stride:
+        with gil:
+            try:
+                dm_grow(b, slot + 1)
+            except MemoryError:
+                return no_memory()
+    return 0 if b.totals[slot] == 0 else -1
+
+
+cdef int dm_died(void *self, int32_t slot) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t v
+    if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
+        for v in range(b.n_terms):
+            b.counts[v * b.stride + slot] = 0
+        b.totals[slot] = 0
+        b.inverse[slot] = 1.0 / b.eta_sum
+        b.version += 1
+    return 0
+
+
+cdef int dm_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i
+    for i in range(n):
+        b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] += 1
+    b.totals[slot] += n
+    b.version += 1
+    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    return 0
+
+
+cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i
+    for i in range(n):
+        b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] -= 1
+    b.totals[slot] -= n
+    b.version += 1
+    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    return 0
+
+
+cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                       double *out) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int32_t term = b.terms[customer]
+    cdef const int32_t *row = b.counts + <int64_t>term * b.stride
+    cdef const double *inverse = b.inverse.data()
+    cdef double eta = b.eta[term]
+    cdef int64_t i
+    for i in range(n):
+        out[i] = (row[slots[i]] + eta) * inverse[slots[i]]
+    out[n] = eta / b.eta_sum
+    return 0
+
+
+cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                      int64_t n, double *out) noexcept nogil:
+    """log DM(n_k + c)/DM(n_k): rising factorials of (n_kv + eta_v) over that of (n_k + sum eta)."""
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i, j, place
+    cdef int32_t term, count
+    cdef const int32_t *row
+    cdef double *product
+    cdef double base
+    if not has_room(b.touched, min(n_customers, b.n_terms)) or not has_room(b.product, n + 1):
+        return no_memory()
+    b.touched.clear()
+    for i in range(n_customers):
+        term = b.terms[customers[i]]
+        if b.block[term] == 0:
+            b.touched.push_back(term)
+        b.block[term] += 1
+    b.product.assign(n + 1, 1.0)
+    product = b.product.data()
+    for i in range(n + 1):
+        out[i] = 0.0
+    for place in range(<int64_t>b.touched.size()):
+        term = b.touched[place]
+        count = b.block[term]
+        b.block[term] = 0
+        row = b.counts + <int64_t>term * b.stride
+        if count <= 16:
+            for i in range(n + 1):
+                base = b.eta[term] + (row[slots[i]] if i < n else 0)
+                for j in range(count):
+                    product[i] *= base + j
+                    if product[i] > 1e150 or product[i] < 1e-150:
+                        out[i] += det_log(product[i])
+                        product[i] = 1.0
+        else:
+            for i in range(n + 1):
+                out[i] += log_rising(b.eta[term] + (row[slots[i]] if i < n else 0), count)
+    for i in range(n + 1):
+        base = b.eta_sum + (b.totals[slots[i]] if i < n else 0)
+        out[i] += det_log(product[i]) - log_rising(base, n_customers)
+    return 0
+
+
+cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                  int64_t n, double *out) noexcept nogil:
+    """DM(n_k + c)/DM(n_k) up to a common factor; short blocks without a logarithm."""
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i, j, repeats
+    cdef int32_t term
+    cdef const int32_t *row
+    cdef double top, total
+    if n_customers > SHORT or not b.plain:
+        if dm_log_block(self, customers, n_customers, slots, n, out) < 0:
+            return -1
+        return as_weights(out, n)
+    for i in range(n + 1):
+        out[i] = 1.0
+    for j in range(n_customers):
+        term = b.terms[customers[j]]
+        repeats = 0     # of this term earlier in the block
+        for i in range(j):
+            repeats += b.terms[customers[i]] == term
+        row = b.counts + <int64_t>term * b.stride
+        total = b.eta[term] + repeats
+        for i in range(n):
+            out[i] *= row[slots[i]] + total
+        out[n] *= total
+    for i in range(n + 1):
+        total = b.eta_sum + (b.totals[slots[i]] if i < n else 0)
+        top = total
+        for j in range(1, n_customers):
+            top *= total + j
+        out[i] /= top
+    return 0
+
+
+cdef class DirichletMultinomialBank(CompiledBank):
+    """Counts of terms by dish slot.
+
+    Parameters
+    ----------
+    terms : int32 array, shape (n_customers,)
+        Kept by reference, never changed.
+    eta : float64 array, shape (n_terms,)
+    """
+
+    needs_dishes = False
+
+    def __init__(self, terms, eta):
+        cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
+        self.terms = np.asarray(view)
+        self.b.terms = &view[0]
+        self.b.n_terms = len(eta)
+        self.b.block.assign(self.b.n_terms, 0)
+        self.c.self = &self.b
+        self.c.born = dm_born
+        self.c.died = dm_died
+        self.c.add = dm_add
+        self.c.remove = dm_remove
+        self.c.predictive = dm_predictive
+        self.c.block = dm_block
+        self.c.log_block = dm_log_block
+        self.complete(view.shape[0])
+        check_numbers32("terms", view, 0, self.b.n_terms - 1)
+        self._set_eta(eta)
+        self.b.tallied = -1
+        dm_clear(&self.b, LINE)
+        self.b.totals.assign(self.b.stride, 0)
+        self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
+
+    def adopt(self, measure):
+        """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        cdef Held hold = in_turn(self.turn)
+        check_length("eta", len(measure.eta_vector), self.b.n_terms)
+        self._set_eta(measure.eta_vector)
+        cdef int64_t k
+        for k in range(self.b.stride):
+            self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+        return True
+
+    def _set_eta(self, eta):
+        cdef Held hold = in_turn(self.turn)
+        cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
+        cdef int64_t v
+        cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
+        cdef double least = float(np.min(e)), total = float(np.sum(e))
+        self.b.eta.resize(e.shape[0])
+        self.b.table.resize(TABULATED if symmetric else 0)     # from here on nothing can fail
+        for v in range(e.shape[0]):
+            self.b.eta[v] = e[v]
+        self.b.plain = least >= PLAIN
+        # A symmetric sum as one product: the same for every number of terms and every way of summing.
+        self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
+        self.smallest_eta = least
+        for v in range(<int64_t>self.b.table.size()):
+            self.b.table[v] = log_rising(e[0], v)
+
+    def in_floats(self, ends, longest):
+        """Whether the sweep in single precision keeps the law at these hyperparameters.
+
+        Parameters
+        ----------
+        ends : sequence of (float, float)
+            Of each declaration, from the root's: the largest concentration and the largest discount.
+        longest : int
+            Customers of the largest restaurant.
+        """
+        cdef Held hold = in_turn(self.turn)
+        (root_concentration, root_discount), *below = ends
+        cdef double concentration = max([each[0] for each in below]), discount = max([each[1] for each in below])
+        cdef double n = self.terms.shape[0]
+        return bool(
+            self.smallest_eta >= SMALLEST_ETA
+            and self.b.eta_sum <= LARGEST_SUM
+            and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
+            and 1.0 - discount >= LONE_TABLE
+            and (1.0 - discount) * self.smallest_eta >= NORMAL * (n + self.b.eta_sum)
+            and max(root_concentration, concentration) <= LARGEST_CONCENTRATION
+        )
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        """Recount everything from each customer's dish (-1: unseated)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t i
+        cdef int32_t slot
+        cdef int64_t k
+        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
+        check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, self.b.stride) - 1)
+        dm_clear(&self.b, self.b.stride)
+        self.b.totals.assign(self.b.stride, 0)
+        dm_grow(&self.b, top + 1)
+        with nogil:
+            for i in range(<int32_t>dishes.shape[0]):
+                slot = dishes[i]
+                if slot >= 0:
+                    self.b.counts[<int64_t>self.b.terms[i] * self.b.stride + slot] += 1
+                    self.b.totals[slot] += 1
+            for k in range(self.b.stride):
+                self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+
+    cdef int64_t room(self) except -1:
+        return self.b.stride
+
+    def died(self, slot):
+        """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t v
+        CompiledBank.died(self, slot)
+        cdef int32_t k = slot
+        # What a proposal has left may add up to nothing without being nothing.
+        for v in range(self.b.n_terms):
+            self.b.counts[v * self.b.stride + k] = 0
+        self.b.version += 1
+
+    def remove(self, slot, customers):
+        """Take the values of these data customers out of a slot, which must have them."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int64_t i
+        cdef int32_t *cell
+        cdef bint there = True
+        for i in range(who.shape[0]):       # taken out one by one, and put back before anything is done
+            cell = self.b.counts + <int64_t>self.b.terms[who[i]] * self.b.stride + k
+            there = there and cell[0] > 0
+            cell[0] -= 1
+        for i in range(who.shape[0]):
+            self.b.counts[<int64_t>self.b.terms[who[i]] * self.b.stride + k] += 1
+        if not there:
+            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
+        CompiledBank.remove(self, slot, customers)
+
+    def relabelled(self, mapping):
+        """Move every slot's counts to its new number (never a larger one, so in place)."""
+        cdef Held hold = in_turn(self.turn)
+        self.relabel(ascending(mapping, self.b.stride))
+
+    cdef int relabel(self, const int32_t[::1] mapping) except -1:
+        cdef int64_t v, s
+        cdef int32_t to
+        self.b.version += 1
+        with nogil:
+            for v in range(self.b.n_terms):
+                for s in range(mapping.shape[0]):
+                    to = mapping[s]
+                    if to >= 0 and to != s:
+                        self.b.counts[v * self.b.stride + to] = self.b.counts[v * self.b.stride + s]
+                        self.b.counts[v * self.b.stride + s] = 0
+            for s in range(mapping.shape[0]):
+                to = mapping[s]
+                if to >= 0 and to != s:
+                    self.b.totals[to] = self.b.totals[s]
+                    self.b.inverse[to] = self.b.inverse[s]
+                    self.b.totals[s] = 0
+                    self.b.inverse[s] = 1.0 / self.b.eta_sum
+
+    def counts(self, slots):
+        """Counts of every term in these slots: int64, shape (n, n_terms)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        out = np.empty((s.shape[0], self.b.n_terms), dtype=np.int64)
+        cdef int64_t[:, ::1] o = out
+        cdef int64_t v, i
+        with nogil:
+            for v in range(self.b.n_terms):
+                for i in range(s.shape[0]):
+                    o[i, v] = self.b.counts[v * self.b.stride + s[i]]
+        return out
+
+    def log_marginals(self, slots, dishes=None):
+        """log DM(n_k) of these slots: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        out = np.zeros(s.shape[0])
+        cdef double[::1] o = out
+        cdef int64_t v, i
+        cdef int32_t count
+        cdef int64_t tabulated = self.b.table.size()
+        with nogil:
+            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
+                for i in range(s.shape[0]):
+                    count = self.b.counts[v * self.b.stride + s[i]]
+                    if count > 0:
+                        o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.eta[v], count)
+            for i in range(s.shape[0]):
+                o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+        return out
+
+    cdef int tally_cells(self) except -1 nogil:
+        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
+        cdef int64_t i, j, n = self.b.n_terms * self.b.stride
+        cdef const int32_t *cell = self.b.counts
+        cdef int32_t any_of, top = 0
+        if self.b.tallied == self.b.version:
+            return 0
+        for i in range(self.b.stride):
+            if self.b.totals[i] > top:
+                top = <int32_t>self.b.totals[i] if self.b.totals[i] < TALLIED else TALLIED
+        self.b.tally.assign(top + 1, 0)
+        self.b.rare.clear()
+        for i in range(n // LINE):      # many lines of a large matrix are empty
+            any_of = 0
+            for j in range(LINE):
+                any_of |= cell[j]
+            if any_of != 0:
+                for j in range(LINE):
+                    if 0 <= cell[j] < <int32_t>self.b.tally.size():
+                        self.b.tally[cell[j]] += 1
+                    else:
+                        self.b.rare.push_back(cell[j])
+            cell += LINE
+        self.b.tallied = self.b.version
+        return 0
+
+    def log_marginal_total(self, slots):
+        """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
+
+        With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
+        cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int64_t i, here = 0, everywhere = 0
+        cdef double total = 0.0
+        if self.b.table.size() == 0:
+            return None
+        for i in range(s.shape[0]):
+            here += self.b.totals[s[i]]
+        for i in range(self.b.stride):
+            everywhere += self.b.totals[i]
+        if here != everywhere:
+            return None
+        with nogil:
+            self.tally_cells()
+            for i in range(1, <int64_t>self.b.tally.size()):
+                if self.b.tally[i] > 0:
+                    total += self.b.tally[i] * (
+                        self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.eta[0], i))
+            for i in range(<int64_t>self.b.rare.size()):
+                total += log_rising(self.b.eta[0], self.b.rare[i])
+            for i in range(s.shape[0]):
+                total -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+        return total
+
+    def memory_bytes(self):
+        """Bytes of the counts and of what goes with them."""
+        cdef Held hold = in_turn(self.turn)
+        return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
+                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
+                + (self.b.block.capacity() + self.b.rare.capacity()) * sizeof(int32_t)
+                + self.b.tally.capacity() * sizeof(int64_t)
+                + (self.workspace.memory_bytes() if self.workspace is not None else 0))

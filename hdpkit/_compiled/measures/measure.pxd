@@ -1,0 +1,72 @@
+"""A base measure in C (`include/hdpkit/measure.h`), and its owner."""
+
+from cpython.ref cimport PyObject
+from libc.math cimport isfinite
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.numerics cimport det_exp
+
+cdef extern from "hdpkit/measure.h":
+    ctypedef struct measure_t "hdpkit_measure":
+        uint32_t version
+        uint32_t size
+        void *self
+        int (*born)(void *self, int32_t slot) noexcept nogil
+        int (*died)(void *self, int32_t slot) noexcept nogil
+        int (*add)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+        int (*remove)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+        int (*move)(void *self, int32_t source, int32_t to) noexcept nogil
+        int (*predictive)(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                          double *out) noexcept nogil
+        int (*log_block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                         int64_t n, double *out) noexcept nogil
+        int (*block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                     int64_t n, double *out) noexcept nogil
+        int (*marginal)(void *self, int32_t slot, double *out) noexcept nogil
+    enum:
+        MEASURE_VERSION "HDPKIT_MEASURE_VERSION"
+    const char *MEASURE_CAPSULE "HDPKIT_MEASURE_CAPSULE"
+
+
+cdef class CompiledBank:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef measure_t c
+    cdef int64_t n_customers       # whose values it knows
+    cdef DishSlots slots           # whose statistics these are; None: of nobody
+    cdef int complete(self, int64_t n_customers) except -1
+    cdef int64_t room(self) except -1
+    cdef int ready(self) except -1
+    cdef int32_t slot_number(self, object slot) except -1
+    cdef object slot_numbers(self, object slots)
+    cdef object customer_numbers(self, object customers)
+    cdef int check(self, int status) except -1
+
+
+cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
+    """Turn the logs out[0..n] into weights of which the largest is 1, so that not all of them vanish."""
+    cdef int64_t i
+    cdef double top = out[n]
+    for i in range(n):
+        if out[i] > top:
+            top = out[i]
+    if not isfinite(top):
+        return -1
+    for i in range(n + 1):
+        out[i] = det_exp(out[i] - top)
+    return 0
+
+
+ctypedef struct exception_t:     # a Python exception that was raised and set aside
+    PyObject *kind
+    PyObject *value
+    PyObject *trace
+
+
+cdef exception_t set_aside() noexcept
+cdef object taken_up(exception_t raised)
+cdef object ascending(object mapping, int64_t room)
+cdef object pending_exception()
+cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                       int64_t n, double *out) noexcept nogil

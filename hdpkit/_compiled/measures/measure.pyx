@@ -1,0 +1,322 @@
+# distutils: language = c++
+"""The Python face of a compiled bank of statistics, and the door through which foreign ones come."""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole32
+from hdpkit.errors import ExtensionError, StateError
+
+cdef int64_t LARGEST = 2**31 - 2
+
+
+cdef exception_t set_aside() noexcept:
+    """The Python exception that a measure left set, taken away as it is: nothing is asked for, so nothing fails."""
+    cdef exception_t raised
+    raised.kind = raised.value = raised.trace = NULL
+    PyErr_Fetch(&raised.kind, &raised.value, &raised.trace)
+    return raised
+
+
+cdef object taken_up(exception_t raised):
+    """An exception that was set aside, as an object; None if there was none."""
+    if raised.kind == NULL:
+        return None
+    try:
+        PyErr_NormalizeException(&raised.kind, &raised.value, &raised.trace)
+        error = <object>raised.value
+        if raised.trace != NULL:
+            error = error.with_traceback(<object>raised.trace)
+    finally:
+        Py_XDECREF(raised.kind)
+        Py_XDECREF(raised.value)
+        Py_XDECREF(raised.trace)
+    return error
+
+
+cdef object pending_exception():
+    """The Python exception that a measure left set, taken away; None if there is none."""
+    return taken_up(set_aside())
+
+
+cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                       int64_t n, double *out) noexcept nogil:
+    """Probabilities of a block up to a common factor, also for a measure that has only logarithms."""
+    cdef int status
+    if measure.block != NULL:
+        return measure.block(measure.self, customers, n_customers, slots, n, out)
+    status = measure.log_block(measure.self, customers, n_customers, slots, n, out)
+    return status if status < 0 else as_weights(out, n)
+
+
+cdef class CompiledBank:
+    """Statistics of all dishes, by slot, behind a C struct. A subclass fills the struct."""
+
+    cdef int complete(self, int64_t n_customers) except -1:
+        """Fill in version and size, once the functions are set."""
+        self.c.version = MEASURE_VERSION
+        self.c.size = sizeof(measure_t)
+        self.n_customers = n_customers
+        return 0
+
+    # ------------------------------------------------------------------ what callers pass
+
+    def attach(self, DishSlots slots not None):
+        """These are the statistics of a franchise with these slots: others are refused from now on."""
+        cdef Held hold = in_turn(self.turn)
+        self.slots = slots
+
+    cdef int64_t room(self) except -1:
+        """How many slots there are statistics for."""
+        return LARGEST + 1
+
+    cdef int ready(self) except -1:
+        if self.c.version == 0:
+            raise StateError("bank", type(self).__name__, "one that a measure has made", "Call measure.bank(data).")
+        return 0
+
+    cdef int32_t slot_number(self, object slot) except -1:
+        """A slot whose statistics somebody keeps."""
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
+        if self.slots is not None and not self.slots.in_use(k):
+            raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
+        return k
+
+    cdef object slot_numbers(self, object slots):
+        cdef const int32_t[::1] view
+        cdef int64_t i
+        self.ready()
+        made = numbers32("slots", slots, 0, self.room() - 1)
+        if self.slots is not None:
+            view = made
+            for i in range(view.shape[0]):
+                if not self.slots.in_use(view[i]):
+                    raise StateError("slots", view[i], "those of dishes, or reserved",
+                                     "See open_dish() and reserved().")
+        return made
+
+    cdef object customer_numbers(self, object customers):
+        self.ready()
+        return numbers32("customers", customers, 0, self.n_customers - 1)
+
+    # ------------------------------------------------------------------ the Python face of every bank
+
+    def born(self, slot):
+        """Empty statistics for a slot."""
+        cdef Held hold = in_turn(self.turn)
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if self.slots is not None and not self.slots.in_use(k):
+            raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
+        self.check(self.c.born(self.c.self, k))
+
+    def died(self, slot):
+        """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
+        self.ready()
+        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
+        if self.slots is not None and self.slots.occupied(k):
+            raise StateError("slot", slot, "that of no dish", "Take its last customer out.")
+        self.check(self.c.died(self.c.self, k))
+
+    def add(self, slot, customers):
+        """Add the values of these data customers to a slot."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        if who.shape[0]:
+            self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
+
+    def remove(self, slot, customers):
+        """Take the values of these data customers out of a slot."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        if who.shape[0]:
+            self.check(self.c.remove(self.c.self, k, &who[0], who.shape[0]))
+
+    def log_predictive(self, customer, slots):
+        """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,).
+
+        Up to one common constant where the measure chooses so.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int32_t who = whole32("customer", customer, 0, self.n_customers - 1)
+        out = np.empty(s.shape[0] + 1)
+        cdef double[::1] o = out
+        self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        with np.errstate(divide="ignore"):
+            return np.log(out)
+
+    def block(self, customers, slots):
+        """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
+        cdef Held hold = in_turn(self.turn)
+        return self._of_block(customers, slots, False)
+
+    def log_block(self, customers, slots):
+        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        return self._of_block(customers, slots, True)
+
+    def _of_block(self, customers, slots, bint logs):
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t *first = &s[0] if s.shape[0] else NULL
+        out = np.full(s.shape[0] + 1, 0.0 if logs else 1.0)
+        cdef double[::1] o = out
+        if who.shape[0] and logs:
+            self.check(self.c.log_block(self.c.self, &who[0], who.shape[0], first, s.shape[0], &o[0]))
+        elif who.shape[0]:
+            self.check(measure_block(&self.c, &who[0], who.shape[0], first, s.shape[0], &o[0]))
+        return out
+
+    def freeze(self):
+        """Statistics follow from the data and their dishes: there is nothing else to keep."""
+        cdef Held hold = in_turn(self.turn)
+        return None
+
+    def thaw(self, frozen):
+        """See `freeze`."""
+        cdef Held hold = in_turn(self.turn)
+
+    def prepare(self, source):
+        """A compiled measure draws nothing."""
+        cdef Held hold = in_turn(self.turn)
+
+    cdef int check(self, int status) except -1:
+        """Raise what a C function has left behind. In C, as nothing in Python may be looked up before that."""
+        if status >= 0:
+            return 0
+        error = pending_exception()
+        if error is not None:
+            raise error
+        raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
+
+
+cdef object ascending(object mapping, int64_t room):
+    """New numbers of slots, -1 for those that are gone: no larger ones, in ascending order. int32."""
+    cdef const int32_t[::1] to = numbers32("mapping", mapping, -1, LARGEST)
+    cdef int64_t slot
+    cdef int32_t last = -1
+    for slot in range(to.shape[0]):
+        if to[slot] < 0:
+            continue
+        if to[slot] <= last or to[slot] > slot or slot >= room:
+            refuse("mapping", mapping, "ascending, with no number that is larger than the slot's own",
+                   "See DishSlots.compaction.")
+        last = to[slot]
+    return np.asarray(to)
+
+
+cdef class CapsuleBank(CompiledBank):
+    """A bank whose functions come from another package, in a PyCapsule.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+        Whose `compiled` makes the capsule.
+    data : GroupedData
+
+    Raises
+    ------
+    ExtensionError
+        If it is no capsule of the right name, version and size, or lacks a function.
+    """
+
+    cdef object measure
+    cdef object data
+    cdef object capsule        # owns what the struct points to
+
+    def __init__(self, measure, data):
+        self.data = data
+        self.adopt(measure)
+
+    def adopt(self, measure):
+        """Take over other parameter values, in a new capsule. False: everything must be counted again."""
+        cdef Held hold = in_turn(self.turn)
+        cdef measure_t *given
+        capsule = measure.compiled(self.data)
+        if not PyCapsule_IsValid(capsule, MEASURE_CAPSULE):
+            raise ExtensionError(
+                "compiled", capsule, f"a PyCapsule named {MEASURE_CAPSULE.decode()!r}",
+                "Return PyCapsule_New(struct, HDPKIT_MEASURE_CAPSULE, destructor).",
+            )
+        given = <measure_t *>PyCapsule_GetPointer(capsule, MEASURE_CAPSULE)
+        if given.version != MEASURE_VERSION or given.size != sizeof(measure_t):
+            raise ExtensionError(
+                "hdpkit_measure", f"version {given.version}, {given.size} bytes",
+                f"version {<int>MEASURE_VERSION}, {sizeof(measure_t)} bytes",
+                "Compile the extension again, with the headers of the installed hdpkit (hdpkit.get_include()).",
+            )
+        missing = [name for name, absent in (
+            ("born", given.born == NULL), ("died", given.died == NULL), ("add", given.add == NULL),
+            ("remove", given.remove == NULL), ("move", given.move == NULL),
+            ("predictive", given.predictive == NULL), ("log_block", given.log_block == NULL),
+        ) if absent]
+        if missing:
+            raise ExtensionError(
+                "hdpkit_measure", f"without {', '.join(missing)}", "complete",
+                "Only block and marginal may be NULL.",
+            )
+        self.measure = measure
+        self.capsule = capsule
+        self.c = given[0]
+        self.n_customers = len(self.data)
+        return False
+
+    def rebuild(self, dishes, slots):
+        """Recount everything from each customer's dish (-1: unseated)."""
+        cdef Held hold = in_turn(self.turn)
+        dishes = numbers32("dishes", dishes, -1, LARGEST)
+        numbers32("customers", [len(dishes)], 0, self.n_customers)
+        order = np.argsort(dishes, kind="stable").astype(np.int32)
+        ranked = np.asarray(dishes)[order]
+        for slot in slots:
+            begin, end = np.searchsorted(ranked, slot, side="left"), np.searchsorted(ranked, slot, side="right")
+            self.born(slot)
+            self.add(slot, order[begin:end])
+
+    def relabelled(self, mapping):
+        """Slots have new numbers, never larger ones, in ascending order."""
+        cdef Held hold = in_turn(self.turn)
+        for slot, to in enumerate(ascending(mapping, LARGEST + 1)):
+            if to >= 0 and to != slot:
+                self.check(self.c.move(self.c.self, slot, to))
+
+    def log_marginals(self, slots, dishes):
+        """Log marginal probability of the data of each slot: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        cdef double value = 0.0
+        slots = self.slot_numbers(slots)
+        out = np.empty(len(slots))
+        for place, slot in enumerate(slots):
+            if self.c.marginal != NULL:
+                self.check(self.c.marginal(self.c.self, slot, &value))
+                out[place] = value
+            else:
+                out[place] = self.log_block(np.flatnonzero(dishes == slot), ())[0]
+        return out
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots as the measure's Python methods make them."""
+        cdef Held hold = in_turn(self.turn)
+        made = []
+        for slot in self.slot_numbers(slots):
+            one = self.measure.make()
+            for customer in np.flatnonzero(dishes == slot):
+                self.measure.add(one, self.data.values[customer])
+            made.append(one)
+        return made
+
+    def memory_bytes(self):
+        """What the extension holds is not known here."""
+        cdef Held hold = in_turn(self.turn)
+        return 0

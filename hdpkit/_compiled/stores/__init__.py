@@ -1,0 +1,1 @@
+"""Who sits where: the blocks of entries that both stores share, and the stores."""

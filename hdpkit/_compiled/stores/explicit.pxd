@@ -1,0 +1,42 @@
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.seating cimport Entry, Seating
+
+
+cdef extern from "layout.h":
+    ctypedef struct Table "hdpkit_table":
+        int32_t size
+        int32_t dish
+        int32_t node
+        int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
+        int32_t next       # of the same restaurant and dish; among free tables the next free one
+
+
+cdef class ExplicitStore(Seating):
+    cdef vector[int32_t] seats         # table of each data customer, -1 while unseated
+    cdef vector[Table] pool
+    cdef int32_t free_table
+    cdef int64_t scattered             # tables that opened since numbers went by restaurant and dish
+    cdef vector[double] weights
+    cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
+    cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
+    cdef int64_t units_at
+    cdef int64_t shifted               # grows whenever a table sits elsewhere
+    cdef int64_t serial                # another one for each seating, so that units know theirs
+
+    cdef int64_t moved(self) noexcept nogil
+    cdef int32_t table_number(self, object table) except -1
+
+    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
+                  const int32_t[::1] table_seat) except -1
+    cdef int32_t table_of(self, int32_t customer) noexcept nogil
+    cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
+    cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil
+    cdef int gather(self) except -1 nogil
+    cdef int renumber(self, int64_t room) except -1 nogil
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil
+    cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil
+    cdef int free(self, int32_t table) noexcept nogil
+    cdef int serve(self, int32_t table, int32_t dish) except -1 nogil
+    cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil

@@ -1,0 +1,497 @@
+# distutils: language = c++
+"""The explicit store: it knows who sits where, tables as customers of the parent included."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport refuse, whole32
+from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range
+from hdpkit.errors import StateError
+from hdpkit.random._source cimport choice_source
+
+
+cdef int64_t seatings = 0     # that were made
+
+
+cdef class ExplicitStore(Seating):
+    """Who sits where. A table t is customer ~t of the parent restaurant.
+
+    Tables of one restaurant and dish form a list. Its order, by which draws go through it, and table numbers mean
+    nothing; but the order is part of a frozen state.
+    """
+
+    TABLE_IDS = True
+
+    def __cinit__(self):
+        global seatings
+        seatings += 1
+        self.serial = seatings
+        self.free_table = -1
+
+    def __init__(self, n_customers, n_nodes):
+        Seating.__init__(self, n_customers, n_nodes)
+        self.clear()
+
+    def clear(self):
+        """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
+        self.begin_change()
+        self.clear_nodes(self.nodes.size())
+        self.seats.assign(self.n_customers, -1)
+        self.pool.clear()
+        self.free_table = -1
+        self.changes += 1
+        self.scattered = 0
+
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        cdef int64_t room = <int64_t>(self.pool.capacity() - self.pool.size())
+        cdef int32_t table = self.free_table
+        while room < n_tables and table >= 0:
+            room += 1
+            table = self.pool[table].next
+        if room < n_tables:
+            self.pool.reserve(self.pool.size() + n_tables + self.pool.size() // 4 + 4)
+        if <int64_t>self.weights.capacity() < self.most_tables + n_tables:
+            self.weights.reserve(2 * (self.most_tables + n_tables))
+        return 0
+
+    cdef int32_t table_of(self, int32_t customer) noexcept nogil:
+        return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
+
+    cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil:
+        if customer >= 0:
+            self.seats[customer] = table
+            self.changes += 1
+        else:
+            self.pool[~customer].seat = table
+            self.shifted += 1
+        return 0
+
+    cdef int64_t moved(self) noexcept nogil:
+        """A number that is another one as soon as anybody, tables included, may sit elsewhere."""
+        return self.changes + self.shifted
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        cdef int32_t table = self.seats[customer]
+        return -1 if table < 0 else self.pool[table].dish
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        cdef Entry *entry = self.entries(node) + self.find(node, dish)
+        cdef int32_t table = entry.extra
+        cdef int64_t chosen
+        if entry.tables > 1:
+            self.weights.clear()
+            while table >= 0:
+                self.weights.push_back(self.pool[table].size - discount)
+                table = self.pool[table].next
+            chosen = source.choose(source.state, self.weights.data(), self.weights.size())
+            if chosen < 0:
+                with gil:
+                    raise FloatingPointError(f"no table of dish {dish} can be chosen in restaurant {node}")
+            table = entry.extra
+            while chosen > 0:
+                table = self.pool[table].next
+                chosen -= 1
+        self.pool[table].size += 1
+        self.take_seat(customer, table)
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        return 0
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        cdef int32_t place = self.find_or_insert(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t table = self.new_table(node, entry)
+        entry.customers += 1
+        entry.tables += 1
+        if entry.tables > self.most_tables:
+            self.most_tables = entry.tables
+        self.nodes[node].customers += 1
+        self.nodes[node].tables += 1
+        self.take_seat(customer, table)
+        as_customer[0] = ~table
+        return 0
+
+    cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
+        """A table with one customer, second in the list of its restaurant and dish. Counts are the caller's."""
+        cdef int32_t table = self.free_table, head = entry.extra
+        if table >= 0:
+            self.free_table = self.pool[table].next
+        else:
+            table = <int32_t>self.pool.size()
+            if self.pool.capacity() == self.pool.size():
+                self.pool.reserve(self.pool.size() + self.pool.size() // 4 + 4)
+            self.pool.resize(table + 1)
+        self.scattered += 1
+        self.pool[table].size = 1
+        self.pool[table].dish = entry.dish
+        self.pool[table].node = node
+        self.pool[table].seat = -1
+        if head < 0:
+            self.pool[table].next = -1
+            entry.extra = table
+        else:                   # behind the first, which is likely to be the largest: draws go through the list
+            self.pool[table].next = self.pool[head].next
+            self.pool[head].next = table
+        return table
+
+    cdef int gather(self) except -1 nogil:
+        """Number tables anew once many have opened since: who goes through a list goes through memory in order."""
+        if 2 * self.scattered > <int64_t>self.pool.size():
+            self.renumber(self.pool.size())
+        return 0
+
+    cdef int renumber(self, int64_t room) except -1 nogil:
+        """Number tables by restaurant, dish and place in the list, as `freeze` does, with room for so many."""
+        cdef vector[int32_t] number
+        cdef vector[Table] fresh
+        cdef int32_t node, place, table
+        cdef int64_t i
+        cdef Entry *entry
+        number.resize(self.pool.size())
+        fresh.reserve(room)     # from here on nothing can fail
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                table = entry.extra
+                entry.extra = <int32_t>fresh.size()
+                while table >= 0:
+                    number[table] = <int32_t>fresh.size()
+                    fresh.push_back(self.pool[table])
+                    table = self.pool[table].next
+                    fresh.back().next = -1 if table < 0 else <int32_t>fresh.size()
+        for i in range(<int64_t>fresh.size()):
+            if fresh[i].seat >= 0:
+                fresh[i].seat = number[fresh[i].seat]
+        for i in range(<int64_t>self.seats.size()):
+            if self.seats[i] >= 0:
+                self.seats[i] = number[self.seats[i]]
+        self.pool.swap(fresh)
+        self.free_table = -1
+        self.scattered = 0
+        self.changes += 1
+        return 0
+
+    cdef int promote(self, Entry *entry, int32_t table) noexcept nogil:
+        """Move a table that has grown past the one before it in their list up by one place."""
+        cdef int32_t before = -1, at = entry.extra
+        if at == table:
+            return 0
+        while self.pool[at].next != table:
+            before = at
+            at = self.pool[at].next
+        if self.pool[table].size > self.pool[at].size:
+            self.pool[at].next = self.pool[table].next
+            self.pool[table].next = at
+            if before < 0:
+                entry.extra = table
+            else:
+                self.pool[before].next = table
+        return 0
+
+    cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil:
+        """Take a table out of the list of its restaurant and dish."""
+        cdef int32_t before
+        if entry.extra == table:
+            entry.extra = self.pool[table].next
+        else:
+            before = entry.extra
+            while self.pool[before].next != table:
+                before = self.pool[before].next
+            self.pool[before].next = self.pool[table].next
+        return 0
+
+    cdef int free(self, int32_t table) noexcept nogil:
+        """The number is free for reuse, but `seat` stays until the parent has taken the table out."""
+        self.pool[table].next = self.free_table
+        self.free_table = table
+        return 0
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        cdef int32_t table = self.table_of(customer)
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        self.take_seat(customer, -1)
+        self.pool[table].size -= 1
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        as_customer[0] = ~table
+        if self.pool[table].size > 0:
+            return 0
+        self.unlink(entry, table)
+        entry.tables -= 1
+        self.nodes[node].tables -= 1
+        if entry.tables == 0:
+            self.erase(node, place)
+        self.free(table)
+        return 1
+
+    cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
+        """Undo the removal of a customer from a table, which is free again if it closed; the last goes first."""
+        cdef Entry *entry
+        cdef int32_t before, place
+        if closed:
+            if self.free_table == table:
+                self.free_table = self.pool[table].next
+            else:
+                before = self.free_table
+                while self.pool[before].next != table:
+                    before = self.pool[before].next
+                self.pool[before].next = self.pool[table].next
+            place = self.find_or_insert(node, dish)
+            entry = self.entries(node) + place
+            self.pool[table].size = 0
+            self.pool[table].dish = dish
+            self.pool[table].node = node     # its seat in the parent was put back before
+            self.pool[table].next = entry.extra
+            entry.extra = table
+            entry.tables += 1
+            if entry.tables > self.most_tables:
+                self.most_tables = entry.tables
+            self.nodes[node].tables += 1
+        entry = self.entries(node) + self.find(node, dish)
+        self.pool[table].size += 1
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        self.take_seat(customer, table)
+        return 0
+
+    cdef int serve(self, int32_t table, int32_t dish) except -1 nogil:
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        cdef int32_t node = self.pool[table].node
+        cdef int32_t size = self.pool[table].size
+        cdef int32_t place = self.find(node, self.pool[table].dish)
+        cdef Entry *entry = self.entries(node) + place
+        self.unlink(entry, table)
+        entry.customers -= size
+        entry.tables -= 1
+        if entry.tables == 0:
+            self.erase(node, place)
+        place = self.find_or_insert(node, dish)
+        entry = self.entries(node) + place
+        entry.customers += size
+        entry.tables += 1
+        if entry.tables > self.most_tables:
+            self.most_tables = entry.tables
+        self.pool[table].dish = dish
+        self.pool[table].next = entry.extra
+        entry.extra = table
+        return 0
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        cdef int32_t table = (self.entries(node) + place).extra
+        while table >= 0:
+            sizes.push_back(self.pool[table].size)
+            counts.push_back(1)
+            table = self.pool[table].next
+        return 0
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int32_t node, place, table
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                table = self.entries(node)[place].extra
+                while table >= 0:
+                    self.pool[table].dish = self.entries(node)[place].dish
+                    table = self.pool[table].next
+        return 0
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        self.seats.resize(n_customers, -1)
+        self.changes += 1
+        return 0
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        """Number the tables anew if so many numbers are free."""
+        cdef int64_t n_tables = 0
+        cdef int32_t node
+        cdef bint moved = unused_share(self.seats.capacity(), self.seats.size(), share)
+        if moved:
+            self.seats.shrink_to_fit()
+        for node in range(<int32_t>self.nodes.size()):
+            n_tables += self.nodes[node].tables
+        if not unused_share(self.pool.capacity(), n_tables, share):
+            return moved
+        self.renumber(n_tables + n_tables // 8)
+        return True
+
+    # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
+
+    def compact(self, double share=0.5):
+        """See `Seating.compact`."""
+        cdef Held hold = in_turn(self.turn)
+        self.units_found = None
+        return Seating.compact(self, share)
+
+    @property
+    def changes_of_seats(self):
+        """Which seating this is, and a number that grows when anybody, tables included, may sit elsewhere."""
+        cdef Held hold = in_turn(self.turn)
+        return self.serial, self.moved()
+
+    cdef int32_t table_number(self, object table) except -1:
+        cdef int32_t number = whole32("table", table, 0, <int64_t>self.pool.size() - 1)
+        if self.pool[number].size == 0:
+            raise StateError("table", number, "one that has customers", "Ask table_at(customer).")
+        return number
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer < 0 and (~customer >= <int64_t>self.pool.size() or self.pool[~customer].size == 0):
+            raise StateError("customer", customer, "a data customer, or ~t of a table t that has customers",
+                             "Pass what open() returned.")
+        if self.table_of(customer) >= 0:
+            raise StateError("customer", customer, "unseated", "Remove the customer first.")
+        return 0
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        cdef int32_t table = -1
+        if customer >= 0 or ~customer < <int64_t>self.pool.size():
+            table = self.table_of(customer)
+        if not 0 <= table < <int64_t>self.pool.size() or self.pool[table].size == 0:
+            raise StateError("customer", customer, "seated", "Seat the customer first.")
+        if self.pool[table].node != node or self.pool[table].dish != dish:
+            raise StateError("customer", customer, f"one who eats dish {dish} in restaurant {node}",
+                             "Ask table_at(customer), table_node(table) and dish_of(customer).")
+        return 0
+
+    def table_at(self, customer):
+        """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
+        cdef Held hold = in_turn(self.turn)
+        return self.table_of(whole32("customer", customer, -<int64_t>self.pool.size(), self.n_customers - 1))
+
+    def table_size(self, table):
+        """Customers of a table."""
+        cdef Held hold = in_turn(self.turn)
+        return self.pool[self.table_number(table)].size
+
+    def table_node(self, table):
+        """Restaurant of a table."""
+        cdef Held hold = in_turn(self.turn)
+        return self.pool[self.table_number(table)].node
+
+    def serve_dish(self, table, dish):
+        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
+        self.begin_change()
+        self.touched = True
+        self.ready(self.words_for(self.pool[number].node), 1)
+        self.serve(number, k)
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        dishes = np.empty(self.n_customers, dtype=np.int32)
+        cdef int32_t[::1] view = dishes
+        with nogil:
+            for i in range(self.n_customers):
+                view[i] = self.dish_at(<int32_t>i)
+        return dishes
+
+    def freeze(self):
+        """The labelled seating as arrays (see `hdpkit.stores.protocol.LabelledSeating`)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t node, place, table, parent_seat
+        cdef int64_t i, n_tables = 0
+        for node in range(<int32_t>self.nodes.size()):
+            n_tables += self.nodes[node].tables
+        number = np.full(self.pool.size(), -1, dtype=np.int32)
+        seat = np.empty(self.n_customers, dtype=np.int32)
+        table_node = np.empty(n_tables, dtype=np.int32)
+        table_dish = np.empty(n_tables, dtype=np.int32)
+        table_seat = np.empty(n_tables, dtype=np.int32)
+        cdef int32_t[::1] to = number
+        cdef int32_t[::1] s = seat
+        cdef int32_t[::1] tn = table_node
+        cdef int32_t[::1] td = table_dish
+        cdef int32_t[::1] ts = table_seat
+        n_tables = 0
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    table = self.entries(node)[place].extra
+                    while table >= 0:
+                        to[table] = <int32_t>n_tables
+                        tn[n_tables] = node
+                        td[n_tables] = self.pool[table].dish
+                        ts[n_tables] = self.pool[table].seat   # renumbered below
+                        n_tables += 1
+                        table = self.pool[table].next
+            for i in range(n_tables):
+                if ts[i] >= 0:
+                    ts[i] = to[ts[i]]
+            for i in range(self.n_customers):
+                s[i] = -1 if self.seats[i] < 0 else to[self.seats[i]]
+        return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
+
+    def thaw(self, frozen):
+        """Take over a labelled seating; lists of tables get the order of the arrays. Nobody is seated if it fails."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
+        cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
+        cdef const int32_t[::1] table_dish = np.ascontiguousarray(frozen["table_dish"], dtype=np.int32)
+        cdef const int32_t[::1] table_seat = np.ascontiguousarray(frozen["table_seat"], dtype=np.int32)
+        cdef int64_t n_tables = table_node.shape[0]
+        cdef Table fresh
+        check_range("seat", seat, -1, n_tables - 1, self.n_customers)
+        check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
+        check_range("table_dish", table_dish, 0, LARGEST, n_tables)
+        check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
+        for i in range(n_tables):       # so that no table sits at itself, however indirectly
+            if table_seat[i] >= 0 and table_node[table_seat[i]] >= table_node[i]:
+                refuse("table_seat", table_seat[i], "a table of the parent restaurant", "Pass what freeze() returned.")
+        self.clear()
+        fresh.size = 0
+        try:
+            self.pool.assign(n_tables, fresh)
+            self.fill(seat, table_node, table_dish, table_seat)
+        except BaseException:
+            self.clear()
+            raise
+
+    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
+                  const int32_t[::1] table_seat) except -1:
+        cdef int64_t i, n_tables = table_node.shape[0]
+        cdef Entry *entry
+        cdef int32_t place
+        with nogil:
+            for i in range(self.n_customers):
+                self.seats[i] = seat[i]
+                if seat[i] >= 0:
+                    self.pool[seat[i]].size += 1
+            for i in range(n_tables):
+                if table_seat[i] >= 0:
+                    self.pool[table_seat[i]].size += 1
+            for i in range(n_tables - 1, -1, -1):
+                place = self.find_or_insert(table_node[i], table_dish[i])
+                entry = self.entries(table_node[i]) + place
+                entry.customers += self.pool[i].size
+                entry.tables += 1
+                if entry.tables > self.most_tables:
+                    self.most_tables = entry.tables
+                self.nodes[table_node[i]].customers += self.pool[i].size
+                self.nodes[table_node[i]].tables += 1
+                self.pool[i].dish = table_dish[i]
+                self.pool[i].node = table_node[i]
+                self.pool[i].seat = table_seat[i]
+                self.pool[i].next = entry.extra
+                entry.extra = <int32_t>i
+        return 0
+
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
+        return {
+            "customers": self.seats.capacity() * sizeof(int32_t),
+            **Seating.memory_parts(self),
+            "tables": self.pool.capacity() * sizeof(Table) + self.weights.capacity() * sizeof(double),
+        }

@@ -1,0 +1,37 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.arena cimport Arena
+from hdpkit._compiled.stores.seating cimport Entry, Seating
+from hdpkit.random._source cimport choice_source
+
+
+ctypedef struct Bin:
+    int32_t size       # in the first bin of a block: number of bins that follow
+    int32_t count      # in the first bin of a block: bins that the block has room for, itself included
+
+
+cdef enum:
+    BIN_WORDS = 2
+
+
+cdef class HistogramStore(Seating):
+    cdef vector[int32_t] dish_of_customer  # empty where dishes are observed
+    cdef bint observed
+    cdef const int32_t[::1] value          # of each data customer, where dishes are observed
+    cdef vector[uint8_t] seated            # one bit a data customer, where dishes are observed
+    cdef Arena bins
+    cdef int32_t widest                    # no histogram has room for more bins
+    cdef vector[double] weights
+
+    cdef inline Bin *block(self, int32_t extra) noexcept nogil:
+        return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
+    cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil
+    cdef int drop(self, Entry *entry) noexcept nogil
+    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] bin_node, const int32_t[::1] bin_dish,
+                  const int32_t[::1] bin_size, const int32_t[::1] bin_count) except -1
+    cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil
+    cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
+                           choice_source *source) except -1 nogil

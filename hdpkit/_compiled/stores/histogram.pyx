@@ -1,0 +1,395 @@
+# distutils: language = c++
+"""The histogram store of Blunsom et al. (2009): how many tables have how many customers.
+
+For each restaurant and dish it keeps the number of tables of each size, and for each data customer its
+dish. A dish with a single table needs no histogram: the table's size is the number of customers. Where dishes
+are observed, the data have them, and the store keeps one bit a customer.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memmove
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range
+from hdpkit.errors import StateError
+from hdpkit.random._source cimport choice_source
+
+
+cdef class HistogramStore(Seating):
+    """Histograms of table sizes. Sharing a table of size s turns one count of s into one of s + 1.
+
+    (Algorithm 1 of the paper only adds to the count; algorithms 1 and 2 leave the parent out, which the walk
+    through the tree takes care of.)
+    """
+
+    TABLE_IDS = False
+
+    def __init__(self, n_customers, n_nodes):
+        Seating.__init__(self, n_customers, n_nodes)
+        self.clear()
+
+    def clear(self):
+        """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
+        self.begin_change()
+        self.clear_nodes(self.nodes.size())
+        if self.observed:
+            self.seated.assign((self.n_customers + 7) >> 3, 0)
+        else:
+            self.dish_of_customer.assign(self.n_customers, -1)
+        self.widest = 4
+        arena_clear(&self.bins)
+
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        # At a restaurant one dish may lose a customer and another one gain one: each histogram moves once at most.
+        cdef int64_t n_words = 4 * BIN_WORDS * self.widest * n_tables
+        if <int64_t>(self.bins.words.capacity() - self.bins.words.size()) < n_words:
+            arena_room(&self.bins, n_words)
+        if <int64_t>self.weights.capacity() < 2 * self.widest:
+            self.weights.reserve(2 * self.widest)
+        return 0
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        if self.observed:
+            return self.value[customer] if self.seated[customer >> 3] & (1 << (customer & 7)) else -1
+        return self.dish_of_customer[customer]
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
+        """Remember a customer's dish (-1: it left); tables as customers are not remembered."""
+        if customer < 0:
+            return 0
+        if not self.observed:
+            self.dish_of_customer[customer] = dish
+        elif dish < 0:
+            self.seated[customer >> 3] &= ~(1 << (customer & 7))
+        else:
+            self.seated[customer >> 3] |= 1 << (customer & 7)
+        return 0
+
+    cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil:
+        """Add ``by`` to the number of tables of this size; bins stay sorted, empty ones go."""
+        cdef Bin *head
+        cdef Bin *bin
+        cdef int32_t i = 0, n, room
+        cdef int64_t offset
+        if entry.extra < 0:
+            offset = arena_take(&self.bins, 4 * BIN_WORDS)
+            entry.extra = <int32_t>(offset // BIN_WORDS)
+            head = self.block(entry.extra)
+            head.size = 0
+            head.count = 4
+        head = self.block(entry.extra)
+        n = head.size
+        bin = head + 1
+        while i < n and bin[i].size < size:
+            i += 1
+        if i < n and bin[i].size == size:
+            bin[i].count += by
+            if bin[i].count == 0:
+                memmove(bin + i, bin + i + 1, (n - i - 1) * sizeof(Bin))
+                head.size -= 1
+            return 0
+        if n + 1 == head.count:
+            room = 2 * head.count
+            offset = arena_take(&self.bins, room * BIN_WORDS)
+            head = self.block(entry.extra)
+            memcpy(self.bins.words.data() + offset, head, (n + 1) * sizeof(Bin))
+            arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS, (n + 1) * BIN_WORDS)
+            entry.extra = <int32_t>(offset // BIN_WORDS)
+            head = self.block(entry.extra)
+            head.count = room
+            if room > self.widest:
+                self.widest = room
+            bin = head + 1
+        memmove(bin + i + 1, bin + i, (n - i) * sizeof(Bin))
+        bin[i].size = size
+        bin[i].count = by
+        head.size += 1
+        return 0
+
+    cdef int drop(self, Entry *entry) noexcept nogil:
+        """Forget the histogram (the entry has a single table, or none)."""
+        if entry.extra >= 0:
+            arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS,
+                       self.block(entry.extra).count * BIN_WORDS)
+            entry.extra = -1
+        return 0
+
+    cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
+                           choice_source *source) except -1 nogil:
+        """Size of a table drawn with weight size - discount."""
+        cdef Entry *entry = self.entries(node) + place
+        cdef Bin *bin
+        cdef int32_t i, n
+        cdef int64_t chosen
+        if entry.tables == 1:
+            return entry.customers
+        n = self.block(entry.extra).size
+        bin = self.block(entry.extra) + 1
+        if n == 1:
+            return bin[0].size
+        self.weights.resize(n)
+        for i in range(n):
+            self.weights[i] = (bin[i].size - discount) * bin[i].count
+        chosen = source.choose(source.state, self.weights.data(), n)
+        if chosen < 0:
+            with gil:
+                raise FloatingPointError(f"no table of dish {entry.dish} can be chosen in restaurant {node}")
+        return bin[chosen].size
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t size = self.draw_size(node, place, discount, source)
+        if entry.tables > 1:
+            self.change(entry, size, -1)
+            self.change(entry, size + 1, 1)
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        self.label(customer, dish)
+        return 0
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        cdef int32_t place = self.find_or_insert(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        if entry.tables == 1:
+            self.change(entry, entry.customers, 1)
+        entry.customers += 1
+        entry.tables += 1
+        if entry.tables > 1:
+            self.change(entry, 1, 1)
+        self.nodes[node].customers += 1
+        self.nodes[node].tables += 1
+        self.label(customer, dish)
+        as_customer[0] = ANONYMOUS
+        return 0
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        # By customer: a table of size s with probability proportional to s, whatever the discount.
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t size = self.draw_size(node, place, 0.0, source)
+        if entry.tables > 1:
+            self.change(entry, size, -1)
+            if size > 1:
+                self.change(entry, size - 1, 1)
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        self.label(customer, -1)
+        as_customer[0] = ANONYMOUS
+        if size > 1:
+            return 0
+        entry.tables -= 1
+        self.nodes[node].tables -= 1
+        if entry.tables <= 1:
+            self.drop(entry)
+        if entry.tables == 0:
+            self.erase(node, place)
+        return 1
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        cdef Entry *entry = self.entries(node) + place
+        cdef Bin *bin
+        cdef int32_t i
+        if entry.tables == 1:
+            sizes.push_back(entry.customers)
+            counts.push_back(1)
+            return 0
+        bin = self.block(entry.extra) + 1
+        for i in range(self.block(entry.extra).size):
+            sizes.push_back(bin[i].size)
+            counts.push_back(bin[i].count)
+        return 0
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int64_t i
+        for i in range(<int64_t>self.dish_of_customer.size()):
+            if self.dish_of_customer[i] >= 0:
+                self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
+        return 0
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        if self.observed:
+            self.seated.resize((n_customers + 7) >> 3, 0)
+        else:
+            self.dish_of_customer.resize(n_customers, -1)
+        return 0
+
+    cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil:
+        """Bins that the block of a histogram needs room for, its head included: a power of two."""
+        cdef int32_t room = 4
+        while room < self.block(extra).size + 1:
+            room *= 2
+        return room
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        """Move histograms together, each block as small as it can be, if so much is unused."""
+        cdef Arena fresh
+        cdef Entry *entry
+        cdef int64_t used = 0
+        cdef int32_t node, place, room, extra = 0
+        arena_clear(&fresh)
+        cdef bint moved = unused_share(
+            self.dish_of_customer.capacity(), self.dish_of_customer.size(), share)
+        if moved:
+            self.dish_of_customer.shrink_to_fit()
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                if entry.extra >= 0:
+                    used += self.room_for_bins(entry.extra)
+        used *= BIN_WORDS
+        if not unused_share(self.bins.words.capacity(), used, share):
+            return moved
+        fresh.words.reserve(used + used // 8)
+        fresh.words.resize(used)     # from here on nothing can fail
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                entry = self.entries(node) + place
+                if entry.extra < 0:
+                    continue
+                room = self.room_for_bins(entry.extra)
+                memcpy(fresh.words.data() + <int64_t>extra * BIN_WORDS, self.block(entry.extra),
+                       (self.block(entry.extra).size + 1) * sizeof(Bin))
+                entry.extra = extra
+                (<Bin *>(fresh.words.data() + <int64_t>extra * BIN_WORDS)).count = room
+                extra += room
+        arena_clear(&self.bins)
+        self.bins.words.swap(fresh.words)
+        return True
+
+    # ------------------------------------------------------------------ Python face
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) >= 0:
+            raise StateError("customer", customer, "unseated", "Remove the customer first.")
+        if customer >= 0 and self.observed and dish != self.value[customer]:
+            refuse("dish", dish, f"{self.value[customer]}, the customer's value", "Observed dishes can't be chosen.")
+        return 0
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) != dish:
+            raise StateError("customer", customer, f"one who eats dish {dish}", "Ask dish_of(customer).")
+        return 0
+
+    def observe(self, const int32_t[::1] values not None):
+        """Dishes are observed: these are the data customers', those of customers to come included.
+
+        Then only who is seated is remembered. An empty store, or one that observed the same customers before.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef size_t node
+        if values.shape[0] < self.n_customers:
+            check_length("values", values.shape[0], self.n_customers)
+        check_numbers32("values", values, 0, 2**31 - 2)
+        self.begin_change()
+        if not self.observed:
+            for node in range(self.nodes.size()):
+                if self.nodes[node].customers > 0:
+                    refuse("store", "in use", "empty, but somebody is seated", "Clear it first.")
+        if not self.observed:
+            self.seated.assign((self.n_customers + 7) >> 3, 0)
+            self.observed = True
+            self.dish_of_customer = vector[int32_t]()
+        self.value = values
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        dishes = np.empty(self.n_customers, dtype=np.int32)
+        cdef int32_t[::1] view = dishes
+        for i in range(self.n_customers):
+            view[i] = self.dish_at(<int32_t>i)
+        return dishes
+
+    def freeze(self):
+        """Dishes and histograms as arrays (see `hdpkit.stores.protocol`)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t node, place
+        cdef int64_t i, start
+        cdef vector[int32_t] nodes, dishes, sizes, counts
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    start = sizes.size()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for i in range(start, <int64_t>sizes.size()):
+                        nodes.push_back(node)
+                        dishes.push_back(self.entries(node)[place].dish)
+        return {
+            "dish": self.dishes(),
+            "bin_node": as_array(&nodes),
+            "bin_dish": as_array(&dishes),
+            "bin_size": as_array(&sizes),
+            "bin_count": as_array(&counts),
+        }
+
+    def thaw(self, frozen):
+        """Take over dishes and histograms. Nobody is seated if it fails."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
+        cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
+        cdef const int32_t[::1] bin_dish = np.ascontiguousarray(frozen["bin_dish"], dtype=np.int32)
+        cdef const int32_t[::1] bin_size = np.ascontiguousarray(frozen["bin_size"], dtype=np.int32)
+        cdef const int32_t[::1] bin_count = np.ascontiguousarray(frozen["bin_count"], dtype=np.int32)
+        check_range("bin_node", bin_node, 0, <int64_t>self.nodes.size() - 1, bin_node.shape[0])
+        check_range("bin_dish", bin_dish, 0, LARGEST, bin_node.shape[0])
+        check_range("dish", dish, -1, LARGEST, self.n_customers)
+        check_range("bin_size", bin_size, 1, LARGEST, bin_node.shape[0])
+        check_range("bin_count", bin_count, 1, LARGEST, bin_node.shape[0])
+        self.clear()
+        try:
+            self.fill(dish, bin_node, bin_dish, bin_size, bin_count)
+        except BaseException:
+            self.clear()
+            raise
+
+    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] bin_node, const int32_t[::1] bin_dish,
+                  const int32_t[::1] bin_size, const int32_t[::1] bin_count) except -1:
+        cdef int64_t i
+        cdef int32_t place
+        cdef Entry *entry
+        with nogil:
+            for i in range(self.n_customers):
+                self.label(<int32_t>i, dish[i])
+            for i in range(bin_node.shape[0]):
+                place = self.find_or_insert(bin_node[i], bin_dish[i])
+                entry = self.entries(bin_node[i]) + place
+                if entry.tables == 1 and entry.extra < 0:     # a second size: now a histogram is needed
+                    self.change(entry, entry.customers, 1)
+                entry.customers += bin_size[i] * bin_count[i]
+                entry.tables += bin_count[i]
+                if entry.tables > 1:
+                    self.change(entry, bin_size[i], bin_count[i])
+                self.nodes[bin_node[i]].customers += bin_size[i] * bin_count[i]
+                self.nodes[bin_node[i]].tables += bin_count[i]
+        return 0
+
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
+        return {
+            "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),
+            **Seating.memory_parts(self),
+            "tables": arena_bytes(&self.bins) + self.weights.capacity() * sizeof(double),
+        }
+
+
+cdef as_array(vector[int32_t] *values):
+    cdef size_t i
+    array = np.empty(values.size(), dtype=np.int32)
+    cdef int32_t[::1] view = array
+    for i in range(values.size()):
+        view[i] = values.at(i)
+    return array

@@ -1,0 +1,90 @@
+from libc.stdint cimport int32_t, int64_t
+from hdpkit._compiled.stores.arena cimport Arena
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Turn
+from hdpkit.random._source cimport choice_source
+
+cdef enum:
+    ANONYMOUS = -1   # a table as a customer of the parent, where nobody remembers which
+    ENTRY_WORDS = 4
+    SAMPLED = 4      # logarithm of how many entries there are for a sample
+
+
+cdef extern from "layout.h":
+    ctypedef struct Entry "hdpkit_entry":    # one dish at one restaurant
+        int32_t dish
+        int32_t customers
+        int32_t tables
+        int32_t extra            # the store's own
+
+    ctypedef struct Node "hdpkit_node":      # one restaurant
+        int64_t customers
+        int64_t tables
+        int64_t offset           # of its block of entries, in words of the arena
+        int32_t n_entries
+        int32_t capacity         # entries that the block has room for
+
+
+cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
+    """Entries that a block of so many has room for: a power of two."""
+    cdef int32_t room = 1
+    if n_entries == 0:
+        return 0
+    while room < n_entries:
+        room *= 2
+    return room
+
+
+cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
+    """Whether more than this share of what is held is unused."""
+    return held - used > share * held
+
+
+cdef class Seating:
+    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef vector[Node] nodes
+    cdef Arena arena
+    cdef readonly int64_t n_customers
+    cdef int32_t largest             # no block of entries has room for more
+    cdef int32_t most_tables         # no dish has had more in a restaurant
+    cdef public bint touched         # customers were moved through the Python face since the owner last looked
+    cdef public bint busy            # compiled code is in the middle of it
+    cdef bint indexed                # `samples` are those of the present entries
+    cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
+
+    cdef inline Entry *entries(self, int32_t node) noexcept nogil:
+        return <Entry *>(self.arena.words.data() + self.nodes[node].offset)
+
+    cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil
+    cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil
+    cdef int erase(self, int32_t node, int32_t place) noexcept nogil
+    cdef int index_entries(self) except -1 nogil
+    cdef int clear_nodes(self, int64_t n_nodes) except -1
+
+    cdef inline int64_t words_for(self, int32_t node) noexcept nogil:
+        """Words of the arena that a step may take for one more dish of a restaurant."""
+        cdef Node *record = &self.nodes[node]
+        return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
+
+    cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer, int32_t *as_customer) except -1 nogil
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1
+    cdef int grow_customers(self, int64_t n_customers) except -1
+    cdef bint squeeze_entries(self, double share) except -1 nogil
+    cdef bint squeeze_extra(self, double share) except -1 nogil
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1
+    cdef int begin_change(self) except -1
+    cdef int32_t node_number(self, object node) except -1
+    cdef int32_t customer_number(self, object customer) except? -1
+    cdef int32_t data_customer(self, object customer) except -1

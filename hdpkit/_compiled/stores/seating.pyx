@@ -1,0 +1,499 @@
+# distutils: language = c++
+"""What both stores share: counts by (restaurant, dish) on flat memory.
+
+Each restaurant has a block of entries sorted by dish in one arena. Sorted, because then nothing depends on
+the order in which dishes came: a state that is saved and loaded goes on as the original would have.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memmove
+from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.frozen_arrays import check_counts
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
+from hdpkit.errors import BusyError, StateError
+from hdpkit.numerics cimport log_rising, log_rising_by
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #endif
+    /* The C library keeps what is freed between blocks that are in use, unless it is asked. */
+    static void hdpkit_to_the_system(void) {
+    #ifdef __GLIBC__
+        malloc_trim(0);
+    #endif
+    }
+    """
+    void to_the_system "hdpkit_to_the_system"() nogil
+
+cdef int64_t LARGEST = 2**31 - 1
+cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
+cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
+
+
+include "seating_scores.pxi"
+
+
+cdef class Seating:
+    """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
+
+    def __init__(self, n_customers, n_nodes):
+        self.begin_change()
+        self.n_customers = whole("n_customers", n_customers, 0, LARGEST)
+        self.clear_nodes(whole("n_nodes", n_nodes, 0, LARGEST))
+
+    cdef int clear_nodes(self, int64_t n_nodes) except -1:
+        cdef Node empty
+        empty.customers = 0
+        empty.tables = 0
+        empty.offset = 0
+        empty.n_entries = 0
+        empty.capacity = 0
+        self.nodes.assign(n_nodes, empty)
+        self.indexed = False
+        self.largest = 0
+        self.most_tables = 0
+        arena_clear(&self.arena)
+        return 0
+
+    cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil:
+        """Place of the dish's entry, or -1."""
+        cdef Entry *entries = self.entries(node)
+        cdef int32_t low = 0, high = self.nodes[node].n_entries, middle
+        while low < high:
+            middle = (low + high) >> 1
+            if entries[middle].dish < dish:
+                low = middle + 1
+            else:
+                high = middle
+        if low < self.nodes[node].n_entries and entries[low].dish == dish:
+            return low
+        return -1
+
+    cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil:
+        cdef Node *record = &self.nodes[node]
+        cdef Entry *entries = self.entries(node)
+        cdef int32_t low = 0, high = record.n_entries, middle, capacity
+        cdef int64_t offset
+        while low < high:
+            middle = (low + high) >> 1
+            if entries[middle].dish < dish:
+                low = middle + 1
+            else:
+                high = middle
+        if low < record.n_entries and entries[low].dish == dish:
+            return low
+        if record.n_entries == record.capacity:
+            capacity = 2 * record.capacity if record.capacity > 0 else 1
+            offset = arena_take(&self.arena, capacity * ENTRY_WORDS)
+            if record.capacity > 0:
+                memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,
+                       record.n_entries * sizeof(Entry))
+                arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+            record.offset = offset
+            record.capacity = capacity
+            if capacity > self.largest:
+                self.largest = capacity
+            entries = self.entries(node)
+        memmove(entries + low + 1, entries + low, (record.n_entries - low) * sizeof(Entry))
+        self.indexed = False
+        record.n_entries += 1
+        entries[low].dish = dish
+        entries[low].customers = 0
+        entries[low].tables = 0
+        entries[low].extra = -1
+        return low
+
+    cdef int erase(self, int32_t node, int32_t place) noexcept nogil:
+        cdef Node *record = &self.nodes[node]
+        cdef Entry *entries = self.entries(node)
+        memmove(entries + place, entries + place + 1, (record.n_entries - place - 1) * sizeof(Entry))
+        self.indexed = False
+        record.n_entries -= 1
+        if record.n_entries == 0:
+            arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+            record.capacity = 0
+            record.offset = 0
+        return 0
+
+    cdef int index_entries(self) except -1 nogil:
+        """Take the samples, unless they are there. Good until an entry comes, goes or is renamed."""
+        cdef size_t i
+        if self.indexed:
+            return 0
+        self.samples.resize(self.arena.words.size() // (ENTRY_WORDS << SAMPLED) + 1)
+        for i in range(self.samples.size()):
+            if i * (ENTRY_WORDS << SAMPLED) < self.arena.words.size():
+                self.samples[i] = self.arena.words[i * (ENTRY_WORDS << SAMPLED)]
+        self.indexed = True
+        return 0
+
+    cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil:
+        """See to it that nothing that a step takes has to be asked for once it has begun to change anything.
+
+        ``n_words`` for entries (see `words_for`); ``n_tables``, at how many restaurants a table may come or go.
+        """
+        if <int64_t>(self.arena.words.capacity() - self.arena.words.size()) < n_words:
+            arena_room(&self.arena, n_words)
+        return self.ready_tables(n_tables)
+
+    # ------------------------------------------------------------------ the store's own
+
+    cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
+        return 0
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        return -1
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        return -1
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        return -1
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        return -1
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        return -1
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        return -1
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        return -1
+
+    cdef bint squeeze_entries(self, double share) except -1 nogil:
+        """Move blocks of entries together, each as small as it can be, if so much is unused."""
+        cdef Arena fresh
+        cdef Node *record
+        cdef int64_t used = 0, offset = 0
+        cdef size_t node
+        cdef int32_t capacity
+        arena_clear(&fresh)
+        for node in range(self.nodes.size()):
+            used += room_for(self.nodes[node].n_entries)
+        used *= ENTRY_WORDS
+        if not unused_share(self.arena.words.capacity(), used, share):
+            return False
+        fresh.words.reserve(used + used // 8)
+        fresh.words.resize(used)     # from here on nothing can fail
+        for node in range(self.nodes.size()):
+            record = &self.nodes[node]
+            capacity = room_for(record.n_entries)
+            if capacity > 0:
+                memcpy(fresh.words.data() + offset, self.arena.words.data() + record.offset,
+                       record.n_entries * sizeof(Entry))
+            record.offset = offset if capacity > 0 else 0
+            record.capacity = capacity
+            offset += capacity * ENTRY_WORDS
+        arena_clear(&self.arena)
+        self.arena.words.swap(fresh.words)
+        self.indexed = False
+        self.samples.clear()
+        self.samples.shrink_to_fit()
+        return True
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        return False
+
+    # ------------------------------------------------------------------ what callers pass
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        """Raise a StateError unless a customer can be seated in a restaurant, at this dish."""
+        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        """Raise a StateError unless a customer sits in a restaurant, at this dish."""
+        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+
+    cdef int begin_change(self) except -1:
+        """A change through the Python face: not while compiled code is in the middle of it."""
+        if self.busy:
+            raise BusyError("store", "inside a verb", "changed by one verb at a time",
+                            "A method that a verb calls can't change the seating.")
+        return 0
+
+    cdef int32_t node_number(self, object node) except -1:
+        return whole32("node", node, 0, <int64_t>self.nodes.size() - 1)
+
+    cdef int32_t customer_number(self, object customer) except? -1:
+        """A data customer, or ~t for table t."""
+        return whole32("customer", customer, -LARGEST - 1, self.n_customers - 1)
+
+    cdef int32_t data_customer(self, object customer) except -1:
+        return whole32("customer", customer, 0, self.n_customers - 1)
+
+    # ------------------------------------------------------------------ the Python face of every store
+
+    def make_room(self, nodes):
+        """See to it that a customer can leave and join these restaurants without asking for memory."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t n_words = 0, n_nodes = 0
+        cdef int32_t node
+        for node in numbers32("nodes", nodes, 0, <int64_t>self.nodes.size() - 1).tolist():
+            n_words += self.words_for(node)
+            n_nodes += 1
+        self.ready(n_words, 2 * n_nodes)
+
+    def join(self, node, dish, customer, double discount, ChoiceSource source not None):
+        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        if not 0.0 <= discount < 1.0:
+            refuse("discount", discount, "a number from 0 to 1 (excluded)", "It is the restaurant's.")
+        if self.find(r, k) < 0:
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "Open a table for it.")
+        self.may_sit(r, k, who)
+        self.begin_change()
+        self.ready(0, 1)
+        self.touched = True
+        self.join_table(r, k, who, discount, &source.c)
+
+    def open(self, node, dish, customer):
+        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t as_customer
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        self.may_sit(r, k, who)
+        self.begin_change()
+        self.ready(self.words_for(r), 1)
+        self.touched = True
+        self.open_table(r, k, who, &as_customer)
+        return as_customer
+
+    def remove(self, node, dish, customer, ChoiceSource source not None):
+        """Take a customer out; returns (whether its table closed, that table as a customer of the parent)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t as_customer
+        cdef int closed
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t who = self.customer_number(customer)
+        if self.find(r, k) < 0:
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "Ask dish_of(customer).")
+        self.may_leave(r, k, who)
+        self.begin_change()
+        self.ready(0, 1)
+        self.touched = True
+        closed = self.remove_customer(r, k, who, &source.c, &as_customer)
+        return bool(closed), as_customer
+
+    def dish_of(self, customer):
+        """Dish of a data customer, -1 while it is not seated."""
+        cdef Held hold = in_turn(self.turn)
+        return self.dish_at(self.data_customer(customer))
+
+    def customers(self, node, dish):
+        """Customers of a restaurant who eat a dish."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        return 0 if place < 0 else self.entries(r)[place].customers
+
+    def tables(self, node, dish):
+        """Tables of a restaurant that serve a dish."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        return 0 if place < 0 else self.entries(r)[place].tables
+
+    def node_customers(self, node):
+        """Customers of a restaurant."""
+        cdef Held hold = in_turn(self.turn)
+        return self.nodes[self.node_number(node)].customers
+
+    def node_tables(self, node):
+        """Tables of a restaurant."""
+        cdef Held hold = in_turn(self.turn)
+        return self.nodes[self.node_number(node)].tables
+
+    def node_dishes(self, node):
+        """Dishes that a restaurant serves, ascending: int32."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t i, r = self.node_number(node)
+        dishes = np.empty(self.nodes[r].n_entries, dtype=np.int32)
+        for i in range(self.nodes[r].n_entries):
+            dishes[i] = self.entries(r)[i].dish
+        return dishes
+
+    def table_sizes(self, node, dish):
+        """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef vector[int32_t] sizes, counts
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        if place < 0:
+            return np.empty(0, dtype=np.int32)
+        self.sizes_of(r, place, &sizes, &counts)
+        every = np.empty(self.entries(r)[place].tables, dtype=np.int32)
+        cdef int32_t[::1] view = every
+        cdef size_t i
+        cdef int32_t n = 0
+        for i in range(sizes.size()):
+            view[n:n + counts[i]] = sizes[i]
+            n += counts[i]
+        return np.sort(every)
+
+    @property
+    def n_nodes(self):
+        """Number of restaurants."""
+        cdef Held hold = in_turn(self.turn)
+        return self.nodes.size()
+
+    def totals(self):
+        """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef size_t node
+        customers = np.empty(self.nodes.size(), dtype=np.int64)
+        tables = np.empty(self.nodes.size(), dtype=np.int64)
+        cdef int64_t[::1] c = customers
+        cdef int64_t[::1] t = tables
+        for node in range(self.nodes.size()):
+            c[node] = self.nodes[node].customers
+            t[node] = self.nodes[node].tables
+        return customers, tables
+
+    def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
+        """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
+        cdef Held hold = in_turn(self.turn)
+        return log_seating_of(self, concentration, discount)
+
+    def size_counts(self, nodes):
+        """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
+        cdef Held hold = in_turn(self.turn)
+        return size_counts_of(self, nodes)
+
+    def relabel_dishes(self, mapping):
+        """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t node, place
+        cdef int32_t[::1] to = mapping_of(self, mapping)
+        self.begin_change()
+        self.indexed = False
+        for node in range(<int32_t>self.nodes.size()):
+            for place in range(self.nodes[node].n_entries):
+                self.entries(node)[place].dish = to[self.entries(node)[place].dish]
+        self.relabel_extra(to)
+
+    def grow(self, n_customers, n_nodes):
+        """Make room for more data customers and restaurants, who come after those that are there."""
+        cdef Held hold = in_turn(self.turn)
+        cdef Node empty
+        empty.customers = 0
+        empty.tables = 0
+        empty.offset = 0
+        empty.n_entries = 0
+        empty.capacity = 0
+        cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, LARGEST)
+        cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), LARGEST)
+        self.begin_change()
+        self.grow_customers(more_customers)
+        self.nodes.resize(more_nodes, empty)     # if that fails, there are seats that nobody has
+        self.n_customers = more_customers
+
+    def counts(self):
+        """Customers and tables of every dish in every restaurant that serves it.
+
+        Returns
+        -------
+        node, dish, customers, tables : int32 arrays, shape (n_entries,)
+            Sorted by restaurant and dish.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t n = 0, i = 0
+        cdef int32_t node, place
+        cdef Entry *entry
+        for node in range(<int32_t>self.nodes.size()):
+            n += self.nodes[node].n_entries
+        columns = [np.empty(n, dtype=np.int32) for _ in range(4)]
+        cdef int32_t[::1] nodes = columns[0]
+        cdef int32_t[::1] dishes = columns[1]
+        cdef int32_t[::1] customers = columns[2]
+        cdef int32_t[::1] tables = columns[3]
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    entry = self.entries(node) + place
+                    nodes[i] = node
+                    dishes[i] = entry.dish
+                    customers[i] = entry.customers
+                    tables[i] = entry.tables
+                    i += 1
+        return tuple(columns)
+
+    def take_counts(self, const int32_t[::1] node not None, const int32_t[::1] dish not None,
+                    const int32_t[::1] customers not None, const int32_t[::1] tables not None):
+        """Take over what `counts` returned. Enough to predict from, for nobody knows how tables are filled."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        cdef Entry *entry
+        cdef Node *record
+        check_counts(node, dish, customers, tables, self.nodes.size())
+        if type(self) is not Seating:
+            raise StateError("store", type(self).__name__, "a bare Seating", "Counts don't say who sits where.")
+        self.begin_change()
+        self.clear_nodes(self.nodes.size())
+        self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
+        with nogil:
+            for i in range(node.shape[0]):
+                record = &self.nodes[node[i]]
+                if record.n_entries == 0:
+                    record.offset = i * ENTRY_WORDS
+                entry = <Entry *>(self.arena.words.data() + i * ENTRY_WORDS)
+                entry.dish = dish[i]
+                entry.customers = customers[i]
+                entry.tables = tables[i]
+                entry.extra = -1
+                record.n_entries += 1
+                record.capacity += 1
+                self.largest = max(self.largest, record.capacity)
+                record.customers += customers[i]
+                record.tables += tables[i]
+
+    def compact(self, double share=0.5):
+        """Give memory back where more than this share of it is unused. True if anything was given back.
+
+        Blocks of entries move and tables get other numbers, in the order of `freeze`; nothing depends on either.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef bint moved
+        if not 0.0 <= share <= 1.0:
+            refuse("share", share, "a number from 0 to 1", "0.5 gives back what is half empty.")
+        self.begin_change()
+        held = self.memory_bytes()
+        with nogil:
+            moved = self.squeeze_entries(share)
+            if unused_share(self.nodes.capacity(), self.nodes.size(), share):
+                self.nodes.shrink_to_fit()
+                moved = True
+            moved |= self.squeeze_extra(share)
+        if held - self.memory_bytes() > MUCH:
+            to_the_system()
+        return bool(moved)
+
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
+        return {
+            "restaurants": self.nodes.capacity() * sizeof(Node),
+            "entries": arena_bytes(&self.arena) + self.samples.capacity() * sizeof(int32_t),
+        }
+
+    def memory_bytes(self):
+        """Bytes that the store's arrays hold."""
+        cdef Held hold = in_turn(self.turn)
+        return sum(self.memory_parts().values())

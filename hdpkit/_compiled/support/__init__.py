@@ -1,0 +1,1 @@
+"""What all compiled code needs: checks of arguments, the turn, Ctrl-C held back."""

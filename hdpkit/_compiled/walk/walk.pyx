@@ -1,0 +1,320 @@
+# distutils: language = c++
+"""The walk through the tree: predictive rows from the root down, seating from a restaurant up.
+
+Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). With latent
+dishes each table of the root is a dish of its own. With observed ones (a base measure with atoms) the root may
+hold several tables of one dish, and what stands above it is H.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole32
+from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.errors import BusyError, StateError
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+
+cdef class Walk:
+    """Seats customers of a franchise over any compiled store.
+
+    Parameters
+    ----------
+    store : Seating
+    slots : DishSlots
+    parent : int32 array, shape (n_nodes,)
+        Parent of each restaurant, -1 for the root, which is number 0.
+    home : int32 array, shape (n_customers,)
+        Restaurant of each data customer.
+    concentration, discount : float64 arrays, shape (n_nodes,)
+        Shared with the owner, who may change them between calls.
+    base : float64 array, shape (V + 1,), optional
+        H of each atom and, last, of all that is none of them; None: dishes are latent.
+    value : int32 array, shape (n_customers,), optional
+        Atom of each data customer, where dishes are observed.
+    """
+
+    def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                 base=None, value=None):
+        if type(slots) is not DishSlots:
+            refuse("slots", slots, "DishSlots itself", "Compiled code would not see what a subclass overrides.")
+        self.turn = store.turn
+        self.store = store
+        self.slots = slots
+        self.topology = (parent, home, concentration, discount, base, value)
+        self.observed = base is not None
+        if self.observed:
+            self.base = base
+            self.value = value
+        self.parent = parent
+        self.home = home
+        self.concentration = concentration
+        self.discount = discount
+        self.check_tree()
+
+    cdef int check_tree(self) except -1:
+        """Whether the arrays are those of a tree with the store's restaurants, parents first."""
+        cdef int64_t r, n = <int64_t>self.store.nodes.size()
+        check_length("parent", self.parent.shape[0], n)
+        check_length("concentration", self.concentration.shape[0], n)
+        check_length("discount", self.discount.shape[0], n)
+        check_numbers32("home", self.home, 0, n - 1)
+        for r in range(n):
+            if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
+                refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
+                       "Parents come first.")
+        if self.observed:
+            check_length("value", self.value.shape[0], self.home.shape[0])
+            check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
+        return 0
+
+    # ------------------------------------------------------------------ what callers pass
+
+    cdef int face(self) except -1:
+        """A call from Python: not while compiled code is in the middle of the seating."""
+        self.standing()
+        if self.store.busy:
+            raise BusyError("walk", "inside a verb", "used by one verb at a time",
+                            "A method that a verb calls can't ask the franchise.")
+        return 0
+
+    cdef int standing(self) except -1:
+        """Whether this is a walk over restaurants that are there."""
+        if self.store is None:
+            raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
+        if self.parent.shape[0] != <int64_t>self.store.nodes.size():
+            raise StateError("walk", "out of date", "one over the present restaurants", "Ask franchise.walk() again.")
+        return 0
+
+    cdef int check_dishes(self) except -1:
+        """Whether rows can be filled: latent dishes are those that the root serves, observed ones the atoms."""
+        cdef int64_t i, n_live, n
+        cdef Entry *entries
+        self.standing()
+        n_live = self.slots.live.size()
+        n = self.store.nodes[0].n_entries
+        entries = self.store.entries(0)
+        if self.observed:
+            if n_live + 1 != self.base.shape[0]:
+                raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
+            if n > 0 and entries[n - 1].dish >= n_live:
+                raise StateError("dish", entries[n - 1].dish, "an atom", "Run audit().")
+            return 0
+        for i in range(max(n, n_live)):
+            if i >= n or (i < n_live and self.slots.live[i] < entries[i].dish):
+                raise StateError("dish", self.slots.live[i], "one that has customers",
+                                 "Seat customers at a dish as soon as it is open.")
+            if i >= n_live or self.slots.live[i] != entries[i].dish:
+                raise StateError("dish", entries[i].dish, "an occupied slot", "Run audit().")
+        return 0
+
+    cdef int fit(self, object node, object customer, object dish) except -1:
+        """Whether a customer (~t for table t) can be one of a restaurant, and a dish one of the franchise."""
+        cdef int32_t r = self.store.node_number(node), who = self.store.customer_number(customer)
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
+        if who >= 0 and (who >= self.home.shape[0] or self.home[who] != r):
+            refuse("customer", customer, f"a data customer of restaurant {r}", "See topology.home.")
+        if not self.slots.occupied(k):
+            raise StateError("dish", dish, "an occupied slot", "See open_dish().")
+        return 0
+
+    cdef int fill_row(self, int32_t node) except -1 nogil:
+        """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
+        cdef Node *record = &self.store.nodes[0]
+        cdef Entry *entries
+        cdef int64_t n_live = self.slots.live.size(), i
+        cdef int32_t r = node, step
+        cdef double inverse, share, d
+        cdef const int32_t *position
+        self.path.clear()
+        while r > 0 or (r == 0 and self.observed):
+            if self.store.nodes[r].customers > 0:   # an empty restaurant passes its parent's row through
+                self.path.push_back(r)
+            r = self.parent[r]
+        self.row.resize(n_live + 1)
+        if self.observed:
+            for i in range(n_live + 1):
+                self.row[i] = self.base[i]
+        elif record.customers == 0:
+            self.row[n_live] = 1.0
+            return 0
+        else:
+            # The root's entries are the live dishes, in the same order: each of its tables is a dish.
+            d = self.discount[0]
+            inverse = 1.0 / (self.concentration[0] + record.customers)
+            entries = self.store.entries(0)
+            for i in range(n_live):
+                self.row[i] = (entries[i].customers - d) * inverse
+            self.row[n_live] = (self.concentration[0] + d * record.tables) * inverse
+        position = self.slots.position.data()
+        for step in range(<int32_t>self.path.size() - 1, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            d = self.discount[r]
+            inverse = 1.0 / (self.concentration[r] + record.customers)
+            share = (self.concentration[r] + d * record.tables) * inverse
+            for i in range(n_live + 1):
+                self.row[i] *= share
+            entries = self.store.entries(r)
+            for i in range(record.n_entries):
+                self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
+        return 0
+
+    cdef double above_root(self, int32_t dish) noexcept nogil:
+        """What a new table of the root has as its probability of the dish: H, or 1 where dishes are latent."""
+        if not self.observed:
+            return 1.0
+        return self.base[dish] if dish < self.base.shape[0] else 0.0
+
+    cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil:
+        """P_r(dish) at every restaurant r from node (first) to root, into `path`, `level` and `place`.
+
+        The last entry of `level` is ``above``, the probability at the root's parent. A latent ``dish`` may be
+        occupied or new; a new one has the probability of all that is new.
+        """
+        cdef int32_t r = node, step, place, last
+        cdef Node *record
+        cdef Entry *entry
+        cdef double p = above, theta, d
+        self.path.clear()
+        while r >= 0:
+            self.path.push_back(r)
+            r = self.parent[r]
+        last = <int32_t>self.path.size() - 1
+        self.level.resize(last + 2)
+        self.place.resize(last + 1)
+        self.level[last + 1] = above
+        for step in range(last, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            place = -1
+            if record.customers > 0:
+                theta = self.concentration[r]
+                d = self.discount[r]
+                place = self.store.find(r, dish)
+                if step < last or self.observed:
+                    p *= theta + d * record.tables
+                    if place >= 0:
+                        entry = self.store.entries(r) + place
+                        p += entry.customers - d * entry.tables
+                elif place >= 0:
+                    p = (self.store.entries(r) + place).customers - d
+                else:
+                    p = theta + d * record.tables
+                p /= theta + record.customers
+            self.place[step] = place
+            self.level[step] = p
+        return 0
+
+    cdef int seat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                           choice_source *source) except -1 nogil:
+        """Seat a customer who eats this dish, and every table that opens on the way to the root."""
+        cdef int32_t step, r, place, as_customer = customer
+        cdef int32_t last
+        cdef int64_t opens
+        cdef Node *record
+        cdef Entry *entry
+        cdef double share, fresh
+        self.trace_dish(node, dish, self.above_root(dish))
+        last = <int32_t>self.path.size() - 1
+        for step in range(last + 1):
+            r = self.path[step]
+            place = self.place[step]
+            opens = place < 0
+            # A table of the root is a latent dish of its own, but one of several of an observed dish.
+            if place >= 0 and (step < last or self.observed):
+                record = &self.store.nodes[r]
+                entry = self.store.entries(r) + place
+                share = entry.customers - self.discount[r] * entry.tables
+                fresh = (self.concentration[r] + self.discount[r] * record.tables) * self.level[step + 1]
+                opens = source.bernoulli(source.state, fresh / (fresh + share))
+                if opens < 0:
+                    with gil:
+                        raise FloatingPointError(f"dish {dish} can't be seated in restaurant {r}")
+            if not opens:
+                self.store.join_table(r, dish, as_customer, self.discount[r], source)
+                return 0
+            self.store.open_table(r, dish, as_customer, &as_customer)
+        return 0
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        """Take a customer out, and every table that closes. Returns 1 if a latent dish is gone, 0 otherwise.
+
+        The slot of a dish that is gone is still occupied: its owner is told by whoever called. Observed dishes
+        never go.
+        """
+        cdef int32_t r = node, as_customer = customer
+        while r >= 0:
+            if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
+                return 0
+            r = self.parent[r]
+        return not self.observed
+
+    # ------------------------------------------------------------------ for Python
+
+    def prior_row(self, node):
+        """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef size_t i
+        self.face()
+        self.check_dishes()
+        self.fill_row(self.store.node_number(node))
+        out = np.empty(self.row.size())
+        cdef double[::1] o = out
+        for i in range(self.row.size()):
+            o[i] = self.row[i]
+        return out
+
+    def probability(self, node, dish):
+        """P_node of one dish (of a new one for a slot that is not occupied)."""
+        cdef Held hold = in_turn(self.turn)
+        self.face()
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
+        self.trace_dish(self.store.node_number(node), k, self.above_root(k))
+        return self.level[0]
+
+    def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,
+                      const double[::1] above not None):
+        """P_node of one dish each: float64, shape (n,).
+
+        ``above`` is what stands over the root: H of each dish, also of an atom that no customer has yet (any
+        number that is no slot); 1 where dishes are latent.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        self.face()
+        check_length("dishes", dishes.shape[0], nodes.shape[0])
+        check_length("above", above.shape[0], nodes.shape[0])
+        check_numbers32("nodes", nodes, 0, <int64_t>self.store.nodes.size() - 1)
+        out = np.empty(nodes.shape[0])
+        cdef double[::1] o = out
+        with nogil:
+            for i in range(nodes.shape[0]):
+                self.trace_dish(nodes[i], dishes[i], above[i])
+                o[i] = self.level[0]
+        return out
+
+    def seat(self, customer, node, dish, ChoiceSource source not None):
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        cdef Held hold = in_turn(self.turn)
+        self.face()
+        self.fit(node, customer, dish)
+        self.store.may_sit(node, dish, customer)
+        self.ready(node)
+        self.seat_customer(customer, node, dish, &source.c)
+
+    def unseat(self, customer, node, dish, ChoiceSource source not None):
+        """Take a customer out; True if the dish has lost its last one."""
+        cdef Held hold = in_turn(self.turn)
+        self.face()
+        self.fit(node, customer, dish)
+        if self.store.find(node, dish) < 0:
+            raise StateError("dish", dish, f"one that restaurant {node} serves", "Ask store.dish_of(customer).")
+        self.store.may_leave(node, dish, customer)
+        self.ready(node)
+        return bool(self.unseat_customer(customer, node, dish, &source.c))
