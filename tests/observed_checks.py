@@ -10,7 +10,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.random import ScriptedSource
-from hdpkit.stores.seating_out import lump, seat_out
+from hdpkit.stores.reference.seating_out import seat_out
+from hdpkit.stores.seating_out import lump
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import (
     Shape,

@@ -211,6 +211,14 @@ def test_where_a_move_is_wanted_nothing_else_is_built(tree):
     assert CALLS == []
 
 
+def test_a_scheduled_move_of_an_older_run_folder_is_found():
+    inner = {"object": "move/table-gibbs", "arguments": {}}
+    tree = {"object": "hdpkit.moves.scheduled:Scheduled", "arguments": {"move": inner, "last": 3}}
+    move = rebuild(tree, Leave(), "move")
+    assert type(move) is moves.Scheduled
+    assert (move.last, type(move.move)) == (3, moves.TableGibbs)
+
+
 def test_a_store_is_not_built_where_a_prior_is_wanted():
     for name in ("store/histogram", "hdpkit._compiled.stores.histogram:HistogramStore", f"{__name__}:Store"):
         prior = {"object": name, "arguments": {"n_customers": 10**15, "n_nodes": 1}}

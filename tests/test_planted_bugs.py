@@ -20,7 +20,8 @@ from hdpkit.franchise.simulate import draw_seating
 from hdpkit.moves import MoveInfo
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
-from hdpkit.stores.seating_out import lump, seat_out
+from hdpkit.stores.reference.seating_out import seat_out
+from hdpkit.stores.seating_out import lump
 from hdpkit.testing import measure_contract
 from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise

@@ -14,7 +14,7 @@ from parameter_cases import MEASURES, NON_CONJUGATE
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,

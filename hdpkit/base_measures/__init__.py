@@ -2,14 +2,19 @@
 
 from hdpkit.base_measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.base_measures.beta_bernoulli import BetaBernoulli, BetaBernoulliReference
-from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial, DirichletMultinomialReference
-from hdpkit.base_measures.gamma_poisson import GammaPoisson, GammaPoissonReference
+from hdpkit.base_measures.beta_bernoulli import BetaBernoulli
+from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.base_measures.gamma_poisson import GammaPoisson
 from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
-from hdpkit.base_measures.normal_gamma import NormalGamma, NormalGammaReference
-from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart, NormalInverseWishartReference
+from hdpkit.base_measures.normal_gamma import NormalGamma
+from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.base_measures.parameters import Resampled, parameter
 from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference
+from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
+from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
+from hdpkit.base_measures.reference.normal_gamma import NormalGammaReference
+from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
 from hdpkit.base_measures.registry import base_measures
 
 __all__ = [

@@ -2,174 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.base_measures.parameters import parameter
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.registry import base_measures
-from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, DeclarationError, ParameterError
 
-__all__ = ["DirichletMultinomial", "DirichletMultinomialReference", "TermCounts"]
-
-_SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither vanish nor overflow
-
-
-@attrs.define
-class TermCounts:
-    """Statistics of a dish: how often each term occurs, shape (V,), and in all."""
-
-    terms: npt.NDArray[np.int64]
-    total: int = 0
-
-
-def _eta(instance: Any, attribute: Any, value: Any) -> None:
-    array = np.asarray(value, dtype=float)
-    if array.ndim > 1 or array.size == 0 or not np.all((array >= _SMALLEST) & (array <= _LARGEST)):
-        raise ParameterError(
-            "eta", value, f"a number or a vector over terms, each from {_SMALLEST} to {_LARGEST}",
-            "Use a small positive number; 0.01 to 1 is usual for topics.",
-        )  # fmt: skip
-
-
-@attrs.frozen(eq=False)
-class DirichletMultinomialReference(BaseMeasure):
-    """Dirichlet(eta) over the terms of a vocabulary, in Python: the one to read.
-
-    f_k(v) = (n_kv + eta_v) / (n_k + sum eta); a block's probability is a ratio of Dirichlet-multinomial
-    marginals, never the product of its words' predictives (Teh et al. 2006, equation 30; Wang & Blei 2012,
-    equation 13).
-
-    Parameters
-    ----------
-    eta : float, array of shape (V,), or prior
-        Dirichlet parameter: symmetric, or one each a term; a prior (of a symmetric one) is resampled.
-    n_terms : int, optional
-        V; taken from the data where it is not given.
-    """
-
-    eta: Any = parameter(default=0.1, validator=_eta)
-    n_terms: int | None = attrs.field(
-        default=None,
-        validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="Leave it out: the data tell it.")
-        ),
-    )
-
-    exact_statistics = True
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
-        return {"eta": self.eta}
-
-    @property
-    def eta_vector(self) -> npt.NDArray[np.float64]:
-        """Eta of every term, shape (V,)."""
-        if self.n_terms is None:
-            raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
-        return np.full(self.n_terms, self.eta) if np.ndim(self.eta) == 0 else np.asarray(self.eta)
-
-    @property
-    def eta_sum(self) -> float:
-        """Sum of eta over the terms."""
-        return self.eta * (self.n_terms or 0) if np.ndim(self.eta) == 0 else float(np.sum(self.eta))
-
-    def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data and check that every value is a term."""
-        n_terms = getattr(data, "n_terms", None)
-        values = np.asarray(data.values)
-        if n_terms is None:
-            if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
-                raise DataError(
-                    "values", values.dtype, "term numbers (integers)",
-                    "Build the data as a Corpus, or choose a base measure for these values.",
-                )  # fmt: skip
-            n_terms = self.n_terms or int(values.max()) + 1
-        if self.n_terms not in (None, n_terms):
-            raise DeclarationError(
-                "n_terms", self.n_terms, f"{n_terms}, the vocabulary size of the data", "Leave n_terms out."
-            )
-        if np.ndim(self.eta) == 1 and len(self.eta) != n_terms:
-            raise DeclarationError(
-                "eta",
-                np.shape(self.eta),
-                f"a number or a vector of length {n_terms}",
-                "One value each a term.",
-            )
-        low, high = int(values.min()), int(values.max())
-        if low < 0 or high >= n_terms:
-            raise DataError("values", (low, high), f"from 0 to {n_terms - 1}", "Check the term numbers.")
-        return attrs.evolve(self, n_terms=int(n_terms))
-
-    def make(self) -> TermCounts:
-        """No term yet."""
-        return TermCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
-
-    def copy(self, statistics: TermCounts) -> TermCounts:
-        """Return independent counts."""
-        return TermCounts(statistics.terms.copy(), statistics.total)
-
-    def add(self, statistics: TermCounts, value: int) -> None:
-        """Count a term."""
-        statistics.terms[value] += 1
-        statistics.total += 1
-
-    def remove(self, statistics: TermCounts, value: int) -> None:
-        """Uncount a term."""
-        statistics.terms[value] -= 1
-        statistics.total -= 1
-
-    def log_predictive(self, value: int, many: Sequence[TermCounts]) -> npt.NDArray[np.float64]:
-        """log (n_kv + eta_v) / (n_k + sum eta) under each dish: shape (n,)."""
-        eta = self.eta if np.ndim(self.eta) == 0 else self.eta[value]
-        counts = np.array([statistics.terms[value] for statistics in many])
-        totals = np.array([statistics.total for statistics in many])
-        return np.log(counts + eta) - np.log(totals + self.eta_sum)
-
-    def log_block(self, values: Sequence[int], many: Sequence[TermCounts]) -> npt.NDArray[np.float64]:
-        """log DM(n_k + c) - log DM(n_k) under each dish: shape (n,)."""
-        terms, counts = np.unique(np.asarray(values, dtype=np.int64), return_counts=True)
-        eta = self.eta_vector[terms]
-        out = np.empty(len(many))
-        for k, statistics in enumerate(many):
-            before = statistics.terms[terms] + eta
-            total = statistics.total + self.eta_sum
-            out[k] = np.sum(gammaln(before + counts) - gammaln(before)) + (
-                gammaln(total) - gammaln(total + counts.sum())
-            )
-        return out
-
-    def log_marginal(self, statistics: TermCounts) -> float:
-        """log DM(n_k)."""
-        eta = self.eta_vector
-        return float(
-            np.sum(gammaln(statistics.terms + eta) - gammaln(eta))
-            + gammaln(self.eta_sum)
-            - gammaln(self.eta_sum + statistics.total)
-        )
-
-    def simulate(self, statistics: TermCounts, generator: np.random.Generator) -> int:
-        """Draw a term from the predictive distribution of a dish."""
-        weights = np.cumsum(statistics.terms + self.eta_vector)
-        return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
-
-    def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
-        """Mean of the topic, shape (V,)."""
-        return (statistics.terms + self.eta_vector) / (statistics.total + self.eta_sum)
-
-    def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python."""
-        return PythonBank(self, np.asarray(data.values))
+__all__ = ["DirichletMultinomial"]
 
 
 @attrs.frozen(eq=False)

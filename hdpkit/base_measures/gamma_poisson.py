@@ -2,145 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import attrs
-import numpy as np
-import numpy.typing as npt
-from scipy.special import gammaln
 
 from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.reference.gamma_poisson import CountSums, GammaPoissonReference
 from hdpkit.base_measures.registry import base_measures
-from hdpkit.base_measures.vectors import VectorMeasure, positive
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError
 
-__all__ = ["CountSums", "GammaPoisson", "GammaPoissonReference"]
-
-Floats = npt.NDArray[np.float64]
-
-
-@attrs.define
-class CountSums:
-    """Statistics of a dish: how many values, their sums by dimension (D,), and the sum of log x!."""
-
-    n: int
-    sums: npt.NDArray[np.int64]
-    log_factorials: float = 0.0
-
-
-@attrs.frozen(eq=False)
-class GammaPoissonReference(VectorMeasure):
-    """Counts from a Poisson distribution of unknown rate, in Python: the one to read.
-
-    x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors independently in each dimension. The
-    predictive is negative binomial (Gelman et al., "Bayesian Data Analysis", section 2.6).
-
-    Parameters
-    ----------
-    shape, rate : float or array of shape (D,)
-        Of the Gamma prior of lambda, whose mean is shape / rate.
-    """
-
-    shape: Any = positive("shape", default=1.0)
-    rate: Any = positive("rate", default=1.0)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
-        return {"shape": self.shape, "rate": self.rate}
-
-    @staticmethod
-    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which numbers are counts."""
-        return (values >= 0) & (values < 2**53) & (values == np.floor(values))
-
-    @property
-    def legal_values(self) -> str:
-        """Counts."""
-        return "whole numbers >= 0"
-
-    def for_data(self, data: GroupedData) -> Self:
-        """Take D from the data and check that every value is a count."""
-        ready = super().for_data(data)
-        total = float(np.sum(data.values, dtype=float))
-        if not total < 2**53:
-            raise DataError("values", total, "counts that sum up to less than 2**53", "Use larger units.")
-        return ready
-
-    def make(self) -> CountSums:
-        """No value yet."""
-        return CountSums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
-
-    def copy(self, statistics: CountSums) -> CountSums:
-        """Return independent statistics."""
-        return CountSums(statistics.n, statistics.sums.copy(), statistics.log_factorials)
-
-    def add(self, statistics: CountSums, value: Any) -> None:
-        """Add a value."""
-        x = self.row(value)
-        statistics.n += 1
-        statistics.sums += x.astype(np.int64)
-        statistics.log_factorials += float(gammaln(x + 1.0).sum())
-
-    def remove(self, statistics: CountSums, value: Any) -> None:
-        """Take a value out."""
-        x = self.row(value)
-        statistics.n -= 1
-        statistics.sums -= x.astype(np.int64)
-        statistics.log_factorials -= float(gammaln(x + 1.0).sum())
-        if statistics.n == 0:
-            statistics.log_factorials = 0.0  # exactly, whatever was rounded on the way
-
-    def posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
-        """Shape and rate given the values of each dish, each of shape (n, D)."""
-        shape, rate = self.vectors
-        sums = np.array([statistics.sums for statistics in many])
-        n = np.array([[statistics.n] for statistics in many])
-        return shape + sums, rate + n
-
-    def log_predictive(self, value: Any, many: Sequence[CountSums]) -> Floats:
-        """log NB(x; shape, rate / (rate + 1)) under each dish: shape (n,)."""
-        x = self.row(value)
-        shape, rate = self.posterior(many)
-        logs = (
-            gammaln(shape + x)
-            - gammaln(shape)
-            - gammaln(x + 1.0)
-            + shape * np.log(rate / (rate + 1.0))
-            - x * np.log(rate + 1.0)
-        )
-        return logs.sum(axis=1)
-
-    def log_marginal(self, statistics: CountSums) -> float:
-        """Log marginal probability of all values of a dish.
-
-        G(shape + s) / G(shape) rate^shape / (rate + n)^(shape + s) / prod x!, over dimensions.
-        """
-        shape_0, rate_0 = self.vectors
-        shape, rate = (part[0] for part in self.posterior([statistics]))
-        logs = gammaln(shape) - gammaln(shape_0) + shape_0 * np.log(rate_0) - shape * np.log(rate)
-        return float(logs.sum()) - statistics.log_factorials
-
-    def simulate(self, statistics: CountSums, generator: np.random.Generator) -> Any:
-        """Draw a value from the predictive distribution of a dish."""
-        shape, rate = (part[0] for part in self.posterior([statistics]))
-        # NumPy's second parameter is the scale, ours the rate.
-        return self.outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
-
-    def posterior_mean(self, statistics: CountSums) -> Any:
-        """Mean of the rate: a float for numbers, shape (D,) for vectors."""
-        shape, rate = (part[0] for part in self.posterior([statistics]))
-        return self.outward(shape / rate)
-
-    def example_values(self) -> Any:
-        """Five counts."""
-        values = np.array([[0, 2], [3, 0], [1, 1], [7, 0], [1, 4]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
+__all__ = ["GammaPoisson"]
 
 
 @attrs.frozen(eq=False)

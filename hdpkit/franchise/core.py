@@ -26,9 +26,9 @@ from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.look import Requests
 from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.topology import build_topology
 from hdpkit.franchise.turns import FranchiseTurns
-from hdpkit.franchise.walk import ReferenceWalk
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind

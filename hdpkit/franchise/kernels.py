@@ -29,8 +29,9 @@ from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishar
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.errors import KernelError
-from hdpkit.franchise import groups, reference
-from hdpkit.stores import seating_out
+from hdpkit.franchise.reference import groups
+from hdpkit.franchise.reference import sweeps as reference
+from hdpkit.stores.reference import seating_out
 
 __all__ = ["KERNELS", "VERBS", "available_kernels", "choose_kernel", "is_compiled"]
 

@@ -11,9 +11,9 @@ from hdpkit._compiled.generic_sweeps.units import Units
 from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import array_in_place, as_float, flag, instance, items, whole_number, whole_numbers
 from hdpkit.errors import HdpkitError, ParameterError, StateError
-from hdpkit.franchise import reference
 from hdpkit.franchise.core import FranchiseCore
 from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
 

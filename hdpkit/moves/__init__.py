@@ -8,9 +8,8 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
-from hdpkit.moves.protocol import Move, MoveInfo, needs_latent_dishes, needs_marginals
+from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
-from hdpkit.moves.scheduled import Scheduled
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ChainError
 from hdpkit.franchise import Franchise
+from hdpkit.record.inference_data import inference_data, summary
 from hdpkit.record.trace import Trace
 
 __all__ = ["ChainTrace"]
@@ -102,12 +103,8 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
 
     def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
         """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part."""
-        from hdpkit.record.inference_data import inference_data
-
         return inference_data(self.chains, self.numbers, after, separator)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
         """As `Trace.summary`, over all chains: R-hat tells whether they agree."""
-        from hdpkit.record.inference_data import summary
-
         return summary(self.to_arviz(after=after), options)

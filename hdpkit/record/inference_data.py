@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import text, whole_number
 from hdpkit.errors import DataError, MissingExtraError
-from hdpkit.record.trace import Trace
+
+if TYPE_CHECKING:
+    from hdpkit.record.trace import Trace
 
 __all__ = ["inference_data", "summary"]
 

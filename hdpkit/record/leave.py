@@ -39,6 +39,9 @@ _HOUSES = (
 )
 """Where classes of the package that may stand in a run folder live; nothing else of it is ever called."""
 
+_MOVED = {"hdpkit.moves.scheduled:Scheduled": "hdpkit.moves.protocol:Scheduled"}
+"""Names that run folders of before give to classes that live elsewhere now."""
+
 _PRIORS = (Gamma, Beta, Normal, Each, Shifted)
 _STARTS = (Random, TermClusters)
 _DECLARED = (Move, BaseMeasure, Restaurant, Component, *_PRIORS, *_STARTS, Finite)
@@ -110,6 +113,7 @@ class Leave:
         """
         if not isinstance(name, str):
             raise _unknown(name, "The file was changed.")
+        name = _MOVED.get(name, name)
         kind, _, entry = name.partition("/")
         if entry:
             if kind not in REGISTRIES or entry not in REGISTRIES[kind]:

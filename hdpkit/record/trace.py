@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit.checks import flag, function, instance, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise
+from hdpkit.record.inference_data import inference_data, summary
 from hdpkit.record.scalars import scalars
 
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
@@ -135,8 +136,6 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         MissingExtraError
             Without ArviZ: ``pip install 'hdpkit[arviz]'``.
         """
-        from hdpkit.record.inference_data import inference_data
-
         return inference_data([self], [0], after, separator)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
@@ -154,8 +153,6 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         -------
         pandas.DataFrame
         """
-        from hdpkit.record.inference_data import summary
-
         return summary(self.to_arviz(after=after), options)
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:

@@ -2,9 +2,9 @@
 
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
-from hdpkit.stores.explicit import ExplicitReference
-from hdpkit.stores.histogram import HistogramReference
 from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, missing_verbs
+from hdpkit.stores.reference.explicit import ExplicitReference
+from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.registry import stores
 
 __all__ = [

@@ -3,8 +3,8 @@
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.registry import Registry
-from hdpkit.stores.explicit import ExplicitReference
-from hdpkit.stores.histogram import HistogramReference
+from hdpkit.stores.reference.explicit import ExplicitReference
+from hdpkit.stores.reference.histogram import HistogramReference
 
 __all__ = ["stores"]
 

@@ -1,69 +1,12 @@
-"""Seating customers out of histograms, and lumping a seating back, in Python: the one to read.
-
-A move that needs to know who sits where runs on the labelled seating. Drawing it uniformly among the
-seatings that fit (dishes, histograms) is a Gibbs step: nothing is approximated. The twin of `seat_out` is
-in `hdpkit._compiled.stores.seating_out`.
-"""
+"""A labelled seating reduced to dishes and histograms; the way back is drawn (`reference.seating_out`)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 
-from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.protocol import Frozen
 
-__all__ = ["lump", "seat_out"]
-
-
-def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: ChoiceSource) -> Frozen:
-    """Draw a labelled seating uniformly among those that fit dishes and histograms.
-
-    From the leaves up: the customers of a restaurant who eat a dish are dealt in a uniform order over tables
-    of the right sizes; those tables are then customers of the parent. (Every seating comes from the same
-    number of orders.)
-
-    Parameters
-    ----------
-    frozen : dict
-        Dishes and histograms, as a store without table numbers freezes them.
-    home, parent, level : int32 arrays
-        Restaurant of each data customer; parent and level of each restaurant.
-    """
-    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-    for node, dish, size, count in zip(*(frozen[name].tolist() for name in names), strict=True):
-        sizes[node, dish].extend([size] * count)
-    guests: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for i, dish in enumerate(frozen["dish"].tolist()):
-        if dish >= 0:
-            guests[int(home[i]), dish].append(i)
-    seat = np.full(len(home), -1, dtype=np.int32)
-    tables: list[list[int]] = []  # node, dish, seat in the parent
-    for node, dish in sorted(sizes, key=lambda pair: (-level[pair[0]], pair)):
-        who = guests[node, dish]
-        plan = sizes[node, dish]
-        if len(plan) > 1 and max(plan) > 1:
-            who = [who[p] for p in source.permutation(len(who))]
-        start = 0
-        for size in plan:
-            for customer in who[start : start + size]:
-                if customer >= 0:
-                    seat[customer] = len(tables)
-                else:
-                    tables[~customer][2] = len(tables)
-            start += size
-            if parent[node] >= 0:
-                guests[int(parent[node]), dish].append(~len(tables))
-            tables.append([node, dish, -1])
-    columns = np.array(tables, dtype=np.int32).reshape(-1, 3)
-    return {
-        "seat": seat,
-        "table_node": np.ascontiguousarray(columns[:, 0]),
-        "table_dish": np.ascontiguousarray(columns[:, 1]),
-        "table_seat": np.ascontiguousarray(columns[:, 2]),
-    }
+__all__ = ["lump"]
 
 
 def lump(labelled: Frozen) -> Frozen:

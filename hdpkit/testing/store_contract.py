@@ -13,7 +13,9 @@ from hdpkit.checks import flag, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.stores import ExplicitReference, HistogramReference, seating_out
+from hdpkit.stores import ExplicitReference, HistogramReference
+from hdpkit.stores.reference.seating_out import seat_out
+from hdpkit.stores.seating_out import lump
 from hdpkit.testing.cases import SHAPES, TinyShape
 from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings
 from hdpkit.testing.exact import histograms_of, labelled_arrays, labelled_key
@@ -121,7 +123,7 @@ def _seated(store_class: type, sizes: Iterable[int] = SIZES) -> Any:
     labelled["seat"][:n] += 1
     store = store_class(n + 1, 2)
     known = store_class.TABLE_IDS  # type: ignore[attr-defined]
-    store.thaw(labelled if known else seating_out.lump(labelled))
+    store.thaw(labelled if known else lump(labelled))
     return store
 
 
@@ -236,7 +238,7 @@ def _check_laws(store_class: type) -> str:
     compared = 0
     for seed in range(6):
         seating = _random_seating(seed)
-        frozen = seating if labelled else seating_out.lump(seating)
+        frozen = seating if labelled else lump(seating)
         dishes = readable(len(HOME), len(PARENT))
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
@@ -334,7 +336,7 @@ def _seating_out_of(
 ) -> Callable[[ScriptedSource], Hashable]:
     def out(source: ScriptedSource) -> Hashable:
         seating = twin(frozen, *tree, source)
-        again = seating_out.lump(seating)
+        again = lump(seating)
         require(all(np.array_equal(again[name], frozen[name]) for name in again), "lump undoes seat_out")
         return labelled_key(seating, shape)
 
@@ -355,12 +357,12 @@ def _check_seating_out(store_class: type) -> str:
             if store_class.TABLE_IDS:  # type: ignore[attr-defined]
                 store.thaw(labelled)
                 require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
-                frozen = seating_out.lump(store.freeze())
+                frozen = lump(store.freeze())
             else:
-                store.thaw(seating_out.lump(labelled))
+                store.thaw(lump(labelled))
                 frozen = store.freeze()
             require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
-            for twin in (seating_out.seat_out, compiled_seating_out.seat_out):
+            for twin in (seat_out, compiled_seating_out.seat_out):
                 uniform = dict.fromkeys(keys, 1.0 / len(keys))
                 law = _law(_seating_out_of(twin, frozen, (home, parent, level), shape))
                 _compare(f"seating out by {twin.__module__} on {name!r}", law, uniform)

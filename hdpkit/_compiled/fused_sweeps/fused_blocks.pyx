@@ -2,7 +2,7 @@
 """Fused verbs for whole blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
 `topic_blocks_text.h` computes and draws, over an explicit store; what changes in the seating is done here, by the
-store. The readable twins are in `hdpkit.franchise.reference`, the generic ones in `sweeps.pyx` and `units.pyx`.
+store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in `sweeps.pyx` and `units.pyx`.
 """
 
 import numpy as np

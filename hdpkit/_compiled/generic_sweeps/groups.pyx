@@ -1,7 +1,7 @@
 # distutils: language = c++
 """Whole groups seated anew: Metropolis proposals for all data customers of a restaurant.
 
-The readable twin is `hdpkit.franchise.groups`, with the same law.
+The readable twin is `hdpkit.franchise.reference.groups`, with the same law.
 """
 
 from libc.math cimport INFINITY

@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The generic compiled sweeps: any compiled store, any compiled measure, any depth.
 
-Each has a readable twin in `hdpkit.franchise.reference`, with the same law.
+Each has a readable twin in `hdpkit.franchise.reference.sweeps`, with the same law.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The beta-Bernoulli, compiled: vectors of bits.
 
-The readable twin is `hdpkit.base_measures.beta_bernoulli`. A row holds n and how often each bit is set. A dish
+The readable twin is `hdpkit.base_measures.reference.beta_bernoulli`. A row holds n and how often each bit is set. A dish
 caches the log probability of a vector without a set bit, and each bit's log odds: a predictive is then one
 addition a set bit.
 """

@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The gamma-Poisson, compiled: counts, or vectors of counts of independent dimensions.
 
-The readable twin is `hdpkit.base_measures.gamma_poisson`. A row holds n, the sum of log x! and the sums of the
+The readable twin is `hdpkit.base_measures.reference.gamma_poisson`. A row holds n, the sum of log x! and the sums of the
 counts; whole numbers are exact in doubles up to 2**53.
 """
 

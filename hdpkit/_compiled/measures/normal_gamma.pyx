@@ -2,7 +2,7 @@
 """The normal-gamma, compiled: numbers, or vectors of independent dimensions.
 
 Formulas: Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 3; the readable
-twin is `hdpkit.base_measures.normal_gamma`. A row holds n and for each dimension the mean and the sum of
+twin is `hdpkit.base_measures.reference.normal_gamma`. A row holds n and for each dimension the mean and the sum of
 squared deviations, added and removed as Welford does.
 """
 

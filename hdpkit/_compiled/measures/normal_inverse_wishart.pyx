@@ -2,7 +2,7 @@
 """The normal-inverse-Wishart, compiled: vectors with a full covariance matrix.
 
 Formulas: Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 9; the readable
-twin is `hdpkit.base_measures.normal_inverse_wishart`. A row holds n, the mean and the scatter matrix. Matrices
+twin is `hdpkit.base_measures.reference.normal_inverse_wishart`. A row holds n, the mean and the scatter matrix. Matrices
 are lower triangles, column after column, so that inner loops run along memory.
 """
 

@@ -7,10 +7,10 @@ from hdpkit.testing.planted import PlantedBug
 __all__ = ["BUGS"]
 
 _MOMENTS = "hdpkit.base_measures.moments"
-_NORMAL = "hdpkit.base_measures.normal_gamma"
-_WISHART = "hdpkit.base_measures.normal_inverse_wishart"
-_POISSON = "hdpkit.base_measures.gamma_poisson"
-_BERNOULLI = "hdpkit.base_measures.beta_bernoulli"
+_NORMAL = "hdpkit.base_measures.reference.normal_gamma"
+_WISHART = "hdpkit.base_measures.reference.normal_inverse_wishart"
+_POISSON = "hdpkit.base_measures.reference.gamma_poisson"
+_BERNOULLI = "hdpkit.base_measures.reference.beta_bernoulli"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ moments

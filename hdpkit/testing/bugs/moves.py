@@ -6,9 +6,9 @@ from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SWEEPS = "hdpkit.franchise.reference"
+_SWEEPS = "hdpkit.franchise.reference.sweeps"
 _SPLIT_MERGE = "hdpkit.moves.split_merge"
-_GROUPS = "hdpkit.franchise.groups"
+_GROUPS = "hdpkit.franchise.reference.groups"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ split-merge

@@ -6,9 +6,9 @@ from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WALK = "hdpkit.franchise.walk"
-_SWEEPS = "hdpkit.franchise.reference"
-_HISTOGRAM = "hdpkit.stores.histogram"
+_WALK = "hdpkit.franchise.reference.walk"
+_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_HISTOGRAM = "hdpkit.stores.reference.histogram"
 _FRANCHISE = "hdpkit.franchise.franchise"
 _CORE = "hdpkit.franchise.core"
 _SIMULATE = "hdpkit.franchise.simulate"
@@ -162,7 +162,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "tables of the root dealt in order",
         "Customers are seated out at the root in data order, as if a value had one table there.",
-        "hdpkit.stores.seating_out",
+        "hdpkit.stores.reference.seating_out",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 1 and max(plan) > 1 and node > 0:",
         "check_observed_seating_out",

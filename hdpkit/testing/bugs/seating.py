@@ -6,11 +6,11 @@ from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WALK = "hdpkit.franchise.walk"
-_SWEEPS = "hdpkit.franchise.reference"
-_EXPLICIT = "hdpkit.stores.explicit"
-_HISTOGRAM = "hdpkit.stores.histogram"
-_MULTINOMIAL = "hdpkit.base_measures.dirichlet_multinomial"
+_WALK = "hdpkit.franchise.reference.walk"
+_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_EXPLICIT = "hdpkit.stores.reference.explicit"
+_HISTOGRAM = "hdpkit.stores.reference.histogram"
+_MULTINOMIAL = "hdpkit.base_measures.reference.dirichlet_multinomial"
 _MEASURE = "hdpkit.base_measures.protocol"
 
 BUGS: tuple[PlantedBug, ...] = (
@@ -278,7 +278,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "permutation dropped from seating out",
         "Customers are dealt over the tables in data order.",
-        "hdpkit.stores.seating_out",
+        "hdpkit.stores.reference.seating_out",
         "who = [who[p] for p in source.permutation(len(who))]",
         "who = list(who)",
         "check_seating_out",
@@ -286,7 +286,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "pairs of tables not permuted",
         "Two tables are dealt in data order, three or more are not.",
-        "hdpkit.stores.seating_out",
+        "hdpkit.stores.reference.seating_out",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 2 and max(plan) > 1:",
         "check_seating_out",

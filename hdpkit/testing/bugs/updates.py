@@ -6,10 +6,10 @@ from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SWEEPS = "hdpkit.franchise.reference"
+_SWEEPS = "hdpkit.franchise.reference.sweeps"
 _CORE = "hdpkit.franchise.core"
-_EXPLICIT = "hdpkit.stores.explicit"
-_TIME_TABLE = "hdpkit.moves.scheduled"
+_EXPLICIT = "hdpkit.stores.reference.explicit"
+_TIME_TABLE = "hdpkit.moves.protocol"
 _SCHEDULER = "hdpkit.schedule.sweeps"
 
 BUGS: tuple[PlantedBug, ...] = (

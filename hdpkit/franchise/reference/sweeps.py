@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
-from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
 __all__ = [

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
-from hdpkit.franchise.reference import drop_dish, new_dish
-from hdpkit.franchise.walk import ReferenceWalk
+from hdpkit.franchise.reference.sweeps import drop_dish, new_dish
+from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
 

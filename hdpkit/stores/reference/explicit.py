@@ -8,8 +8,8 @@ import attrs
 import numpy as np
 
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.counts import CountedStore
 from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["ExplicitReference"]
 

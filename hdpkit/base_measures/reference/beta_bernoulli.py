@@ -1,0 +1,112 @@
+"""The beta-Bernoulli in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaln
+
+from hdpkit.base_measures.vectors import VectorMeasure, positive
+
+__all__ = ["BetaBernoulliReference", "BitCounts"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.define
+class BitCounts:
+    """Statistics of a dish: how many vectors, and how often each bit is set, shape (D,)."""
+
+    n: int
+    ones: npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class BetaBernoulliReference(VectorMeasure):
+    """Vectors of independent bits, in Python: the one to read.
+
+    x_d ~ Bernoulli(p_d), p_d ~ Beta(a, b). The predictive probability of a set bit is
+    (a + ones) / (a + b + n) (Gelman et al., "Bayesian Data Analysis", section 2.4).
+
+    Parameters
+    ----------
+    a, b : float or array of shape (D,)
+        Of the Beta prior of a bit's probability.
+    """
+
+    a: Any = positive("a", default=1.0)
+    b: Any = positive("b", default=1.0)
+
+    exact_statistics = True  # whole numbers: the order of additions and removals leaves no trace
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name."""
+        return {"a": self.a, "b": self.b}
+
+    @staticmethod
+    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which numbers are bits."""
+        return (values == 0) | (values == 1)
+
+    @property
+    def legal_values(self) -> str:
+        """Bits."""
+        return "0 or 1 (or False, True)"
+
+    def make(self) -> BitCounts:
+        """No value yet."""
+        return BitCounts(0, np.zeros(self.n_dims or 1, dtype=np.int64))
+
+    def copy(self, statistics: BitCounts) -> BitCounts:
+        """Return independent counts."""
+        return BitCounts(statistics.n, statistics.ones.copy())
+
+    def add(self, statistics: BitCounts, value: Any) -> None:
+        """Count a vector."""
+        statistics.n += 1
+        statistics.ones += self.row(value).astype(np.int64)
+
+    def remove(self, statistics: BitCounts, value: Any) -> None:
+        """Uncount a vector."""
+        statistics.n -= 1
+        statistics.ones -= self.row(value).astype(np.int64)
+
+    def posterior(self, many: Sequence[BitCounts]) -> tuple[Floats, Floats]:
+        """Parameters a and b given the vectors of each dish, each of shape (n, D)."""
+        a, b = self.vectors
+        ones = np.array([statistics.ones for statistics in many])
+        n = np.array([[statistics.n] for statistics in many])
+        return a + ones, b + (n - ones)
+
+    def log_predictive(self, value: Any, many: Sequence[BitCounts]) -> Floats:
+        """log of prod a / (a + b) over set bits and b / (a + b) over the others: shape (n,)."""
+        a, b = self.posterior(many)
+        bits = self.row(value) > 0
+        return (np.log(np.where(bits, a, b)) - np.log(a + b)).sum(axis=1)
+
+    def log_marginal(self, statistics: BitCounts) -> float:
+        """Log of prod B(a + ones, b + n - ones) / B(a, b)."""
+        a, b = (part[0] for part in self.posterior([statistics]))
+        return float((betaln(a, b) - betaln(*self.vectors)).sum())
+
+    def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
+        """Draw a vector from the predictive distribution of a dish."""
+        a, b = (part[0] for part in self.posterior([statistics]))
+        return self.outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
+
+    def posterior_mean(self, statistics: BitCounts) -> Any:
+        """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
+        a, b = (part[0] for part in self.posterior([statistics]))
+        return self.outward(a / (a + b))
+
+    def example_values(self) -> Any:
+        """Five vectors."""
+        values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
+        D = self.n_dims or 1
+        tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]
+        return tiled if self.n_dims else tiled[:, 0]

@@ -1,0 +1,135 @@
+"""The normal-gamma in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, positive, real
+
+__all__ = ["NormalGammaReference"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.frozen(eq=False)
+class NormalGammaReference(VectorMeasure):
+    """Normal values of unknown mean and precision, in Python: the one to read.
+
+    x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
+    independently in each dimension (a diagonal covariance). The predictive is Student's t with 2 shape
+    degrees of freedom (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 3).
+
+    Parameters
+    ----------
+    mean : float or array of shape (D,)
+        Prior mean of mu.
+    strength : float or array of shape (D,)
+        How many observations the prior mean is worth.
+    shape, rate : float or array of shape (D,)
+        Of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
+    """
+
+    mean: Any = real("mean", default=0.0)
+    strength: Any = positive("strength", default=1.0)
+    shape: Any = positive("shape", default=1.0)
+    rate: Any = positive("rate", default=1.0)
+
+    legal = staticmethod(finite)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name."""
+        return {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
+
+    @property
+    def legal_values(self) -> str:
+        """Values that have a density."""
+        return f"finite, of size up to {LARGEST_VALUE}"
+
+    def make(self) -> Moments:
+        """No value yet."""
+        D = self.n_dims or 1
+        return Moments(0, np.zeros(D), np.zeros(D))
+
+    def copy(self, statistics: Moments) -> Moments:
+        """Return independent statistics."""
+        return statistics.copy()
+
+    def add(self, statistics: Moments, value: Any) -> None:
+        """Add a value."""
+        statistics.add(self.row(value))
+
+    def remove(self, statistics: Moments, value: Any) -> None:
+        """Take a value out."""
+        statistics.remove(self.row(value))
+
+    def posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mean, strength, shape and rate given the values of each dish, each of shape (n, D).
+
+        Murphy 2007, equations 86 to 89.
+        """
+        mean, strength, shape, rate = self.vectors
+        n = np.array([[statistics.n] for statistics in many], dtype=float)
+        away = np.array([statistics.mean for statistics in many]) - mean
+        scatter = np.array([statistics.scatter for statistics in many])
+        away = np.where(n > 0, away, 0.0)
+        return (
+            mean + n / (strength + n) * away,
+            strength + n,
+            shape + n / 2,
+            rate + scatter / 2 + strength * n / (strength + n) * away**2 / 2,
+        )
+
+    def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
+        """log t(x; 2 shape, mean, rate (strength + 1) / (shape strength)) under each dish: shape (n,).
+
+        Murphy 2007, equation 100.
+        """
+        mean, strength, shape, rate = self.posterior(many)
+        spread = 2.0 * rate * (strength + 1.0) / strength  # degrees of freedom times scale**2
+        logs = (
+            gammaln(shape + 0.5)
+            - gammaln(shape)
+            - 0.5 * np.log(np.pi * spread)
+            - (shape + 0.5) * np.log1p((self.row(value) - mean) ** 2 / spread)
+        )
+        return logs.sum(axis=1)
+
+    def log_marginal(self, statistics: Moments) -> float:
+        """Log marginal density of all values of a dish (Murphy 2007, equation 95)."""
+        _, strength_0, shape_0, rate_0 = self.vectors
+        _, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        logs = (
+            gammaln(shape)
+            - gammaln(shape_0)
+            + shape_0 * np.log(rate_0)
+            - shape * np.log(rate)
+            + 0.5 * np.log(strength_0 / strength)
+            - 0.5 * statistics.n * np.log(2.0 * np.pi)
+        )
+        return float(logs.sum())
+
+    def simulate(self, statistics: Moments, generator: np.random.Generator) -> Any:
+        """Draw a value from the predictive distribution of a dish."""
+        mean, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        scale = np.sqrt(rate * (strength + 1.0) / (shape * strength))
+        return self.outward(mean + scale * generator.standard_t(2.0 * shape))
+
+    def posterior_mean(self, statistics: Moments) -> Floats:
+        """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""
+        mean, _, shape, rate = (part[0] for part in self.posterior([statistics]))
+        return np.array([self.outward(mean), self.outward(rate / shape)])
+
+    def example_values(self) -> Any:
+        """Five values near zero."""
+        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
+        D = self.n_dims or 1
+        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
+        return tiled if self.n_dims else tiled[:, 0]

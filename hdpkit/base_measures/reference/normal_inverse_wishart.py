@@ -1,0 +1,228 @@
+"""The normal-inverse-Wishart in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, multigammaln
+
+from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
+from hdpkit.checks import number_array
+from hdpkit.errors import DataError, ParameterError
+
+__all__ = ["NormalInverseWishartReference"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def _scale(value: Any) -> Floats:
+    error = ParameterError(
+        "scale", value, "a symmetric positive definite matrix of shape (D, D)",
+        "Give a covariance matrix times (dof - D - 1), or use weakly_informative(values).",
+    )  # fmt: skip
+    matrix = number_array(value)
+    if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise error
+    if not np.all(np.isfinite(matrix)):
+        raise error
+    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+        raise error
+    matrix = (matrix + matrix.T) / 2.0
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise error from None
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _mean(value: Any) -> Any:
+    mean = finite_numbers("mean", value)
+    if np.ndim(mean) != 1:
+        raise ParameterError("mean", value, "a vector of shape (D,)", "For single numbers use NormalGamma.")
+    return mean
+
+
+def _number(name: str, value: Any) -> float:
+    number = positive_numbers(name, value)
+    if np.ndim(number) != 0:
+        raise ParameterError(name, value, "one positive number, or a prior", "Give a float.")
+    return number
+
+
+def _strength(value: Any) -> float:
+    return _number("strength", value)
+
+
+def _dof(value: Any) -> float:
+    return _number("dof", value)
+
+
+@attrs.frozen(eq=False)
+class NormalInverseWishartReference(VectorMeasure):
+    """Normal vectors of unknown mean and covariance, in Python: the one to read.
+
+    x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength). The
+    predictive is a multivariate t with dof - D + 1 degrees of freedom (Murphy 2007, "Conjugate Bayesian
+    analysis of the Gaussian distribution", section 9; Gelman et al., "Bayesian Data Analysis", section 3.6).
+
+    Parameters
+    ----------
+    mean : array, shape (D,)
+        Prior mean of mu.
+    strength : float
+        How many observations the prior mean is worth.
+    dof : float
+        Degrees of freedom of the inverse-Wishart, above D - 1.
+    scale : array, shape (D, D)
+        Scale matrix of the inverse-Wishart; E[Sigma] = scale / (dof - D - 1).
+    """
+
+    mean: Any = attrs.field(converter=_mean)
+    strength: Any = attrs.field(converter=_strength)
+    dof: Any = attrs.field(converter=_dof)
+    scale: Any = attrs.field(converter=_scale)
+
+    legal = staticmethod(finite)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if not self.dof > len(self.mean) - 1:
+            raise ParameterError(
+                "dof", self.dof, f"above D - 1 = {len(self.mean) - 1}", "D + 2 gives E[Sigma] = scale."
+            )
+
+    @classmethod
+    def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+        """A weak prior from the data themselves (Fraley & Raftery 2007, section 3.2).
+
+        The mean of the data, worth 0.01 observations; dof = D + 2; and as the expected covariance of a dish
+        the data's, each axis shortened so that `n_dishes` ellipsoids fill the volume of the data's.
+
+        Parameters
+        ----------
+        values : array-like, shape (n, D)
+            More than D of them, in general position.
+        n_dishes : float
+            How many dishes are thought of, roughly.
+
+        Raises
+        ------
+        DataError
+            If the data's covariance matrix is not positive definite.
+        """
+        X = number_array(values)
+        if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
+            raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
+        D = X.shape[1]
+        number = _number("n_dishes", n_dishes)
+        covariance = np.cov(X, rowvar=False).reshape(D, D)
+        try:
+            return cls(X.mean(axis=0), 0.01, D + 2.0, covariance / number ** (2.0 / D))
+        except ParameterError as error:
+            raise DataError(
+                "values", f"{len(X)} vectors of {D} numbers", "with a positive definite covariance matrix",
+                "Drop dimensions that are constant or follow from the others, or give the scale yourself.",
+            ) from error  # fmt: skip
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name."""
+        return {"mean": self.mean, "strength": self.strength, "dof": self.dof, "scale": self.scale}
+
+    @property
+    def numbers(self) -> tuple[Floats, float, float, Floats]:
+        """Values of the parameters: mean (D,), strength, dof, scale (D, D)."""
+        return self.mean, self.strength, self.dof, self.scale
+
+    @property
+    def legal_values(self) -> str:
+        """Values that have a density."""
+        return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
+
+    def make(self) -> Moments:
+        """No value yet."""
+        D = len(self.mean)
+        return Moments(0, np.zeros(D), np.zeros((D, D)))
+
+    def copy(self, statistics: Moments) -> Moments:
+        """Return independent statistics."""
+        return statistics.copy()
+
+    def add(self, statistics: Moments, value: Any) -> None:
+        """Add a value."""
+        statistics.add(self.row(value))
+
+    def remove(self, statistics: Moments, value: Any) -> None:
+        """Take a value out."""
+        statistics.remove(self.row(value))
+
+    def posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
+        """Mean, strength, dof and scale given the values of a dish (Murphy 2007, equations 251 to 254)."""
+        mean, strength, dof, scale = self.numbers
+        n = statistics.n
+        away = statistics.mean - mean if n else np.zeros_like(mean)
+        return (
+            mean + n / (strength + n) * away,
+            strength + n,
+            dof + n,
+            scale + statistics.scatter + strength * n / (strength + n) * np.outer(away, away),
+        )
+
+    def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
+        """log t(x; dof - D + 1, mean, scale (strength + 1) / (strength (dof - D + 1))): shape (n,).
+
+        Murphy 2007, equation 258.
+        """
+        D, x = len(self.mean), self.row(value)
+        out = np.empty(len(many))
+        for k, statistics in enumerate(many):
+            mean, strength, dof, scale = self.posterior(statistics)
+            factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
+            distance = solve_triangular(factor, x - mean, lower=True)
+            out[k] = (
+                gammaln((dof + 1.0) / 2)
+                - gammaln((dof + 1.0 - D) / 2)
+                - D / 2 * np.log(np.pi)
+                - np.log(np.diag(factor)).sum()
+                - (dof + 1.0) / 2 * np.log1p(distance @ distance)
+            )
+        return out
+
+    def log_marginal(self, statistics: Moments) -> float:
+        """Log marginal density of all values of a dish (Murphy 2007, equation 266)."""
+        D = len(self.mean)
+        _, strength_0, dof_0, scale_0 = self.numbers
+        _, strength, dof, scale = self.posterior(statistics)
+        return float(
+            multigammaln(dof / 2, D)
+            - multigammaln(dof_0 / 2, D)
+            + dof_0 / 2 * np.linalg.slogdet(scale_0)[1]
+            - dof / 2 * np.linalg.slogdet(scale)[1]
+            + D / 2 * np.log(strength_0 / strength)
+            - statistics.n * D / 2 * np.log(np.pi)
+        )
+
+    def simulate(self, statistics: Moments, generator: np.random.Generator) -> Floats:
+        """Draw a value from the predictive distribution of a dish."""
+        mean, strength, dof, scale = self.posterior(statistics)
+        degrees = dof - len(mean) + 1.0
+        factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
+        return mean + factor @ generator.standard_normal(len(mean)) / np.sqrt(generator.chisquare(degrees))
+
+    def posterior_mean(self, statistics: Moments) -> Floats:
+        """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""
+        mean, _, dof, scale = self.posterior(statistics)
+        return np.vstack([mean, scale / dof])
+
+    def example_values(self) -> Any:
+        """Five values near zero."""
+        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
+        D = len(self.mean)
+        return np.tile(values, (1, (D + 1) // 2))[:, :D]
