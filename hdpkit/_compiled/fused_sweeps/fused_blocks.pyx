@@ -9,14 +9,15 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ilogb
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measures.measure cimport measure_t, pending_exception
-from hdpkit._compiled.stores.seating cimport Node
+from hdpkit._compiled.stores.arena cimport arena_room
+from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, drop_dish, fail, new_dish, put_back_table, serve_below
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
@@ -130,6 +131,7 @@ cdef class Blocks:
     cdef vector[int8_t] arrays       # by slot
     cdef vector[hdpkit_factor] factors
     cdef int64_t stride
+    cdef int32_t most_tables         # of the store when there was room for any event
 
     def __init__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
                  ChoiceSource source not None, int fault):
@@ -176,6 +178,19 @@ cdef class Blocks:
         s.words = self.store.arena.words.data()
         s.pool = self.store.pool.data()
         return 0
+
+    cdef inline int ready(self, bint moved) except -1 nogil:
+        """See to it that whatever the next event does to the store asks for no memory.
+
+        After one that only ``moved`` a table to another dish there is room as before for all but entries.
+        """
+        if moved and self.store.most_tables == self.most_tables:
+            arena_room(&self.store.arena, 2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest))
+            self.s.words = self.store.arena.words.data()
+            return 0
+        self.walk.ready_anywhere()
+        self.most_tables = self.store.most_tables
+        return self.refresh()
 
     cdef int lay_out(self) except -1 nogil:
         """Arrays by slot, each on cache lines of its own, filled from the root's entries."""
@@ -224,6 +239,7 @@ cdef class Blocks:
         cdef hdpkit_blocks *s = &self.s
         cdef measure_t *measure = &self.bank.c
         cdef int event
+        cdef bint moved = False
         cdef int64_t u, most = 0
         cdef int32_t as_customer
         for u in range(s.unit, s.last):
@@ -233,13 +249,13 @@ cdef class Blocks:
         s.n_now = 0
         while True:
             if not s.outside:
-                self.walk.ready_anywhere()      # whatever an event does to the store, it has room for
-                self.refresh()
+                self.ready(moved)
             event = functions.redish(s)
+            moved = event == HDPKIT_BLOCK_MOVED
             u = s.unit
             if event == HDPKIT_BLOCKS_DONE:
                 return 0
-            if event == HDPKIT_BLOCK_MOVED:
+            if moved:
                 u -= 1
                 self.bank.b.version += s.fault != BOUNDS_KEPT
                 self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
@@ -266,6 +282,65 @@ cdef class Blocks:
             self.lay_out()
 
 
+cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
+                    bint with_customers) except -1 nogil:
+    """See `index_units`. Returns whether anybody sits at the root.
+
+    A table of a child seats data customers only: when its first one is met, its size says where the next unit begins.
+    """
+    cdef vector[int32_t] places      # where the next customer of a table goes, -1 for a table that was not met yet
+    cdef int64_t i, n = store.n_customers, n_found = 0, end = 0
+    cdef const int32_t *seats = store.seats.data()
+    cdef const Table *tables = store.pool.data()
+    cdef int32_t *next_place
+    cdef int32_t *customers
+    cdef int32_t table, place
+    cdef bint at_root = False
+    places.assign(store.pool.size(), -1)
+    next_place = places.data()
+    units.customer.resize(n)
+    customers = units.customer.data()
+    for i in range(n):
+        table = seats[i]
+        if table < 0:
+            continue
+        if home[i] == 0:
+            at_root = True
+            if with_customers:
+                if end >= n:
+                    break
+                units.code.push_back(<int32_t>i)
+                units.table_offset.push_back(units.table.size())
+                units.offset.push_back(end)
+                customers[end] = <int32_t>i
+                end += 1
+                n_found += 1
+            continue
+        place = next_place[table]
+        if <uint32_t>place >= <uint32_t>n:      # none yet, or beyond the end
+            if place >= 0 or tables[table].size < 1 or end + tables[table].size > n:
+                break
+            place = <int32_t>end
+            units.code.push_back(~table)
+            units.table_offset.push_back(units.table.size())
+            units.table.push_back(table)
+            units.offset.push_back(end)
+            end += tables[table].size
+        customers[place] = <int32_t>i
+        next_place[table] = place + 1
+        n_found += 1
+    else:
+        if n_found == end:
+            units.table_offset.push_back(units.table.size())
+            units.offset.push_back(end)
+            units.node.assign(units.code.size(), 0)
+            units.customer.resize(end)
+            return at_root
+    with gil:
+        refuse("home", "of another tree", "the restaurants where these customers sit, the root and its children",
+               "Take it from the franchise's topology.")
+
+
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
                 bint with_customers, int fault=0):
@@ -276,11 +351,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     """
     cdef Held hold = in_turn(store.turn)
     cdef Units units
-    cdef vector[int32_t] unit_of_table
-    cdef vector[int64_t] fill
-    cdef int64_t i, n = store.n_customers
-    cdef int32_t table, unit
-    cdef bint at_root = False        # whether anybody sits at the root
+    cdef bint at_root        # whether anybody sits at the root
     check_tree(store, home, parent, node_level)
     if store.units_found is not None and with_customers in store.units_found:
         if store.units_at == store.changes or fault == STALE_UNITS:
@@ -290,42 +361,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     store.units_found = None
     units = Units()
     with nogil:
-        unit_of_table.assign(store.pool.size(), -1)
-        for i in range(n):
-            table = store.seats[i]
-            if table < 0:
-                continue
-            if home[i] == 0:
-                at_root = True
-                if with_customers:
-                    units.code.push_back(<int32_t>i)
-                    units.table_offset.push_back(units.table.size())
-                    fill.push_back(1)
-                continue
-            unit = unit_of_table[table]
-            if unit < 0:
-                unit = unit_of_table[table] = <int32_t>units.code.size()
-                units.code.push_back(~table)
-                units.table_offset.push_back(units.table.size())
-                units.table.push_back(table)
-                fill.push_back(0)
-            fill[unit] += 1
-        units.table_offset.push_back(units.table.size())
-        units.node.assign(units.code.size(), 0)
-        units.offset.assign(units.code.size() + 1, 0)
-        for i in range(<int64_t>units.code.size()):
-            units.offset[i + 1] = units.offset[i] + fill[i]
-            fill[i] = units.offset[i]
-        units.customer.resize(units.offset.back())
-        for i in range(n):
-            table = store.seats[i]
-            if table >= 0 and home[i] != 0:
-                unit = unit_of_table[table]
-                units.customer[fill[unit]] = <int32_t>i
-                fill[unit] += 1
-        for i in range(<int64_t>units.code.size()):
-            if units.code[i] >= 0:
-                units.customer[units.offset[i]] = units.code[i]
+        at_root = find_units(units, store, home, with_customers)
     if fault == CUSTOMERS_OF_THE_ROOT_FORGOTTEN:
         at_root = False
     store.units_found = {with_customers: units} if at_root else {False: units, True: units}
@@ -359,11 +395,12 @@ cdef int check_fault(int64_t fault) except -1:
 
 cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
     """Whether a data customer is among these units: the fused text knows tables only."""
+    cdef const int32_t *code = units.code.data()
+    cdef int32_t all_tables = -1         # whose codes are negative
     cdef int64_t u
     for u in range(first, last):
-        if units.code[u] >= 0:
-            return True
-    return False
+        all_tables &= code[u]
+    return all_tables >= 0
 
 
 def redish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,

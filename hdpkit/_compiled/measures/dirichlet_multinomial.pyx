@@ -7,7 +7,7 @@ probabilities are products with a rescue from overflow; a logarithm is taken onc
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, no_memory, vector
 
@@ -401,6 +401,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
         """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
         cdef int64_t i, j, n = self.b.n_terms * self.b.stride
         cdef const int32_t *cell = self.b.counts
+        cdef int64_t *tally
         cdef int32_t any_of, top = 0
         if self.b.tallied == self.b.version:
             return 0
@@ -409,14 +410,15 @@ cdef class DirichletMultinomialBank(CompiledBank):
                 top = <int32_t>self.b.totals[i] if self.b.totals[i] < TALLIED else TALLIED
         self.b.tally.assign(top + 1, 0)
         self.b.rare.clear()
+        tally = self.b.tally.data()
         for i in range(n // LINE):      # many lines of a large matrix are empty
             any_of = 0
             for j in range(LINE):
                 any_of |= cell[j]
             if any_of != 0:
                 for j in range(LINE):
-                    if 0 <= cell[j] < <int32_t>self.b.tally.size():
-                        self.b.tally[cell[j]] += 1
+                    if <uint32_t>cell[j] <= <uint32_t>top:      # a negative one is larger then
+                        tally[cell[j]] += 1
                     else:
                         self.b.rare.push_back(cell[j])
             cell += LINE
