@@ -103,6 +103,7 @@ class FranchiseCore(Parts, FranchiseTurns):
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
         self.bank = self._new_bank(self.measure, data)
+        self.slots.attach(self.bank)
         self._reset_slots((), ())
         self.store = self._new_store()
         self._seated_out: Any = None
@@ -293,7 +294,7 @@ class FranchiseCore(Parts, FranchiseTurns):
             )
         component.reset(self.slots.occupied_slots())  # first: it is a user's, and may fail
         self._components[name] = component
-        self.slots.observe(component)
+        self.slots.add_part(component)
 
     @changes
     def settle(self) -> None:
@@ -335,6 +336,7 @@ class FranchiseCore(Parts, FranchiseTurns):
         self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)
 
     def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
+        self.slots.attach(self.bank)
         self._reset_slots(slots, held)
         self.bank.thaw(bank)
         self._lost = list(self._components.values())

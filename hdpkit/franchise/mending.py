@@ -74,16 +74,18 @@ class Mending(Guarded):
             seating, slots = before
             self.seating.thaw(seating)
             now = self.slots.occupied_slots()
-            for slot in np.setdiff1d(now, slots).tolist():
-                self.slots.close(slot)
+            with contextlib.suppress(Exception):  # of the bank; all is counted again below
+                for slot in np.setdiff1d(now, slots).tolist():
+                    self.slots.close(slot)
+            self.slots.attach(None)
             for slot in np.setdiff1d(slots, now).tolist():
                 self.slots.open_in(slot)
+            self.slots.attach(self.bank)
         if not self.measure.atomic:
             with contextlib.suppress(Exception):  # of a store of the user's
                 for slot in self.slots.occupied_slots().tolist():
                     if self.seating.tables(0, slot) == 0:  # a dish that was opened for customers to come
                         self.slots.close(slot)
-                        self.bank.died(slot)
         with contextlib.suppress(Exception):
             self.recount()
         if self.slots.trouble is not None:

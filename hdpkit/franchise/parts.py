@@ -41,12 +41,10 @@ class Parts:
     _verb: str | None
 
     def _new_bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """The measure's bank for data; a compiled one refuses slots that are not this franchise's."""
+        """The measure's bank for data."""
         bank: Any = measure.bank(data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
             bank = PythonBank(measure, data.values)
-        if hasattr(bank, "attach"):
-            bank.attach(self.slots)
         return self._own(bank)
 
     def _outside(self) -> None:

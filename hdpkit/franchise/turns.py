@@ -113,7 +113,8 @@ class FranchiseTurns(Mending):
             return
         for slot in self.slots.reserved_slots():
             self._uncounted = True
-            self.slots.release(slot)
+            with contextlib.suppress(Exception):  # of the bank
+                self.slots.release(slot)
         if self._torn is not None:
             self._functions.clear()
             restore(cast("FranchiseCore", self), *self._torn)

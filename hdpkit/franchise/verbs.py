@@ -288,15 +288,11 @@ class FranchiseVerbs(FranchiseCore):
     def open_dish(self) -> int:
         """A dish is born, without customers: whoever calls seats some at once."""
         self._latent()
-        slot = self.slots.open()
         try:
-            self.bank.born(slot)
-        except BaseException:
-            self.slots.close(slot)
-            raise
+            slot = int(self.slots.open())
         finally:
             self.surface()
-        return int(slot)
+        return slot
 
     @unguarded
     def reserved(self, n: int) -> Block:
@@ -312,9 +308,8 @@ class FranchiseVerbs(FranchiseCore):
         try:
             for _ in range(n):
                 slots.append(int(self.slots.reserve()))
-                self.bank.born(slots[-1])
         except BaseException:
-            self._release(tuple(slots[:-1]))
+            self._release(tuple(slots))
             raise
         return tuple(slots)
 
@@ -322,7 +317,6 @@ class FranchiseVerbs(FranchiseCore):
         for slot in slots:
             if self.slots.is_reserved(slot):  # a state that was thawed meanwhile has no reserved slots
                 self.slots.release(slot)
-                self.bank.died(slot)
 
     def _occupied(self, dishes: Ints) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())

@@ -130,7 +130,6 @@ class RestaurantView(Guarded):
         franchise.bank.remove(dish, [customer])
         if franchise.walk().unseat(customer, self.node, dish, source):
             franchise.slots.close(dish)
-            franchise.bank.died(dish)
 
     @changes
     def seat(self, customer: int, dish: int | None = None, rng: ChoiceSource | Seed = None) -> None:

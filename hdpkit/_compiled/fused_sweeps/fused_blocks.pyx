@@ -18,7 +18,7 @@ from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measures.measure cimport measure_t, pending_exception
 from hdpkit._compiled.stores.arena cimport arena_room
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, drop_dish, fail, new_dish, put_back_table, serve_below
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, put_back_table, serve_below
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
 from hdpkit._compiled.walk.walk cimport Walk
@@ -222,7 +222,7 @@ cdef class Blocks:
         measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
                        self.s.offset[u + 1] - self.s.offset[u])
         if self.walk.unseat_customer(self.s.code[u], 0, dish, source) and self.s.fault != EMPTY_DISH_KEPT:
-            drop_dish(self.walk, measure, dish)
+            self.walk.slots.death(dish)
         self.s.outside = 1
         return 0
 
@@ -237,7 +237,6 @@ cdef class Blocks:
 
     cdef int redish(self, choice_source *source) except -1 nogil:
         cdef hdpkit_blocks *s = &self.s
-        cdef measure_t *measure = &self.bank.c
         cdef int event
         cdef bint moved = False
         cdef int64_t u, most = 0
@@ -270,15 +269,15 @@ cdef class Blocks:
                 functions.blocks_next(s)
             elif event == HDPKIT_BLOCK_BIRTH:
                 if s.fault == TWO_NEW_DISHES:
-                    new_dish(self.walk, measure, &s.dish)
-                if new_dish(self.walk, measure, &s.dish):
-                    put_back_table(self.walk, measure, self.units, u, s.dish, source)
+                    self.walk.slots.birth(&s.dish, NULL, 0)
+                if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
+                    put_back_table(self.walk, self.units, u, s.dish, source)
                 self.bring_in(u, s.dish, source)
                 s.unit += 1
                 s.outside = 0
                 s.n_now = 0        # rows may be longer now
             elif event == HDPKIT_BLOCK_FAILED:
-                put_back_table(self.walk, measure, self.units, u, -1, source)
+                put_back_table(self.walk, self.units, u, -1, source)
             self.lay_out()
 
 

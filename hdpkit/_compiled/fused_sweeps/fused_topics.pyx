@@ -18,7 +18,7 @@ from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, drop_dish, misplaced, new_dish, put_back, reseat_one
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.support.arguments cimport refuse
@@ -205,7 +205,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
             if walk.unseat_customer(customer, node, s.dish, source) and s.fault != EMPTY_DISH_KEPT:
-                drop_dish(walk, measure, s.dish)
+                walk.slots.death(s.dish)
         elif event == HDPKIT_JOIN:
             walk.store.join_table(node, s.dish, customer,
                                   0.0 if s.fault == JOINED_WITHOUT_DISCOUNT else walk.discount[node], source)
@@ -214,9 +214,9 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
         elif event == HDPKIT_BIRTH:
             if s.fault == TWO_NEW_DISHES:
-                new_dish(walk, measure, &s.dish)
-            if new_dish(walk, measure, &s.dish):
-                put_back(walk, measure, customer, s.dish, source)
+                walk.slots.birth(&s.dish, NULL, 0)
+            if walk.slots.birth(&s.dish, &customer, 1):
+                put_back(walk, customer, s.dish, source)
             walk.store.open_table(node, s.dish, customer, &as_customer)
             walk.store.open_table(0, s.dish, as_customer, &as_customer)
         elif event == HDPKIT_ABROAD:
@@ -225,7 +225,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             with gil:
                 misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
         else:
-            put_back(walk, measure, customer, -1, source)
+            put_back(walk, customer, -1, source)
         if event != HDPKIT_LEAVE:
             walk.ready_anywhere()
         refresh(workspace, walk, bank, histogram, explicit)

@@ -13,7 +13,7 @@ from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t, pending_exception
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.support.arguments cimport check_length, check_range, refuse
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_parts, drop_dish, new_dish
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_parts
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log
@@ -265,16 +265,16 @@ cdef class Group:
             self.come_back()
             self.change(NULL, self.before.data(), True)
             return 0
-        if renewed and own < 0 and new_dish(self.walk, self.measure, &self.fresh):
+        if renewed and own < 0 and self.walk.slots.birth(&self.fresh, self.customers, self.n):
             with gil:
                 error = pending_exception()
-                drop_dish(self.walk, self.measure, self.fresh)
+                self.walk.slots.death(self.fresh)
                 if error is not None:
                     raise error
                 fail("the new dish", self.customers[0])
         self.forget()
         if own >= 0 and not renewed:
-            drop_dish(self.walk, self.measure, own)
+            self.walk.slots.death(own)
         self.change(self.slots.data(), self.sides.data(), True)
         return 1
 

@@ -32,20 +32,7 @@ cdef int fail(object error, str what, int64_t who) except -1:
     raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
 
 
-cdef int drop_dish(Walk walk, measure_t *measure, int32_t dish) except -1 nogil:
-    walk.slots.death(dish)
-    measure.died(measure.self, dish)
-    return 0
-
-
-cdef int new_dish(Walk walk, measure_t *measure, int32_t *dish) except -1 nogil:
-    """A dish is born. Returns 1 if the measure failed: the slot is taken all the same, so that seating can end."""
-    dish[0] = walk.slots.birth()
-    return measure.born(measure.self, dish[0]) < 0
-
-
-cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
-                  choice_source *source) except -1 with gil:
+cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *source) except -1 with gil:
     """Leave the seating whole after the measure failed, then raise what it raised.
 
     The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come. Statistics are not
@@ -53,7 +40,7 @@ cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
     """
     cdef exception_t raised = set_aside()
     if dish < 0:
-        new_dish(walk, measure, &dish)
+        walk.slots.birth(&dish, &customer, 1)
         pending_exception()
     walk.seat_customer(customer, walk.home[customer], dish, source)
     return fail(taken_up(raised), "the conditional", customer)
@@ -64,11 +51,16 @@ cdef int put_back(Walk walk, measure_t *measure, int32_t customer, int32_t dish,
 cdef int check_parts(Walk walk, CompiledBank bank) except -1:
     """Whether a walk and a bank belong together, and rows can be filled."""
     walk.check_dishes()
-    bank.ready()
     if bank.n_customers != walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
         refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
                "its store", "Take the bank and the walk of one franchise.")
-    if bank.slots is not None and bank.slots is not walk.slots:
+    return check_bank(walk, bank)
+
+
+cdef int check_bank(Walk walk, CompiledBank bank) except -1:
+    """Whether these are the statistics that are told of births and deaths."""
+    bank.ready()
+    if walk.slots.bank is not bank:
         refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
     return 0
 
@@ -147,7 +139,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
         with gil:
             fail(pending_exception(), "removal", customer)
     if walk.unseat_customer(customer, node, dish, source):
-        drop_dish(walk, measure, dish)
+        walk.slots.death(dish)
     walk.fill_row(node)
     n_live = walk.slots.live.size()
     weights.resize(n_live + 1)
@@ -158,11 +150,11 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
             w[i] *= row[i]
         chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
-        return put_back(walk, measure, customer, -1, source)
+        return put_back(walk, customer, -1, source)
     if chosen < n_live:
         dish = walk.slots.live[chosen]
-    elif new_dish(walk, measure, &dish):
-        return put_back(walk, measure, customer, dish, source)
+    elif walk.slots.birth(&dish, &customer, 1):
+        return put_back(walk, customer, dish, source)
     walk.seat_customer(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:
         with gil:
@@ -214,8 +206,8 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
                     fail(pending_exception(), "the predictive", customer)
             if chosen < n_live:
                 dish = walk.slots.live[chosen]
-            elif new_dish(walk, measure, &dish):
-                put_back(walk, measure, customer, dish, &source.c)
+            elif walk.slots.birth(&dish, &customer, 1):
+                put_back(walk, customer, dish, &source.c)
             walk.seat_customer(customer, walk.home[customer], dish, &source.c)
             if measure.add(measure.self, dish, &customer, 1) < 0:
                 with gil:
@@ -229,7 +221,7 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
     cdef int64_t i
     cdef int32_t customer
     walk.standing()
-    bank.ready()
+    check_bank(walk, bank)
     check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
     check_length("dishes", dishes.shape[0], walk.home.shape[0])
     for i in range(first, last):
@@ -255,7 +247,7 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
     cdef int64_t i
     cdef int32_t customer, dish
     walk.standing()
-    bank.ready()
+    check_bank(walk, bank)
     check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
     with nogil:
         for i in range(first, last):
@@ -268,7 +260,7 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
                 with gil:
                     fail(pending_exception(), "removal", customer)
             if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
-                drop_dish(walk, &bank.c, dish)
+                walk.slots.death(dish)
 
 
 # ------------------------------------------------------------------------------------------- units
@@ -320,7 +312,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
         with gil:
             fail(pending_exception(), "removal", block[0])
     if walk.unseat_customer(code, node, dish, source):
-        drop_dish(walk, measure, dish)
+        walk.slots.death(dish)
     walk.fill_row(node)
     n_live = walk.slots.live.size()
     weights.resize(n_live + 1)
@@ -330,11 +322,11 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
             w[i] *= walk.row[i]
         chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
-        return put_back_table(walk, measure, units, u, -1, source)
+        return put_back_table(walk, units, u, -1, source)
     if chosen < n_live:
         dish = walk.slots.live[chosen]
-    elif new_dish(walk, measure, &dish):
-        return put_back_table(walk, measure, units, u, dish, source)
+    elif walk.slots.birth(&dish, block, size):
+        return put_back_table(walk, units, u, dish, source)
     serve_below(store, units, u, dish)
     walk.seat_customer(code, node, dish, source)
     if measure.add(measure.self, dish, block, size) < 0:
@@ -351,12 +343,11 @@ cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) 
     return 0
 
 
-cdef int put_back_table(Walk walk, measure_t *measure, Units units, int64_t u, int32_t dish,
-                        choice_source *source) except -1 with gil:
+cdef int put_back_table(Walk walk, Units units, int64_t u, int32_t dish, choice_source *source) except -1 with gil:
     """As `put_back`, for a unit."""
     cdef exception_t raised = set_aside()
     if dish < 0:
-        new_dish(walk, measure, &dish)
+        walk.slots.birth(&dish, units.customer.data() + units.offset[u], units.offset[u + 1] - units.offset[u])
         pending_exception()
     serve_below(walk.store, units, u, dish)
     walk.seat_customer(units.code[u], units.node[u], dish, source)
@@ -463,7 +454,7 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
     cdef measure_t *measure = &bank.c
     cdef const int32_t *block
     walk.standing()
-    bank.ready()
+    check_bank(walk, bank)
     units.belong(store)
     if units.n_customers != bank.n_customers:
         refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
@@ -483,7 +474,7 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
         ready_unit(walk, store, units, u)
         bank.check(measure.remove(measure.self, old, block, size))
         if store.remove_customer(0, old, code, &source.c, &as_customer):
-            drop_dish(walk, measure, old)
+            walk.slots.death(old)
         for j in range(units.table_offset[u], units.table_offset[u + 1]):
             store.serve(units.table[j], dish)
         if store.find(0, dish) < 0:

@@ -1,34 +1,13 @@
-"""A base measure in C (`include/hdpkit/measure.h`), and its owner."""
+"""The statistics of all dishes behind a C struct (`include/hdpkit/measure.h`)."""
 
 from cpython.ref cimport PyObject
 from libc.math cimport isfinite
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 
+from hdpkit._compiled.measures.measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
 from hdpkit._compiled.support.turn cimport Turn
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
-
-cdef extern from "hdpkit/measure.h":
-    ctypedef struct measure_t "hdpkit_measure":
-        uint32_t version
-        uint32_t size
-        void *self
-        int (*born)(void *self, int32_t slot) noexcept nogil
-        int (*died)(void *self, int32_t slot) noexcept nogil
-        int (*add)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
-        int (*remove)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
-        int (*move)(void *self, int32_t source, int32_t to) noexcept nogil
-        int (*predictive)(void *self, int32_t customer, const int32_t *slots, int64_t n,
-                          double *out) noexcept nogil
-        int (*log_block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
-                         int64_t n, double *out) noexcept nogil
-        int (*block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
-                     int64_t n, double *out) noexcept nogil
-        int (*marginal)(void *self, int32_t slot, double *out) noexcept nogil
-    enum:
-        MEASURE_VERSION "HDPKIT_MEASURE_VERSION"
-    const char *MEASURE_CAPSULE "HDPKIT_MEASURE_CAPSULE"
-
 
 cdef class CompiledBank:
     cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own

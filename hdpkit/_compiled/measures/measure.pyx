@@ -67,9 +67,10 @@ cdef class CompiledBank:
     # ------------------------------------------------------------------ what callers pass
 
     def attach(self, DishSlots slots not None):
-        """These are the statistics of a franchise with these slots: others are refused from now on."""
+        """These are the statistics of a franchise with these slots, which announce births and deaths; others are refused."""
         cdef Held hold = in_turn(self.turn)
         self.slots = slots
+        slots.attach_compiled(self, &self.c)
 
     cdef int64_t room(self) except -1:
         """How many slots there are statistics for."""

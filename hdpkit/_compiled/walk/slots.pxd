@@ -1,6 +1,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.measure_type cimport measure_t
 from hdpkit._compiled.support.turn cimport Turn
 
 
@@ -10,9 +11,12 @@ cdef class DishSlots:
     cdef vector[int32_t] position      # of a slot in `live`, -1 where it is not there
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH
     cdef int32_t lowest                # no slot below it is free
-    cdef public list observers
-    cdef public object trouble         # (observer, error): the first since the last one surfaced
-    cdef bint observed
+    cdef readonly object bank          # statistics of the dishes, told first; None: nobody counts
+    cdef measure_t *measure            # the same in C, NULL for a bank in Python
+    cdef public object source          # choice source of the verb that runs, for what parts draw at a birth
+    cdef public list parts
+    cdef public object trouble         # (part, error): the first since the last one surfaced
+    cdef bint telling                  # whether there are parts
 
     cdef inline int ready(self) except -1 nogil:
         """See to it that a dish can be born without asking for memory."""
@@ -24,11 +28,17 @@ cdef class DishSlots:
     cdef int reserve_room(self, size_t n) except -1 nogil
     cdef int32_t take(self, int8_t status) except -1 nogil
     cdef int32_t next_free(self) noexcept nogil
-    cdef int32_t birth(self) except -1 nogil
-    cdef int32_t birth_in(self, int32_t slot) except -1 nogil
-    cdef int32_t settle(self, int32_t slot) except -1 nogil
+    cdef int birth(self, int32_t *slot, const int32_t *customers, int64_t n) except -1 nogil
+    cdef int enter_live(self, int32_t slot) noexcept nogil
+    cdef int leave_live(self, int32_t slot) noexcept nogil
+    cdef int tell_born(self, int32_t slot, const int32_t *customers, int64_t n) except -1
     cdef int death(self, int32_t slot) except -1 nogil
-    cdef keep(self, observer, error)
-    cdef bint answer(self, observer, int32_t slot) except -1
+    cdef int give(self, int32_t slot, int8_t status) noexcept nogil
+    cdef int begin_statistics(self, int32_t slot) except -1
+    cdef int tell_died(self, int32_t slot) except -1 nogil
+    cdef int opened(self, int32_t slot, object customers) except -1
+    cdef int attach_compiled(self, object bank, measure_t *measure) except -1
+    cdef keep(self, part, error)
+    cdef bint answer(self, part, int32_t slot) except -1
     cdef bint occupied(self, int32_t slot) noexcept nogil
     cdef bint in_use(self, int32_t slot) noexcept nogil

@@ -1,5 +1,7 @@
 # distutils: language = c++
-"""Dish slots: which numbers stand for dishes, and who is told when one is born or dies."""
+"""Dish slots: which numbers stand for dishes. Every birth and death of a dish is announced here."""
+
+import inspect
 
 import numpy as np
 
@@ -12,29 +14,57 @@ from hdpkit.errors import ReturnValueError, StateError
 cdef enum:
     FREE = 0
     OCCUPIED = 1
-    HELD = 2       # empty, but a component keeps it
+    HELD = 2       # empty, but a part keeps it
     SCRATCH = 3    # statistics of a proposal; not a dish
     AHEAD = 1024   # how far beyond the last slot one may be opened by number
     LARGEST = 1 << 30
 
 
+cdef bint takes_slot_alone(object born) except -1:
+    """Whether a method ``born`` takes the slot and nothing else."""
+    try:
+        parameters = inspect.signature(born).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return len(parameters) == 1 and next(iter(parameters)).kind != inspect.Parameter.VAR_POSITIONAL
+
+
 cdef class DishSlots:
-    """The slots of a franchise. A dish is born in the smallest free slot, so the live set determines all.
+    """The slots of a franchise, and the one place where dishes are born and die.
 
-    What an observer raises must not stop a step half way: the first error is kept with its observer in
-    ``trouble``, and whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
+    A dish is born in the smallest free slot, so the live set determines all. The bank is told first, then the
+    parts in the order in which they came, inside the step that causes the change.
 
-    ``observers`` are objects with ``born(slot)``, ``died(slot)`` and ``holds(slot)``; they are told inside the
-    step that causes it.
+    What a part raises must not stop a step half way: the first error is kept with its part in ``trouble``, and
+    whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
+
+    ``parts`` are objects with ``born(slot, source, customers)``, ``died(slot)``, ``holds(slot)`` and
+    ``relabelled(mapping)``; a ``born`` that takes one argument gets the slot.
     """
 
     def __init__(self):
-        self.observers = []
+        self.parts = []
         self.trouble = None
+        self.bank = None
+        self.measure = NULL
+        self.source = None
         self.reset([])
 
+    def attach(self, bank):
+        """Tell this bank of statistics from now on, in place of the one before; None: tell none."""
+        cdef Held hold = in_turn(self.turn)
+        self.bank = bank
+        self.measure = NULL
+        if hasattr(bank, "attach"):      # a compiled one, which is told without the interpreter
+            bank.attach(self)
+
+    cdef int attach_compiled(self, object bank, measure_t *measure) except -1:
+        self.bank = bank
+        self.measure = measure
+        return 0
+
     def reset(self, occupied, held=()):
-        """Occupy exactly these slots, telling nobody."""
+        """Occupy exactly these slots. Nobody is told: all seating was replaced."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
@@ -55,16 +85,16 @@ cdef class DishSlots:
             self.position[slot] = <int32_t>self.live.size()
             self.live.push_back(slot)
         self.lowest = 0
-        self.observed = len(self.observers) > 0
+        self.telling = len(self.parts) > 0
 
-    def observe(self, observer):
-        """Tell this observer from now on."""
+    def add_part(self, part):
+        """Tell this part from now on."""
         cdef Held hold = in_turn(self.turn)
-        for method in ("born", "died", "holds"):
-            if not callable(getattr(observer, method, None)) or isinstance(observer, type):
-                refuse("observer", observer, "an object with born, died and holds", "Derive it from hk.Component.")
-        self.observers.append(observer)
-        self.observed = True
+        for method in ("born", "died", "holds", "relabelled"):
+            if not callable(getattr(part, method, None)) or isinstance(part, type):
+                refuse("part", part, "an object with born, died, holds and relabelled", "Derive it from hk.Part.")
+        self.parts.append(part)
+        self.telling = True
 
     cdef int reserve_room(self, size_t n) except -1 nogil:
         self.status.reserve(n)
@@ -90,25 +120,55 @@ cdef class DishSlots:
             slot += 1
         return slot
 
-    cdef int32_t birth(self) except -1 nogil:
-        return self.settle(self.take(OCCUPIED))
+    cdef int birth(self, int32_t *slot, const int32_t *customers, int64_t n) except -1 nogil:
+        """A dish is born in the smallest free slot, for these customers; returns 1 if the bank failed in C.
 
-    cdef int32_t birth_in(self, int32_t slot) except -1 nogil:
-        """A dish is born in this very slot, which must be free."""
-        if slot >= <int32_t>self.status.size():
-            self.reserve_room(slot + 1)
-        self.ready()
-        while <int32_t>self.status.size() <= slot:
-            self.status.push_back(FREE)
-            self.position.push_back(-1)
-        if slot < 0 or self.status[slot] != FREE:
+        The slot is taken all the same, so that seating can end.
+        """
+        cdef int failed = 0
+        slot[0] = self.take(OCCUPIED)
+        self.enter_live(slot[0])
+        if self.measure != NULL:
+            failed = self.measure.born(self.measure.self, slot[0]) < 0
+        elif self.bank is not None:
             with gil:
-                raise StateError("slot", slot, "free", "See vacant().")
-        self.status[slot] = OCCUPIED
-        return self.settle(slot)
+                self.begin_statistics(slot[0])
+        if self.telling:
+            with gil:
+                self.tell_born(slot[0], customers, n)
+        return failed
 
-    cdef int32_t settle(self, int32_t slot) except -1 nogil:
-        """Enter an occupied slot among the live ones and tell the observers."""
+    cdef int begin_statistics(self, int32_t slot) except -1:
+        """The bank's statistics of a slot that was just taken; if that fails, the slot is free again."""
+        try:
+            if self.bank is not None:
+                self.bank.born(slot)
+        except BaseException:
+            if self.status[slot] == OCCUPIED:
+                self.leave_live(slot)
+            self.give(slot, FREE)
+            raise
+        return 0
+
+    cdef int tell_born(self, int32_t slot, const int32_t *customers, int64_t n) except -1:
+        cdef int64_t i
+        cdef int32_t[::1] view
+        who = np.empty(n, dtype=np.int32)
+        view = who
+        for i in range(n):
+            view[i] = customers[i]
+        for part in self.parts:
+            try:
+                if takes_slot_alone(part.born):
+                    part.born(slot)
+                else:
+                    part.born(slot, self.source, who)
+            except BaseException as error:
+                self.keep(part, error)
+        return 0
+
+    cdef int enter_live(self, int32_t slot) noexcept nogil:
+        """Enter an occupied slot among the live ones."""
         cdef size_t place = self.live.size()
         self.live.push_back(slot)
         while place > 0 and self.live[place - 1] > slot:
@@ -117,47 +177,60 @@ cdef class DishSlots:
             place -= 1
         self.live[place] = slot
         self.position[slot] = <int32_t>place
-        if self.observed:
-            with gil:
-                for observer in self.observers:
-                    try:
-                        observer.born(slot)
-                    except BaseException as error:
-                        self.keep(observer, error)
-        return slot
+        return 0
 
-    cdef int death(self, int32_t slot) except -1 nogil:
+    cdef int leave_live(self, int32_t slot) noexcept nogil:
         cdef size_t place = self.position[slot]
-        cdef bint held = False
         while place + 1 < self.live.size():
             self.live[place] = self.live[place + 1]
             self.position[self.live[place]] = <int32_t>place
             place += 1
         self.live.pop_back()
         self.position[slot] = -1
-        if self.observed:
-            with gil:
-                for observer in self.observers:
-                    try:
-                        observer.died(slot)
-                        held = self.answer(observer, slot) or held
-                    except BaseException as error:
-                        self.keep(observer, error)
-        self.status[slot] = HELD if held else FREE
-        if not held and slot < self.lowest:
+        return 0
+
+    cdef int give(self, int32_t slot, int8_t status) noexcept nogil:
+        """A slot is no longer that of a dish."""
+        self.status[slot] = status
+        if status == FREE and slot < self.lowest:
             self.lowest = slot
         return 0
 
-    cdef keep(self, observer, error):
+    cdef int death(self, int32_t slot) except -1 nogil:
+        """The dish of this slot has lost its last customer."""
+        self.leave_live(slot)
+        self.give(slot, FREE)
+        if self.measure != NULL:
+            self.measure.died(self.measure.self, slot)
+        elif self.bank is not None:
+            with gil:
+                self.bank.died(slot)
+        return self.tell_died(slot)
+
+    cdef int tell_died(self, int32_t slot) except -1 nogil:
+        cdef bint held = False
+        if self.telling:
+            with gil:
+                for part in self.parts:
+                    try:
+                        part.died(slot)
+                        held = self.answer(part, slot) or held
+                    except BaseException as error:
+                        self.keep(part, error)
+        if held:
+            self.status[slot] = HELD
+        return 0
+
+    cdef keep(self, part, error):
         """Remember the first error since the last one surfaced."""
         if self.trouble is None:
-            self.trouble = (observer, error)
+            self.trouble = (part, error)
 
-    cdef bint answer(self, observer, int32_t slot) except -1:
-        """Whether an observer holds a slot."""
-        held = observer.holds(slot)
+    cdef bint answer(self, part, int32_t slot) except -1:
+        """Whether a part holds a slot."""
+        held = part.holds(slot)
         if not isinstance(held, (bool, np.bool_)):
-            raise ReturnValueError(f"{type(observer).__name__}.holds()", held, "True or False", "Return a bool.")
+            raise ReturnValueError(f"{type(part).__name__}.holds()", held, "True or False", "Return a bool.")
         return bool(held)
 
     cdef bint occupied(self, int32_t slot) noexcept nogil:
@@ -174,15 +247,38 @@ cdef class DishSlots:
         cdef Held hold = in_turn(self.turn)
         self.ready()
 
-    def open(self):
-        """A dish is born; returns its slot."""
+    def open(self, customers=()):
+        """A dish is born, for these data customers where they are known; returns its slot."""
         cdef Held hold = in_turn(self.turn)
-        return self.birth()
+        cdef int32_t slot
+        who = numbers32("customers", customers, 0, LARGEST)
+        slot = self.take(OCCUPIED)
+        self.enter_live(slot)
+        self.opened(slot, who)
+        return slot
 
     def open_in(self, slot):
         """A dish is born in this very slot, which must be free."""
         cdef Held hold = in_turn(self.turn)
-        self.birth_in(whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD))
+        cdef int32_t k = whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD)
+        if k >= <int32_t>self.status.size():
+            self.reserve_room(k + 1)
+        self.ready()
+        while <int32_t>self.status.size() <= k:
+            self.status.push_back(FREE)
+            self.position.push_back(-1)
+        if self.status[k] != FREE:
+            raise StateError("slot", slot, "free", "See vacant().")
+        self.status[k] = OCCUPIED
+        self.enter_live(k)
+        self.opened(k, np.empty(0, dtype=np.int32))
+
+    cdef int opened(self, int32_t slot, object customers) except -1:
+        cdef const int32_t[::1] who = customers
+        self.begin_statistics(slot)
+        if self.telling:
+            self.tell_born(slot, &who[0] if who.shape[0] else NULL, who.shape[0])
+        return 0
 
     def close(self, slot):
         """The dish of this slot has lost its last customer."""
@@ -190,7 +286,13 @@ cdef class DishSlots:
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not self.occupied(k):
             raise StateError("slot", slot, "occupied", "See occupied_slots().")
-        self.death(k)
+        self.leave_live(k)
+        self.give(k, FREE)
+        try:
+            if self.bank is not None:
+                self.bank.died(k)
+        finally:
+            self.tell_died(k)
 
     def vacant(self):
         """The slot in which the next dish will be born."""
@@ -198,19 +300,22 @@ cdef class DishSlots:
         return self.next_free()
 
     def reserve(self):
-        """A free slot for the statistics of a proposal; observers are not told."""
+        """A free slot for the statistics of a proposal. It is no dish, and parts are not told."""
         cdef Held hold = in_turn(self.turn)
-        return self.take(SCRATCH)
+        cdef int32_t slot = self.take(SCRATCH)
+        self.begin_statistics(slot)
+        return slot
 
     def release(self, slot):
         """Give a reserved or held slot back."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k >= <int32_t>self.status.size() or self.status[k] not in (SCRATCH, HELD):
-            raise StateError("slot", slot, "reserved or held", "Only `reserve` and a component make it so.")
-        self.status[k] = FREE
-        if k < self.lowest:
-            self.lowest = k
+            raise StateError("slot", slot, "reserved or held", "Only `reserve` and a part make it so.")
+        counted = self.status[k] == SCRATCH
+        self.give(k, FREE)
+        if counted and self.bank is not None:
+            self.bank.died(k)
 
     def occupied_slots(self):
         """The occupied slots, ascending: int32, shape (K,)."""
@@ -224,7 +329,7 @@ cdef class DishSlots:
         return slots
 
     def held_slots(self):
-        """Slots that are empty but kept by a component."""
+        """Slots that are empty but kept by a part."""
         cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == HELD]
 
@@ -268,7 +373,7 @@ cdef class DishSlots:
         return None if (fresh == 0 or mapping[fresh - 1] == fresh - 1) else mapping
 
     def relabel(self, mapping):
-        """Carry out a compaction and tell the observers."""
+        """Carry out a compaction and tell the parts."""
         cdef Held hold = in_turn(self.turn)
         mapping = numbers32("mapping", mapping, -1, LARGEST)
         if len(mapping) < <int64_t>self.status.size():
@@ -276,8 +381,8 @@ cdef class DishSlots:
         held = [mapping[slot] for slot in self.held_slots()]
         occupied = [mapping[slot] for slot in self.occupied_slots()]
         self.reset(occupied, held)
-        for observer in self.observers:
+        for part in self.parts:
             try:
-                observer.relabelled(mapping)
+                part.relabelled(mapping)
             except BaseException as error:
-                self.keep(observer, error)
+                self.keep(part, error)

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
-from hdpkit.franchise.reference.sweeps import drop_dish, new_dish
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
@@ -65,7 +64,7 @@ def _propose(
         raise StateError(
             "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat everybody."
         )
-    # Nobody hears of the births and deaths of a proposal.
+    # Births and deaths of a proposal are not announced: these slots have no bank and no parts.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
     bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount)
@@ -102,16 +101,16 @@ def _propose(
         return False
     born = aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh)
     if born:
-        new_dish(walk, bank)  # in the slot `fresh`
+        walk.slots.open(group)  # in the slot `fresh`
     try:
         _change(bank, group, dishes[sides], add=True)
     except BaseException:
         if born:
-            drop_dish(walk, bank, fresh)
+            walk.slots.close(fresh)
         raise
     for slot in own.tolist():
         if not aside.is_occupied(slot):
-            drop_dish(walk, bank, slot)
+            walk.slots.close(slot)
     return True
 
 

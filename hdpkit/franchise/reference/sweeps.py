@@ -6,7 +6,6 @@ same order.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,13 +21,11 @@ from hdpkit.random import ChoiceSource
 __all__ = [
     "Units",
     "add_units",
-    "drop_dish",
     "enter",
     "enter_given",
     "index_units",
     "leave",
     "move_units",
-    "new_dish",
     "redish",
     "reseat",
     "scan_units",
@@ -38,31 +35,14 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 
 
-def new_dish(walk: ReferenceWalk, bank: StatisticsBank) -> int:
-    """A dish is born; returns its slot."""
-    dish = walk.slots.open()
-    try:
-        bank.born(dish)
-    except BaseException:
-        walk.slots.close(dish)
-        raise
-    return int(dish)
-
-
 def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
     """Add a block to a dish that may just be born; if the measure fails, so that no empty dish stays."""
     try:
         bank.add(dish, block)
     except BaseException:
         if walk.store.tables(0, dish) == 0:
-            drop_dish(walk, bank, dish)
+            walk.slots.close(dish)
         raise
-
-
-def drop_dish(walk: ReferenceWalk, bank: StatisticsBank, dish: int) -> None:
-    """A dish has lost its last customer."""
-    walk.slots.close(dish)
-    bank.died(dish)
 
 
 def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
@@ -72,13 +52,13 @@ def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
 
 
 def _choose_dish(
-    walk: ReferenceWalk, bank: StatisticsBank, node: int, log_likelihood: Any, source: ChoiceSource
+    walk: ReferenceWalk, node: int, customers: Sequence[int], log_likelihood: Any, source: ChoiceSource
 ) -> int:
-    """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one last."""
+    """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one, born for these, last."""
     with np.errstate(divide="ignore"):
         place = _draw(source, np.log(walk.prior_row(node)) + log_likelihood)
     live = walk.slots.occupied_slots()
-    return int(live[place]) if place < len(live) else new_dish(walk, bank)
+    return int(live[place]) if place < len(live) else int(walk.slots.open(customers))
 
 
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
@@ -90,26 +70,31 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
         walk.ready(node)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
-            drop_dish(walk, bank, dish)
+            walk.slots.close(dish)
         try:
-            dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+            dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, [i])
             walk.seat(i, node, dish, source)
         except BaseException:
             if walk.store.dish_of(i) < 0:
-                walk.seat(i, node, _put_back(walk, bank), source)
+                walk.seat(i, node, _put_back(walk), source)
             raise
 
 
-def _put_back(walk: ReferenceWalk, bank: StatisticsBank) -> int:
+def _put_back(walk: ReferenceWalk) -> int:
     """A dish for whoever can't be seated because the measure failed: the seating must stay whole.
 
     Statistics are not kept up: the franchise counts them again after every failure of a verb.
     """
-    dish = int(walk.slots.open())
-    with contextlib.suppress(Exception):
-        bank.born(dish)
-    return dish
+    try:
+        return int(walk.slots.open())
+    except Exception:  # the measure fails again: a slot that it does not count
+        bank, slots = walk.slots.bank, walk.slots
+        slots.attach(None)
+        try:
+            return int(slots.open())
+        finally:
+            slots.attach(bank)
 
 
 def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
@@ -118,7 +103,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         node = int(walk.topology.home[i])
         _unseated(walk, i)
         walk.ready(node)
-        dish = _choose_dish(walk, bank, node, bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
         _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
 
@@ -143,7 +128,7 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         walk.ready(int(walk.topology.home[i]))
         bank.remove(dish, [i])
         if walk.unseat(i, int(walk.topology.home[i]), dish, source):
-            drop_dish(walk, bank, dish)
+            walk.slots.close(dish)
 
 
 def _unseated(walk: ReferenceWalk, customer: int) -> None:
@@ -248,15 +233,15 @@ def redish(
         walk.ready(node, [store.table_node(table) for table in units.below[u]])
         bank.remove(dish, block)
         if walk.unseat(code, node, dish, source):
-            drop_dish(walk, bank, dish)
+            walk.slots.close(dish)
         try:
-            dish = _choose_dish(walk, bank, node, bank.log_block(block, walk.slots.occupied_slots()), source)
+            dish = _choose_dish(walk, node, block, bank.log_block(block, walk.slots.occupied_slots()), source)
             _add(walk, bank, dish, block)
             _serve(store, units, u, dish)
             walk.seat(code, node, dish, source)
         except BaseException:
             if store.table_at(code) < 0:
-                dish = _put_back(walk, bank)
+                dish = _put_back(walk)
                 _serve(store, units, u, dish)
                 walk.seat(code, node, dish, source)
             raise
@@ -329,7 +314,7 @@ def move_units(
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)
         if closed:
-            drop_dish(walk, bank, old)
+            walk.slots.close(old)
         _serve(store, units, u, dish)
         if store.tables(0, dish) == 0:
             store.open(0, dish, code)

@@ -117,7 +117,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "emptied dish kept by a merge",
         "The dish that a merge empties stays, owned by nobody.",
         _SWEEPS,
-        "        if closed:\n            drop_dish(walk, bank, old)\n",
+        "        if closed:\n            walk.slots.close(old)\n",
         "",
         "check_split_merge",
     ),

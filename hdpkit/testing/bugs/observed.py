@@ -171,12 +171,12 @@ BUGS: tuple[PlantedBug, ...] = (
         "table redrawn with its seat kept",
         "Dish Gibbs knows that the dish stays and leaves the table where it sits, if that is the only one.",
         _SWEEPS,
-        "        if walk.unseat(code, node, dish, source):\n            drop_dish(walk, bank, dish)\n"
-        "        try:\n            dish = _choose_dish(walk, bank, node, bank.log_block(",
+        "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
+        "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
         "        if walk.base is not None and store.tables(node, dish) == 1:\n"
         "            bank.add(dish, block)\n            continue\n"
-        "        if walk.unseat(code, node, dish, source):\n            drop_dish(walk, bank, dish)\n"
-        "        try:\n            dish = _choose_dish(walk, bank, node, bank.log_block(",
+        "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
+        "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
         "check_observed_dish_gibbs",
     ),
     # ------------------------------------------------------------------ scores and simulated data

@@ -109,16 +109,16 @@ BUGS: tuple[PlantedBug, ...] = (
         "A dish is drawn while the table that closed still counts in the parent.",
         _SWEEPS,
         "        if walk.unseat(i, node, dish, source):\n"
-        "            drop_dish(walk, bank, dish)\n"
+        "            walk.slots.close(dish)\n"
         "        try:\n"
         "            dish = _choose_dish(",
         "        closed, above = walk.store.remove(node, dish, i, source)\n"
         "        old, parent = dish, int(walk.topology.parent[node])\n"
         "        try:\n"
         "            logs = bank.log_predictive(i, walk.slots.occupied_slots())\n"
-        "            chosen = _choose_dish(walk, bank, node, logs, source)\n"
+        "            chosen = _choose_dish(walk, node, [i], logs, source)\n"
         "            if closed and walk.unseat(above, parent, old, source) and chosen != old:\n"
-        "                drop_dish(walk, bank, old)\n"
+        "                walk.slots.close(old)\n"
         "            dish = (lambda *ignored: chosen)(",
         "check_table_gibbs",
     ),
@@ -134,8 +134,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "two new dishes for one",
         "A birth is announced twice; the first dish stays without customers.",
         _SWEEPS,
-        "return int(live[place]) if place < len(live) else new_dish(walk, bank)",
-        "return int(live[place]) if place < len(live) else max(new_dish(walk, bank), new_dish(walk, bank))",
+        "return int(live[place]) if place < len(live) else int(walk.slots.open(customers))",
+        "return int(live[place]) if place < len(live) else max(int(walk.slots.open(customers)), int(walk.slots.open(customers)))",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -170,17 +170,17 @@ BUGS: tuple[PlantedBug, ...] = (
         _SWEEPS,
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
-        "            drop_dish(walk, bank, dish)\n"
+        "            walk.slots.close(dish)\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, bank.log_block(",
+        "            dish = _choose_dish(walk, node, block, bank.log_block(",
         "        was = [*walk.slots.occupied_slots(), -1]\n"
         "        logs = bank.log_block(block, was[:-1])\n"
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
-        "            drop_dish(walk, bank, dish)\n"
+        "            walk.slots.close(dish)\n"
         "            logs = logs[[k != dish for k in was]]\n"
         "        try:\n"
-        "            dish = _choose_dish(walk, bank, node, (lambda *ignored: logs)(",
+        "            dish = _choose_dish(walk, node, block, (lambda *ignored: logs)(",
         "check_dish_gibbs",
     ),
     PlantedBug(

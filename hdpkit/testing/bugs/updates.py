@@ -18,10 +18,11 @@ BUGS: tuple[PlantedBug, ...] = (
         "dish id reused in silence",
         "A dish dies without telling the components, and its number is given out again.",
         _SWEEPS,
-        "    walk.slots.close(dish)\n    bank.died(dish)\n",
-        "    live = [k for k in walk.slots.occupied_slots() if k != dish]\n"
-        "    walk.slots.reset(live, walk.slots.held_slots())\n"
-        "    bank.died(dish)\n",
+        "            walk.slots.close(dish)\n        try:\n            dish = _choose_dish(walk, node, [i], ",
+        "            live = [k for k in walk.slots.occupied_slots() if k != dish]\n"
+        "            walk.slots.reset(live, walk.slots.held_slots())\n"
+        "            bank.died(dish)\n"
+        "        try:\n            dish = _choose_dish(walk, node, [i], ",
         "check_components",
     ),
     PlantedBug(
