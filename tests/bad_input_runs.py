@@ -211,7 +211,11 @@ RUNS = {
     ),
     "testing.check_base_measure": Row(
         plain(check_base_measure, measure=hk.DirichletMultinomial()),
-        {"measure": [None, *NO_MEASURE], "values": [5, "ab", [], {}, {1, 2}]},
+        {
+            "measure": [None, *NO_MEASURE],
+            "values": [5, "ab", [], {}, {1, 2}],
+            "shapes": [None, 5, "2+2", [], ["nobody"], [5], [["2+2"]]],
+        },
         run=skipped("test_exact_kernels runs it over every measure"),
     ),
     "testing.check_store": Row(

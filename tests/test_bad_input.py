@@ -82,11 +82,10 @@ EXCLUDED = {name for name in FOUND if any(fnmatch.fnmatchcase(name, p) for p in 
 WANTED = {(name, parameter) for name, names in FOUND.items() if name not in EXCLUDED for parameter in names}
 GIVEN = {(name, parameter) for name, row in table.ROWS.items() for parameter in row.bad}
 CASES = [
-    pytest.param(name, parameter, bad, id=f"{name}-{parameter}-{number}")
+    pytest.param(name, parameter, values, id=f"{name}-{parameter}")
     for name, row in table.ROWS.items()
     for parameter, values in row.bad.items()
     if not isinstance(values, table.Anything)
-    for number, bad in enumerate(values)
 ]
 
 
@@ -167,8 +166,25 @@ def leaves(value):
         yield from value.ravel().tolist()
 
 
-@pytest.mark.parametrize(("name", "parameter", "bad"), CASES)
-def test_bad_values_are_refused(name, parameter, bad):
+@pytest.mark.parametrize(("name", "parameter", "values"), CASES)
+def test_bad_values_are_refused(name, parameter, values):
+    """All values of a parameter in one test, which lists those that are not refused as they should be."""
+    failures = []
+    for number, bad in enumerate(values):
+        try:
+            check_refused(name, parameter, bad)
+        except (Exception, pytest.fail.Exception) as failure:  # whatever a call lets through
+            failures.append(f"value {number}, {errors.short_repr(bad)}: {type(failure).__name__}: {failure}")
+    assert not failures, f"{len(failures)} of {len(values)}:\n" + "\n".join(failures)
+
+
+def test_all_values_that_are_not_refused_are_listed():
+    with pytest.raises(AssertionError, match=r"(?s)2 of 3.*value 0, 2\.0.*value 2, 3\.0"):
+        test_bad_values_are_refused("Gamma", "shape", [2.0, -1.0, 3.0])
+
+
+def check_refused(name, parameter, bad):
+    """A bad value is refused by an error with the four facts, and nothing has changed."""
     franchise = table.tiny()
     function, good = table.ROWS[name].build(franchise)
     before = franchise.freeze()

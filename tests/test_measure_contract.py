@@ -153,7 +153,7 @@ def test_every_registered_measure(measure):
     assert not any("not checked" in line for line in report)
 
 
-@pytest.mark.parametrize(
+ANY_KIND = pytest.mark.parametrize(
     ("measure", "values", "said"),
     [
         (Names(), ["ham", "eggs", "ham", "spam"], "not checked"),
@@ -164,7 +164,16 @@ def test_every_registered_measure(measure):
     ],
     ids=lambda value: type(value).__name__,
 )
+
+
+@ANY_KIND
 def test_any_kind_of_values(measure, values, said):
+    assert said in check_base_measure(measure, values=values, shapes=["2+1"])[5]
+
+
+@pytest.mark.long
+@ANY_KIND
+def test_any_kind_of_values_at_every_depth(measure, values, said):
     assert said in check_base_measure(measure, values=values)[5]
 
 

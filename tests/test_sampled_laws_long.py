@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameter_cases import MEASURES
 from test_sampled_laws import (
     DISCOUNTED,
     PRIOR,
@@ -24,6 +25,7 @@ from test_sampled_laws import (
     law_from_a_state,
     updates_of,
 )
+from test_sampled_laws import franchise_of as ordinary_franchise
 
 import hdpkit as hk
 from hdpkit.franchise import Franchise
@@ -129,6 +131,16 @@ for shape_name, shape_ in DEEP.items():
                     if serves(franchise_, move_):
                         schedule_ = [move_] if "seating" in move_.updates else [TableGibbs(), move_]
                         add_geweke(f"geweke: {move_name}#{number}, {kind}", franchise_, schedule_)
+    for each_, corner_ in ((False, "discounts"), (True, "middle")):
+        if shape_.depth == 1 and each_:
+            continue
+        franchise_ = franchise_of(shape_, STORES[0], each_, corner_)
+        for number, move_ in enumerate(moves["concentration"].examples()):
+            add_geweke(
+                f"geweke: concentration#{number}, {shape_name}, {'each' if each_ else 'tied'}, {corner_}",
+                franchise_,
+                [TableGibbs(), move_],
+            )
     for number_, kind_ in enumerate(DISCOUNTED):
         if shape_.depth > 1 or kind_ in ("tied", "shifted", "below zero"):
             franchise_ = discounted(kind_, shape_, STORES[number_ % 2])
@@ -138,6 +150,10 @@ for shape_name, shape_ in DEEP.items():
             seating_ = [move for move in flat(shape_.depth) if not move.continuous]
             schedule_ = [*seating_, *updates_of(franchise_, "auto")]
             add_calibration(f"calibration: discount, {kind_}, {shape_name}", franchise_, schedule_)
+for number_, (label_, measure_) in enumerate(MEASURES.items()):
+    for move_ in moves["base-measure-parameters"].examples():
+        franchise_ = ordinary_franchise(2, STORES[number_ % len(STORES)], measure=measure_)
+        add_geweke(f"geweke: {move_!r} of {label_}", franchise_, [TableGibbs(), move_])
 add_geweke(
     "geweke: default schedule, unequal eta",
     franchise_of(DEEP[3], "histogram", False, "middle", [0.2, 1.0, 0.5]),

@@ -469,10 +469,12 @@ class FranchiseCore(Parts, FranchiseTurns):
         """What makes franchises like the present one over data of the same shape, in a given state."""
         kind, declared, measure = type(self), self.restaurant_declared, self.measure
         store, kernel = self.store_type, self.forced_kernel
+        # The package's compiled stores freeze whole states, unless somebody changed them from outside.
+        whole = not self.foreign_store and not getattr(self.store, "touched", True)
 
         def make(frozen: dict[str, Any]) -> Any:
             twin = kind(declared, data, store=store, kernel=kernel, measure=measure)
-            twin.thaw({**frozen, "components": {}})
+            (twin._thaw if whole else twin.thaw)({**frozen, "components": {}})
             return twin
 
         return make

@@ -31,7 +31,8 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
         )
     if franchise.measure.atomic:
         _refuse_remainder(franchise.measure)
-    seated = franchise.copy()
+    # Values given the seating are drawn without a change to anything: no copy is needed.
+    seated = franchise if keep == "seating" and not franchise.measure.atomic else franchise.copy()
     if franchise.measure.atomic and keep != "seating":
         # The dishes are drawn: a store that looks them up in the data would have others.
         topology = seated.topology
@@ -121,7 +122,11 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
     # A conjugate dish begins empty; any other has its parameter already.
-    begun = [measure.make() for _ in slots] if measure.conjugate else franchise.bank.statistics(slots, dishes)
+    begun = (
+        [measure.make() for _ in slots]
+        if measure.conjugate
+        else franchise.fresh_bank().statistics(slots, dishes)
+    )
     statistics = dict(zip(slots.tolist(), begun, strict=True))
     values: list[object] = []
     for slot in dishes.tolist():

@@ -16,6 +16,7 @@ Two frozen forms, plain arrays, carry a state from one store to another and to d
 
 from __future__ import annotations
 
+import functools
 from inspect import isfunction
 from typing import ClassVar, Protocol
 
@@ -111,6 +112,12 @@ def missing_verbs(store: type) -> list[str]:
     table_ids = getattr(store, "TABLE_IDS", None)
     if not isinstance(table_ids, bool):
         return ["TABLE_IDS (True or False)"]
+    return [name for name in _verbs(table_ids) if not callable(getattr(store, name, None))]
+
+
+@functools.cache
+def _verbs(table_ids: bool) -> tuple[str, ...]:
+    """Public methods that a store of this kind must have."""
     protocols = (SeatingStore, TableStore) if table_ids else (SeatingStore,)
     verbs = [name for protocol in protocols for name, verb in vars(protocol).items() if isfunction(verb)]
-    return [name for name in verbs if not name.startswith("_") and not callable(getattr(store, name, None))]
+    return tuple(name for name in verbs if not name.startswith("_"))

@@ -11,6 +11,7 @@ dish of its own. The restaurants form a tree of any depth, and data customers ma
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ __all__ = [
     "canonical_key",
     "exact_posterior",
     "histogram_key",
+    "listed",
     "log_likelihood",
     "log_prior",
     "lump",
@@ -276,6 +278,19 @@ def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: 
     return float(total)
 
 
+@functools.lru_cache(maxsize=64)
+def listed(shape: Shape) -> tuple[Key, ...]:
+    """`seatings`, kept: every test of a shape goes over the same ones."""
+    return tuple(seatings(shape))
+
+
+@functools.lru_cache(maxsize=64)
+def _log_priors(
+    shape: Shape, concentration: tuple[float, ...], discount: tuple[float, ...]
+) -> tuple[float, ...]:
+    return tuple(log_prior(key, shape, concentration, discount) for key in listed(shape))
+
+
 def log_likelihood(key: Key, values: Sequence[Any], log_marginal: LogMarginal) -> float:
     """Log probability (nats) of the data given the seating: the sum over dishes of ``log_marginal``.
 
@@ -317,10 +332,19 @@ def exact_posterior(
         Probability of each key; seatings of probability zero are left out.
     """
     log_weights: dict[Key, float] = {}
-    for key in seatings(shape):
-        log_weight = log_likelihood(key, values, log_marginal)
+    of_block: dict[tuple[int, ...], float] = {}  # few sets of customers, each a dish of many seatings
+
+    def marginal(block: list[int]) -> float:
+        customers = tuple(block)
+        if customers not in of_block:
+            of_block[customers] = log_marginal([values[i] for i in customers])
+        return of_block[customers]
+
+    log_priors = _log_priors(shape, tuple(concentration), tuple(discount))
+    for key, of_seating in zip(listed(shape), log_priors, strict=True):
+        log_weight = log_likelihood(key, range(len(values)), marginal)
         if log_weight > -math.inf:
-            log_weights[key] = log_weight + log_prior(key, shape, concentration, discount)
+            log_weights[key] = log_weight + of_seating
     if not log_weights:
         raise DataError("values", values, "possible under the model", "Check log_marginal.")
     largest = max(log_weights.values())

@@ -6,7 +6,8 @@ can take from every state of a tiny franchise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, instance, number_array, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, hyperparameters
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores.seating_out import lump as lump_arrays
@@ -23,9 +24,9 @@ from hdpkit.testing.enumeration import (
     canonical_key,
     exact_posterior,
     histogram_key,
+    listed,
     lump,
     lump_to_histograms,
-    seatings,
 )
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
@@ -91,36 +92,63 @@ class ExactModel:
             self.shape, self.values, log_marginal or chain_rule, theta, discount
         )
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
-        frozen: dict[Hashable, dict[str, Any]] = {}
-        if self.labelled:
-            for key in posterior:
-                frozen[key] = labelled_arrays(key, self.shape, observed)
-        else:
-            for key in posterior if measure.atomic else seatings(self.shape):
-                lumped = lump_to_histograms(key, self.shape, observed)
-                frozen[lumped] = lump_arrays(labelled_arrays(key, self.shape, observed))
-            posterior = lump(posterior, lambda key: lump_to_histograms(key, self.shape, observed))
+        fixed = None if observed is None else tuple(observed)
+        possible = lumped_seatings(self.shape, fixed)
+        if any(key not in possible for key in posterior):
+            raise ExactFailure(f"{measure!r} gives values of two dishes the same table")
+        if not self.labelled:
+            posterior = lump(posterior, lambda key: possible[key])
         self.states = list(posterior)
         self.pi = np.array([posterior[state] for state in self.states])
         self._number = {state: i for i, state in enumerate(self.states)}
+        self._seen: dict[tuple[bytes, ...], Any] = {}
+        seatings = _frozen_seatings(self.shape, fixed, self.labelled)
         template = self.franchise.freeze()
+        self._hyperparameters = (template["concentration"].tobytes(), template["discount"].tobytes())
         self._frozen = [
-            {**template, "seating": frozen[state], "slots": _slots(frozen[state])} for state in self.states
+            {**template, "seating": seatings[state], "slots": _slots(seatings[state])}
+            for state in self.states
         ]
         for state in self._frozen:
             self.franchise.check_frozen({**state, "bank": None})  # what a bank keeps is the template's
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
-        self.franchise._thaw(self._frozen[state])  # checked when the model was built
-        return self.franchise
+        franchise, frozen = self.franchise, self._frozen[state]  # checked when the model was built
+        if franchise._components or frozen["measure"] or franchise._seated_out is not None:
+            franchise._thaw(frozen)
+        else:
+            franchise._turn.call(franchise, franchise._changing, (self._enter, frozen))
+        return franchise
+
+    def _enter(self, frozen: dict[str, Any]) -> None:
+        """What `Franchise._thaw` does, but for what a state of an enumeration has not."""
+        franchise = self.franchise
+        franchise.store.thaw(frozen["seating"])
+        present = (franchise._concentration.tobytes(), franchise._discount.tobytes())
+        if present != self._hyperparameters:
+            hyperparameters.replace(franchise, frozen["concentration"], frozen["discount"])
+        franchise.sweep, franchise.attempt = frozen["sweep"], frozen["attempt"]
+        franchise._reset_slots(frozen["slots"], frozen["held"])
+        franchise.bank.thaw(frozen["bank"])
+        franchise.recount()
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
-        return self._number[self._key()]
+        return int(self._recalled())
 
-    def _key(self) -> Any:
+    def _recalled(self) -> Any:
+        """`_understood` of the present seating, kept: tables and dishes have numbers, a state many forms."""
         arrays = self.franchise.store.freeze()
+        form = tuple([array.tobytes() for array in arrays.values()])
+        if form not in self._seen:
+            self._seen[form] = self._understood(arrays)
+        return self._seen[form]
+
+    def _understood(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
+        return self._number[self._key(arrays)]
+
+    def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         return labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
 
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
@@ -251,6 +279,34 @@ def labelled_arrays(
         of_customer.append(numbers[nodes[0], path[0]])
     columns = {"seat": of_customer, "table_node": node, "table_dish": dish, "table_seat": seat}
     return {name: np.array(values, dtype=np.int32) for name, values in columns.items()}
+
+
+@functools.lru_cache(maxsize=32)
+def lumped_seatings(shape: Shape, observed: tuple[int, ...] | None = None) -> dict[Any, Any]:
+    """Dishes and histograms of every labelled seating; those that fit where dishes are observed."""
+    return {key: lump_to_histograms(key, shape, observed) for key in _possible(shape, observed)}
+
+
+def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
+    """Seatings at which nobody sits at a table of another dish."""
+    if observed is None:
+        return list(listed(shape))
+    return [
+        key for key in listed(shape) if all(observed[i] == observed[path[-1]] for i, path in enumerate(key))
+    ]
+
+
+@functools.lru_cache(maxsize=32)
+def _frozen_seatings(shape: Shape, observed: tuple[int, ...] | None, labelled: bool) -> dict[Any, Any]:
+    """Arrays that a store takes over, for every state that it tells apart. They are shared: read only."""
+    found = {key: labelled_arrays(key, shape, observed) for key in _possible(shape, observed)}
+    if not labelled:
+        lumped = lumped_seatings(shape, observed)
+        found = {lumped[key]: lump_arrays(arrays) for key, arrays in found.items()}
+    for arrays in found.values():
+        for array in arrays.values():
+            array.setflags(write=False)
+    return found
 
 
 def labelled_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:

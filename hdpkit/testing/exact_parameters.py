@@ -68,11 +68,13 @@ class ExactParameterModel(ExactModel):
     def _frozen_bank(self, slots: Ints, chosen: tuple[int, ...]) -> dict[str, Any]:
         return {"slots": slots, "parameters": [np.array(self.grid.values[c]) for c in chosen]}
 
+    def _understood(self, arrays: dict[str, Ints]) -> Any:
+        """The seating, and the slots of its dishes in order of the first customer who eats each."""
+        dishes = arrays["table_dish"][arrays["seat"]] if "seat" in arrays else arrays["dish"]
+        return self._key(arrays), list(dict.fromkeys(dishes.tolist()))
+
     def read(self) -> int:
         """Number of the state that the franchise is in."""
         bank: Any = self.franchise.bank
-        dishes = self.franchise.store.dishes()
-        _, first = np.unique(dishes, return_index=True)
-        in_order = dishes[np.sort(first)]
-        chosen = tuple(self.grid.values.index(bank.parameter(int(slot))) for slot in in_order)
-        return self._number[self._key(), chosen]
+        seating, slots = self._recalled()
+        return self._number[seating, tuple(self.grid.values.index(bank.parameter(slot)) for slot in slots)]
