@@ -10,6 +10,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.random import ScriptedSource
+from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.reference.seating_out import seat_out
 from hdpkit.stores.seating_out import lump
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
@@ -25,7 +26,7 @@ from hdpkit.testing.exact import (
     TOLERANCE,
     ExactModel,
     check_exact,
-    histograms_of,
+    frozen_key,
     labelled_arrays,
     labelled_key,
 )
@@ -249,7 +250,7 @@ def law_of(franchise, keep):
         drawn = franchise.simulate(source, keep=keep)
         drawn.audit()
         arrays = drawn.store.freeze()
-        seating = labelled_key(arrays, shape) if "seat" in arrays else histograms_of(arrays)
+        seating = frozen_key(arrays, shape)
         key = tuple(drawn.data.values.tolist()), seating
         law[key] = law.get(key, 0.0) + source.probability
         if not source.advance():
@@ -275,7 +276,7 @@ def check_simulated(name, store):
     franchise = observed(SIMULATED[name], [0, 0, 1], store=store, measure=hk.Categorical(TWO))
     theta, d = franchise._concentration.tolist(), franchise._discount.tolist()
     law, shape = law_of(franchise, "hyperparameters")
-    expected = joint_law(shape, theta, d, TWO, "seat" in franchise.store.freeze())
+    expected = joint_law(shape, theta, d, TWO, detail_of(franchise.store) is Detail.SEATS)
     assert law.keys() == expected.keys()
     assert max(abs(law[state] - p) for state, p in expected.items()) <= TOLERANCE
 
@@ -311,7 +312,7 @@ def check_scored(shape, values, store):
     theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
     witness, scores = atomic_log_marginal(H), {}
     for key in model.posterior_of_seatings:
-        state = key if model.labelled else lump_to_histograms(key, model.shape, model.values)
+        state = key if model.detail is Detail.SEATS else lump_to_histograms(key, model.shape, model.values)
         scores[state] = log_prior(key, model.shape, theta, d), log_likelihood(key, model.values, witness)
     for number, state in enumerate(model.states):
         franchise = model.enter(number)
@@ -366,7 +367,7 @@ def check_frozen_observed_dishes():
     for store in STORES:
         franchise = observed("2+2", [0, 0, 1, 0], store=store)
         frozen = franchise.freeze()
-        name = "table_dish" if "seat" in frozen["seating"] else "bin_dish"
+        name = FrozenSeating.kind_of(frozen["seating"]).names()[2]
         column = np.where(frozen["seating"][name] == 1, 3, 0).astype(np.int32)
         beyond = {**frozen, "slots": np.arange(4), "seating": {**frozen["seating"], name: column}}
         bad = [

@@ -12,7 +12,7 @@ from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
 from hdpkit.franchise import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import seating_out, stores
+from hdpkit.stores import Detail, detail_of, seating_out, stores
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -467,7 +467,7 @@ def test_log_joint_is_the_same_on_all_stores(shape, corner):
     frozen = first.freeze()
     for name, entry in stores.items():
         other = tiny_franchise(shape, MEASURE, store=name, corner=corner)
-        known = entry.thing.TABLE_IDS
+        known = detail_of(entry.thing) is Detail.SEATS
         seating = frozen["seating"] if known else seating_out.lump(frozen["seating"])
         other.thaw({**frozen, "seating": seating})
         other.audit()
@@ -488,7 +488,7 @@ def test_log_seating_of_every_state(shape, corner, store):
     for key in seatings(tree):
         labelled = labelled_arrays(key, tree)
         slots = np.unique(labelled["table_dish"])
-        seating = labelled if franchise.store.TABLE_IDS else seating_out.lump(labelled)
+        seating = labelled if detail_of(franchise.store) is Detail.SEATS else seating_out.lump(labelled)
         franchise.thaw({**template, "seating": seating, "slots": slots})
         expected = log_prior(key, tree, theta, discount)
         assert franchise.log_seating() == pytest.approx(expected, rel=1e-11, abs=1e-11)

@@ -13,6 +13,7 @@ from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
 
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
+from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests
@@ -136,7 +137,11 @@ def drawn(franchise, customer, draws, seed, restore):
     walk, bank, store = franchise.walk(), franchise.bank, franchise.store
     node, dish = int(franchise.topology.home[customer]), int(store.dish_of(customer))
     source, state = RandomStream(), franchise.freeze()
-    alone = store.table_size(store.table_at(customer)) if store.TABLE_IDS else store.customers(node, dish)
+    alone = (
+        store.table_size(store.table_at(customer))
+        if detail_of(store) is Detail.SEATS
+        else store.customers(node, dish)
+    )
     tables = store.node_tables(node) - (alone == 1)
     counts = {}
     for draw in range(draws):

@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit.franchise import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, detail_of, stores
 from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -265,7 +265,7 @@ def test_all_stores_give_the_same_draws(name):
     seating = franchise_of(name, "explicit").freeze()
     for store in stores:
         franchise = franchise_of(name, store)
-        franchise.thaw(seating if franchise.store_type.TABLE_IDS else lumped(seating))
+        franchise.thaw(seating if detail_of(franchise.store_type) is Detail.SEATS else lumped(seating))
         source = Streams(1).source(2)
         for move in moves:
             if serves(franchise, move):

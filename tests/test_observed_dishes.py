@@ -25,6 +25,7 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleE
 from hdpkit.franchise import start
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
+from hdpkit.stores import Detail
 from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.enumeration import lump_to_histograms
@@ -68,7 +69,7 @@ def check(move, shape, values, corner, measure=ATOMS, stores=None):
         whole = check_exact(model, move, reversible=True, matrices=matrices)
         if isinstance(move, TableGibbs):
             check_irreducible(model, whole, "a sweep of table Gibbs")
-        for P, Q in zip(matrices, law.setdefault(model.labelled, matrices), strict=True):
+        for P, Q in zip(matrices, law.setdefault(model.detail, matrices), strict=True):
             assert np.abs(P - Q).max() <= TOLERANCE
     return bool(law)
 
@@ -112,7 +113,8 @@ def test_larger_franchises(move, shape, values, store):
 @pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
 def test_a_whole_sweep_is_the_product_of_its_steps(move, values, store, kernel):
     model = model_of("2+2", values, store=store, kernel=kernel)
-    if not model.labelled and isinstance(move, DishGibbs):  # customers are seated out once a sweep
+    # Customers are seated out once a sweep.
+    if model.detail is not Detail.SEATS and isinstance(move, DishGibbs):
         labelled = model_of("2+2", values)
         product = lumped(np.linalg.multi_dot(step_matrices(labelled, move)), labelled, model)
     else:
@@ -152,7 +154,7 @@ def test_customers_enter_and_leave_by_one_law(shape):
                 if not source.advance():
                     break
             assert abs(law.sum() - 1.0) <= TOLERANCE
-            if model.labelled:
+            if model.detail is Detail.SEATS:
                 lumping = [lump_to_histograms(key, model.shape, model.values) for key in model.states]
             else:
                 lumping = model.states

@@ -23,6 +23,7 @@ from hdpkit._compiled.generic_sweeps import groups, sweeps, units
 from hdpkit._compiled.stores import seating_out
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
+from hdpkit.stores import Detail, detail_of
 
 SECONDS = 10
 STORES = ("histogram", "explicit")
@@ -217,7 +218,7 @@ def targets(state):
     ]
     if state._seated_out is not None:
         holders.append(("store", state.seating))
-    if state.seating.TABLE_IDS and state.topology.n_levels > 1:
+    if detail_of(state.seating) is Detail.SEATS and state.topology.n_levels > 1:
         holders.append(("units", state.units(1, with_customers=True)))
     found = []
     for label, holder in holders:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hdpkit.base_measures.protocol import BaseMeasure
     from hdpkit.random import ChoiceSource
 
-__all__ = ["PythonBank", "StatisticsBank"]
+__all__ = ["KeepsParameters", "PythonBank", "StatisticsBank"]
 
 Ints = Sequence[int] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -74,6 +74,20 @@ class StatisticsBank(Protocol):
 
     def memory_bytes(self) -> int:
         """Bytes held, as far as known."""
+
+
+@runtime_checkable
+class KeepsParameters(Protocol):
+    """The further verbs of a bank whose dishes keep a parameter, which doesn't follow from their data."""
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish has one already."""
+
+    def bring_back(self, customer: int) -> None:
+        """The next dish that is born has the parameter that this customer took along, if it did."""
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are parameters, one each for these dishes; None passes."""
 
 
 class PythonBank:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import AuditError
-from hdpkit.stores.seating_out import lump
+from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
@@ -28,21 +28,22 @@ def _require(condition: Any, what: str, value: Any, allowed: str) -> None:
 def audit(franchise: Franchise) -> None:
     """Raise an AuditError unless counts, tables, dishes, statistics and components agree."""
     store, t = franchise.seating, franchise.topology
-    frozen = store.freeze()
-    if "seat" in frozen:
-        check_labelled(frozen, t)
-        frozen = lump(frozen)
-    node, dish = frozen["bin_node"].astype(np.int64), frozen["bin_dish"].astype(np.int64)
-    size, count = frozen["bin_size"].astype(np.int64), frozen["bin_count"].astype(np.int64)
-    _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
-
+    frozen = FrozenSeating.of(store.freeze())
+    if isinstance(frozen, FrozenSeats):
+        check_labelled(frozen.arrays(), t)
+    if isinstance(frozen, FrozenSizes):
+        size, count = frozen.bin_size, frozen.bin_count
+        _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
+    counted: Any = frozen.to(Detail.COUNTS, t)
     customers: Counter[tuple[int, int]] = Counter()
     tables: Counter[tuple[int, int]] = Counter()
-    for n, k, s, c in zip(node.tolist(), dish.tolist(), size.tolist(), count.tolist(), strict=True):
-        customers[n, k] += s * c
-        tables[n, k] += c
+    columns = (counted.count_node, counted.count_dish, counted.count_customers, counted.count_tables)
+    for n, k, c, m in zip(*(column.tolist() for column in columns), strict=True):
+        _require(1 <= m <= c, f"tables of dish {k} in {n}", m, f"from 1 to {c}, the customers")
+        customers[n, k] += c
+        tables[n, k] += m
     live = franchise.slots.occupied_slots()
-    of_customer = np.asarray(frozen["dish"])
+    of_customer = np.asarray(counted.dish)
     eaten = _eaten(of_customer, t.home)
     _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
 

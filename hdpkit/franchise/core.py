@@ -15,6 +15,7 @@ from hdpkit._compiled.support.turn import Turn
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.base_measures import BaseMeasure
+from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
@@ -33,14 +34,17 @@ from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
 from hdpkit.stores import (
+    Compacts,
+    Detail,
     ExplicitReference,
     ExplicitStore,
     HistogramReference,
     HistogramStore,
+    ObservesDishes,
+    detail_of,
     missing_verbs,
     stores,
 )
-from hdpkit.stores.seating_out import lump
 
 __all__ = ["FranchiseCore"]
 
@@ -143,7 +147,7 @@ class FranchiseCore(Parts, FranchiseTurns):
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
         store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
-        if measure.atomic and hasattr(store, "observe"):
+        if measure.atomic and isinstance(store, ObservesDishes):
             store.observe(bank.values)
         return store
 
@@ -213,7 +217,7 @@ class FranchiseCore(Parts, FranchiseTurns):
     @property
     def table_store_type(self) -> Any:
         """The type of store that verbs which need table numbers run on."""
-        if self.store_type.TABLE_IDS:
+        if detail_of(self.store_type) is Detail.SEATS:
             return self.store_type
         by_default = ExplicitStore if is_compiled(self.store_type) else ExplicitReference
         return getattr(self.store_type, "SEATED_OUT", by_default)
@@ -308,7 +312,7 @@ class FranchiseCore(Parts, FranchiseTurns):
             mapping = self.slots.compaction()
             if mapping is not None:
                 self._changing(self._relabel, mapping)
-            if hasattr(self.store, "compact"):
+            if isinstance(self.store, Compacts):
                 self.store.compact()
             if not self.measure.exact_statistics:
                 self.recount()
@@ -385,8 +389,8 @@ class FranchiseCore(Parts, FranchiseTurns):
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that `freeze` returned, of a franchise of this shape.
 
-        A state of a store with table numbers is lumped for one without; the other way customers are seated
-        out, for which a ``source`` is needed.
+        A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
+        way what is missing is drawn, for which a ``source`` is needed.
         """
         seating = self.check_frozen(frozen)
         if source is not None:
@@ -402,7 +406,7 @@ class FranchiseCore(Parts, FranchiseTurns):
 
     def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
-        seating = self._translated(frozen["seating"], source)
+        seating = self._in_detail(frozen["seating"], detail_of(self.store), source)
         self.set_base_parameters(**frozen.get("measure", {}))
         self.store.thaw(seating)
         hyperparameters.replace(self, frozen["concentration"], frozen["discount"])
@@ -436,25 +440,9 @@ class FranchiseCore(Parts, FranchiseTurns):
         bank: Any = self.bank
         observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
         seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
-        if hasattr(bank, "check_frozen"):
+        if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating
-
-    def _translated(self, seating: dict[str, Any], source: ChoiceSource | None) -> dict[str, Any]:
-        labelled = "seat" in seating
-        if labelled == self.store.TABLE_IDS:
-            return seating
-        if labelled:
-            return lump(seating)
-        if source is None:
-            raise StateError(
-                "source",
-                None,
-                "given, to seat customers out of histograms",
-                "Pass a choice source or an rng.",
-            )
-        t = self.topology
-        return self._served("seat_out")[1](seating, t.home, t.parent, t.level, source)
 
     def copy(self) -> Self:
         """Return an independent franchise in the same state (components, which are yours, are not copied)."""

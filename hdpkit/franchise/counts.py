@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.stores import CountsInBulk
+
 __all__ = ["columns_of"]
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
     """Restaurant, dish, customers and tables: four int32 arrays, sorted by restaurant and dish."""
-    if hasattr(store, "counts"):
+    if isinstance(store, CountsInBulk):
         return store.counts()
     rows = [
         (node, dish, store.customers(node, dish), store.tables(node, dish))

@@ -20,6 +20,7 @@ from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.stores import ReportsMemory, TotalsInBulk
 
 __all__ = ["Franchise"]
 
@@ -107,7 +108,7 @@ class Franchise(FranchiseGrowth):
     def totals(self) -> tuple[Ints, Ints]:
         """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
         store = self.seating
-        if hasattr(store, "totals"):
+        if isinstance(store, TotalsInBulk):
             customers, tables = store.totals()
             return customers, tables
         nodes = range(self.topology.n_nodes)
@@ -310,7 +311,8 @@ class Franchise(FranchiseGrowth):
             "hyperparameters" and "statistics" of the dishes (the topic-term counts).
         """
         store = self.seating
-        parts = store.memory_parts() if hasattr(store, "memory_parts") else {"seating": store.memory_bytes()}
+        reports = isinstance(store, ReportsMemory)
+        parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
         return {
             **{name: int(size) for name, size in parts.items()},
             "tree": self.topology.memory_bytes(),

@@ -11,14 +11,13 @@ import numpy.typing as npt
 from hdpkit.errors import DataError, short_repr
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_tables
+from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_tables, check_tallies
 from hdpkit.franchise.frozen_values import check_values
 from hdpkit.franchise.topology import Topology
+from hdpkit.stores import FrozenSeating, FrozenSeats, FrozenSizes
 
 __all__ = ["check_frozen"]
 
-_TABLES = ("table_node", "table_dish", "table_seat")
-_BINS = ("bin_node", "bin_dish", "bin_size", "bin_count")
 _LARGEST = 2**31 - 1
 _NOBODY = np.int32(-1)
 
@@ -54,8 +53,8 @@ def check_frozen(
     seating = {} if missing else frozen["seating"]
     if not missing and not isinstance(seating, Mapping):
         missing = ["seating"]
-    labelled = not missing and "seat" in seating
-    arrays = ("seat", *_TABLES) if labelled else ("dish", *_BINS)
+    kind = FrozenSeating.kind_of(seating)
+    arrays, labelled = kind.names(), kind is FrozenSeats
     missing += [] if missing else [f"seating/{key}" for key in arrays if key not in seating]
     if missing:
         raise DataError(
@@ -82,8 +81,7 @@ def check_frozen(
     else:
         seat = dish = _ints("dish", seating["dish"], -1, _LARGEST, n)
         _among("dish", dish, np.append(_NOBODY, slots))
-        size = _ints("bin_size", entries["bin_size"], 1, _LARGEST)
-        rest = [size, _ints("bin_count", entries["bin_count"], 1, _LARGEST)]
+        rest = [_ints(name, entries[name], 1, _LARGEST) for name in arrays[3:]]
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
@@ -91,7 +89,8 @@ def check_frozen(
         if labelled:
             check_tables(seat, node, served, rest[0], topology, latent)
         else:
-            check_bins(dish, [node, served, *rest], topology, latent)
+            check = check_bins if kind is FrozenSizes else check_tallies
+            check(dish, [node, served, *rest], topology, latent)
     except Disagreement as error:
         raise _wrong(error.key, seating[error.key], error.allowed) from None
     check_values(frozen, topology, parameters, declarations)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 
-__all__ = ["Disagreement", "check_bins", "check_counts", "check_tables", "data_counts"]
+__all__ = ["Disagreement", "check_bins", "check_counts", "check_tables", "check_tallies", "data_counts"]
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -107,12 +107,52 @@ def check_bins(
     keys = pair[begin]
     customers = np.add.reduceat(size * count, begin) if len(pair) else begin
     tables = np.add.reduceat(count, begin) if len(pair) else begin
-    check_counts(keys, base, customers, tables, data_counts(dish, topology, base), topology)
+    names = ("bin_dish", "bin_size", "bin_count")
+    _check_against_data(dish, base, (keys, customers, tables), topology, slots, names)
+
+
+def check_tallies(
+    dish: Ints,
+    columns: Sequence[Ints],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless dishes and counts are of these customers and restaurants.
+
+    Parameters
+    ----------
+    dish : int32 array, shape (n_customers,)
+    columns : sequence of int32 arrays
+        ``count_node``, ``count_dish``, ``count_customers`` and ``count_tables``.
+    topology, slots
+        As in `check_tables`.
+    """
+    node, served, customers, tables = (column.astype(np.int64) for column in columns)
+    base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
+    keys = node * base + served
+    if np.any(np.diff(keys) <= 0):
+        raise Disagreement("count_node", "sorted by restaurant and dish, without repeats")
+    if np.any(tables > customers):
+        raise Disagreement("count_tables", "from 1 to the number of customers")
+    names = ("count_dish", "count_customers", "count_tables")
+    _check_against_data(dish, base, (keys, customers, tables), topology, slots, names)
+
+
+def _check_against_data(
+    dish: Ints,
+    base: int,
+    counts: tuple[Wide, Wide, Wide],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+    names: tuple[str, str, str],
+) -> None:
+    keys, customers, tables = counts
+    check_counts(keys, base, customers, tables, data_counts(dish, topology, base), topology, names)
     if slots is not None:
         root = keys < base
         if np.any(tables[root] != 1):
-            raise Disagreement("bin_count", "one table of the root for each dish")
-        _check_root(keys[root], slots, "bin_dish")
+            raise Disagreement(names[2], "one table of the root for each dish")
+        _check_root(keys[root], slots, names[0])
 
 
 def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> tuple[Wide, Wide]:
@@ -140,6 +180,7 @@ def check_counts(
     tables: Wide,
     data: tuple[Wide, Wide],
     topology: Topology | ContextTopology,
+    names: tuple[str, str, str] = ("bin_dish", "bin_size", "bin_count"),
 ) -> None:
     """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children.
 
@@ -153,9 +194,11 @@ def check_counts(
     data : pair of int64 arrays
         What `data_counts` returned.
     topology : Topology
+    names : tuple of str
+        Arrays to be named where dishes, customers or tables disagree.
     """
     if len(keys) and (int(customers.sum()) > _LARGEST or int(tables.sum()) > _LARGEST):
-        raise Disagreement("bin_count", f"restaurants with at most {_LARGEST} customers in all")
+        raise Disagreement(names[2], f"restaurants with at most {_LARGEST} customers in all")
     expected = np.zeros(len(keys), dtype=np.int64)
     node = keys // base
     parent = topology.parent[node].astype(np.int64)
@@ -165,10 +208,10 @@ def check_counts(
         place = np.searchsorted(keys, wanted)
         there = place < len(keys)
         if not there.all() or not np.array_equal(keys[place], wanted):
-            raise Disagreement("bin_dish", "all dishes of a restaurant's customers, and no others")
+            raise Disagreement(names[0], "all dishes of a restaurant's customers, and no others")
         np.add.at(expected, place, counts)
     if not np.array_equal(expected, customers):
-        raise Disagreement("bin_size", "tables for a restaurant's data and its children's tables")
+        raise Disagreement(names[1], "tables for a restaurant's data and its children's tables")
 
 
 def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> None:

@@ -14,6 +14,7 @@ from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.verbs import FranchiseVerbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
+from hdpkit.stores import FrozenSeating
 
 __all__ = ["FranchiseGrowth"]
 
@@ -57,9 +58,7 @@ class FranchiseGrowth(FranchiseVerbs):
         same = np.arange(len(theta))
         back = (topology, before, seating, same, theta, d, self._dishes_now())
         grown = topology.extended(data)
-        new = np.full(grown.n_customers - n, -1, dtype=np.int32)
-        of_customer = "seat" if "seat" in seating else "dish"
-        seating = {**seating, of_customer: np.append(seating[of_customer], new)}
+        seating = FrozenSeating.of(seating).with_customers(grown.n_customers - n).arrays()
         try:
             # Whoever comes after an exception, here or below, takes it all back.
             self._going_over = back
@@ -80,7 +79,7 @@ class FranchiseGrowth(FranchiseVerbs):
         first, last : int
             Of `data`'s sentences; ``last`` is excluded.
         rng : seed, Generator or choice source
-            A store without table numbers draws from which table a customer leaves. Calls with a seed are
+            A store of sizes draws from which table a customer leaves. Calls with a seed are
             counted, as those of `extend` are.
         """
         topology = self._growing()
@@ -98,12 +97,10 @@ class FranchiseGrowth(FranchiseVerbs):
             self._going_over = (topology, data, seating, same, theta, d, self._dishes_now())
             self._turn.whole = False
             self.leave(gone.start, gone.stop, source)
-            seating = self.store.freeze()
+            seated = FrozenSeating.of(self.store.freeze())
             fewer = ContextTopology(topology.n_levels, shorter)
             to = topology.numbers_in(fewer)
-            of_customer, of_node = ("seat", "table_node") if "seat" in seating else ("dish", "bin_node")
-            seating[of_customer] = np.delete(seating[of_customer], gone)
-            seating[of_node] = to[seating[of_node]]
+            seating = seated.without(gone, to).arrays()
             self._going_over = (fewer, shorter, seating, to, theta, d, self._dishes_now())
         finally:
             self._go_over()

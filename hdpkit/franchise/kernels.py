@@ -41,6 +41,7 @@ VERBS = {
     "enter_given": False,
     "reseat": False,
     "leave": False,
+    "draw_sizes": False,
     "seat_out": False,
     "index_units": True,
     "unit_dishes": True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import PythonBank
@@ -70,7 +71,7 @@ class Parts:
         """No verb is under way."""
         self._verb = None
         for store in (self.store, self._seated_out):
-            if hasattr(store, "busy"):
+            if isinstance(store, Seating):
                 store.busy = False
 
     def _trust_seating(self) -> None:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.stores.seating import Seating
+from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.franchise.audit import check_labelled
 from hdpkit.franchise.counts import columns_of
 from hdpkit.random import STARTS, Streams
+from hdpkit.stores import Detail, detail_of
 
 if TYPE_CHECKING:
     from hdpkit.franchise.core import FranchiseCore
@@ -53,7 +56,8 @@ def restore(franchise: FranchiseCore, everybody: bool, reseated: tuple[int, int]
     franchise._uncounted = True
     bank: Any = franchise.bank
     bank.adopt(franchise.measure)  # a change of parameters may have come half way
-    if hasattr(bank, "has_parameter"):  # of dishes that keep their parameters
+    keeps = isinstance(bank, KeepsParameters)
+    if keeps:
         for slot in root.tolist():
             if not bank.has_parameter(slot):
                 bank.born(slot)
@@ -78,22 +82,27 @@ def _read(franchise: FranchiseCore) -> tuple[Ints, bool]:
         consistent = np.array_equal(own, wanted) and np.array_equal(customers, counted)
         consistent &= bool(np.all((tables >= 1) & (tables <= customers)))
         consistent &= franchise.measure.atomic or bool(np.all(tables[node == 0] == 1))
-        if consistent and not hasattr(store, "counts"):
+        if consistent and not isinstance(store, Seating):
             # A store in Python: what it keeps of tables may contradict its counts.
-            sizes = [store.table_sizes(n, k) for n, k in zip(node.tolist(), dish.tolist(), strict=True)]
-            consistent = all(
-                len(s) == n and int(np.sum(s)) == c for s, n, c in zip(sizes, tables, customers, strict=True)
-            )
+            consistent = _sizes_agree(store, node, dish, customers, tables)
             consistent &= all(
                 store.node_customers(n) == customers[node == n].sum()
                 and store.node_tables(n) == tables[node == n].sum()
                 for n in range(t.n_nodes)
             )
-            if consistent and store.TABLE_IDS:
+            if consistent and detail_of(store) is Detail.SEATS:
                 check_labelled(store.freeze(), t)
     except Exception:  # a store that was left in the midst of a change may fail in any way
         return dishes, False
     return dishes, consistent
+
+
+def _sizes_agree(store: Any, node: Ints, dish: Ints, customers: Ints, tables: Ints) -> bool:
+    """Whether the sizes of tables that a store keeps, if it does, are those of its counts."""
+    if detail_of(store) is Detail.COUNTS:
+        return True
+    sizes = [store.table_sizes(n, k) for n, k in zip(node.tolist(), dish.tolist(), strict=True)]
+    return all(len(s) == n and int(np.sum(s)) == c for s, n, c in zip(sizes, tables, customers, strict=True))
 
 
 def _seat_anew(franchise: FranchiseCore, dishes: Ints, lost: Ints) -> None:
@@ -110,7 +119,7 @@ def _seat_anew(franchise: FranchiseCore, dishes: Ints, lost: Ints) -> None:
     store, slots = franchise._new_store(seated_out), type(franchise.slots)()
     atoms = len(franchise.bank.log_base) if franchise.measure.atomic else 0  # type: ignore[attr-defined]
     slots.reset(np.arange(atoms) if atoms else np.unique(dishes[dishes >= 0]))
-    walk = franchise.walk_over(store, slots, "auto" if hasattr(store, "counts") else "reference")
+    walk = franchise.walk_over(store, slots, "auto" if isinstance(store, Seating) else "reference")
     home = franchise.topology.home
     for customer in np.flatnonzero(dishes >= 0).tolist():
         walk.seat(customer, int(home[customer]), int(dishes[customer]), source)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.stores import CountsSizes, ScoresSeating
+
 __all__ = ["log_seating", "log_seating_of_restaurant", "size_counts"]
 
 
@@ -21,7 +23,7 @@ def log_seating(
 
     Depends on table sizes only, so that all stores report the same number.
     """
-    if hasattr(store, "log_seating"):
+    if isinstance(store, ScoresSeating):
         return float(store.log_seating(concentration, discount))
     total = 0.0
     for node in range(len(concentration)):
@@ -43,7 +45,7 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
 
 def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
     """Sizes of the tables of these restaurants, ascending, and how many have each."""
-    if hasattr(store, "size_counts"):
+    if isinstance(store, CountsSizes):
         sizes, counts = store.size_counts(nodes)
         return sizes, counts
     found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]

@@ -11,6 +11,7 @@ from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.hyperparameters import draw
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
+from hdpkit.stores import FrozenSeating
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
@@ -104,7 +105,7 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
 
 def _observed(seating: dict[str, Any], present: Any) -> Any:
     """Value of each customer of a frozen seating of observed dishes; the unseated keep their present one."""
-    dish = np.append(seating["table_dish"], -1)[seating["seat"]] if "seat" in seating else seating["dish"]
+    dish = FrozenSeating.of(seating).dishes
     return np.where(dish >= 0, dish, present)
 
 

@@ -18,7 +18,8 @@ from hdpkit.franchise.mending import Mending
 from hdpkit.franchise.recovery import restore
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores.seating_out import lump
+from hdpkit.stores import Detail, detail_of
+from hdpkit.stores.frozen import Draws, FrozenSeating
 
 if TYPE_CHECKING:
     from hdpkit.franchise.core import FranchiseCore
@@ -131,8 +132,8 @@ class FranchiseTurns(Mending):
     def seated_out(self, source: ChoiceSource) -> Block:
         """Know who sits where for the length of a block.
 
-        A store without table numbers lends its state to one with them: a labelled seating is drawn uniformly
-        among those that fit, and lumped again at the end. Nested blocks share one seating.
+        A store of counts or sizes lends its state to one of seats: a labelled seating is drawn given what it
+        keeps, and reduced to that again at the end. Nested blocks share one seating.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         return Block(self._turn, self, lambda: self._seat_out(source), self._seat_back)
@@ -140,19 +141,32 @@ class FranchiseTurns(Mending):
     def _seat_out(self, source: ChoiceSource) -> bool:
         """Begin a block of `seated_out`; returns whether there is anything to take back."""
         self._outside()
-        if self.store.TABLE_IDS or self._seated_out is not None:
+        if detail_of(self.store) is Detail.SEATS or self._seated_out is not None:
             return False
-        t = self.topology
-        seat_out = self._served("seat_out")[1]
-        labelled = seat_out(self.store.freeze(), t.home, t.parent, t.level, source)
+        labelled = self._in_detail(self.store.freeze(), Detail.SEATS, source)
         working = self._new_store(with_tables=True)
         working.thaw(labelled)
         self._seated_out = working
         return True
 
+    def _in_detail(
+        self, seating: dict[str, Any], detail: Detail, source: ChoiceSource | None = None
+    ) -> dict[str, Any]:
+        """Return a seating that a store froze in the form of a store of this detail.
+
+        For more detail than it has a source is needed: what is missing is drawn.
+        """
+        frozen = FrozenSeating.of(seating)
+        if frozen.DETAIL is detail:
+            return seating
+        if detail < frozen.DETAIL:
+            return frozen.to(detail, self.topology).arrays()
+        draws = Draws(*(self._served(verb)[1] for verb in ("draw_sizes", "seat_out")))
+        return frozen.to(detail, self.topology, source, draws).arrays()
+
     def _seat_back(self, seated_out: bool) -> None:
         """End it. The labelled seating is kept until the store has it, so that this may be done again."""
         if seated_out and self._seated_out is not None:
-            self.store.thaw(lump(self._seated_out.freeze()))
+            self.store.thaw(self._in_detail(self._seated_out.freeze(), detail_of(self.store)))
             self._walks = {key: walk for key, walk in self._walks.items() if key[1]}
             self._seated_out = None

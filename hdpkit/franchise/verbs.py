@@ -16,6 +16,7 @@ from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
+from hdpkit.stores import Detail, detail_of
 
 __all__ = ["FranchiseVerbs"]
 
@@ -384,7 +385,7 @@ class FranchiseVerbs(FranchiseCore):
             )  # fmt: skip
 
     def _need_tables(self) -> None:
-        if not self.seating.TABLE_IDS:
+        if detail_of(self.seating) is not Detail.SEATS:
             raise StateError(
                 "store", self.store_type.__name__, "one that knows who sits where",
                 "Call this verb inside `with franchise.seated_out(rng):`.",

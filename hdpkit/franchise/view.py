@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Guarded, changes
@@ -161,7 +162,7 @@ class RestaurantView(Guarded):
         bank: Any = franchise.bank
         bank.prepare(source)
         if dish == franchise.n_dishes:
-            if hasattr(bank, "bring_back"):
+            if isinstance(bank, KeepsParameters):
                 bank.bring_back(customer)
             slot = franchise.open_dish()
         else:

@@ -2,19 +2,43 @@
 
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
+from hdpkit.stores.detail import Detail, detail_of
+from hdpkit.stores.frozen import FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores.optional import (
+    Compacts,
+    CountsInBulk,
+    CountsSizes,
+    ObservesDishes,
+    ReportsMemory,
+    ScoresSeating,
+    TotalsInBulk,
+)
 from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, missing_verbs
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.registry import stores
 
 __all__ = [
+    "Compacts",
+    "CountsInBulk",
+    "CountsSizes",
+    "Detail",
     "ExplicitReference",
     "ExplicitStore",
     "Frozen",
+    "FrozenCounts",
+    "FrozenSeating",
+    "FrozenSeats",
+    "FrozenSizes",
     "HistogramReference",
     "HistogramStore",
+    "ObservesDishes",
+    "ReportsMemory",
+    "ScoresSeating",
     "SeatingStore",
     "TableStore",
+    "TotalsInBulk",
+    "detail_of",
     "missing_verbs",
     "stores",
 ]

@@ -1,17 +1,12 @@
 """What a seating store is.
 
-A store holds the seating of ALL restaurants of a franchise by number: 0 is the root. It knows counts by
-(restaurant, dish) and table sizes, and it seats and removes customers one restaurant at a time; the walk
-through the tree is not its business. A customer of a restaurant is a data customer (its number, >= 0) or a
-table of a child restaurant (negative: ~t for table t in a store that knows tables; -1 in one that doesn't).
+A store holds the seating of ALL restaurants of a franchise by number: 0 is the root. It has counts by
+(restaurant, dish), and it seats and removes customers one restaurant at a time; the walk through the tree is
+not its business. How much more it keeps is its `Detail`: sizes of tables, or who sits where. A customer of a
+restaurant is a data customer (its number, >= 0) or a table of a child restaurant (negative: ~t for table t in
+a store of seats; -1 in any other).
 
-Two frozen forms, plain arrays, carry a state from one store to another and to disk:
-
-- the labelled seating: ``seat`` (table of each data customer, -1 unseated), ``table_node``, ``table_dish``,
-  ``table_seat`` (the table of the parent where this table sits, -1 at the root), one entry a table; tables
-  of one restaurant and dish in the store's order;
-- dishes and histograms: ``dish`` (of each data customer, -1 unseated) and the bins ``bin_node``,
-  ``bin_dish``, ``bin_size``, ``bin_count`` sorted by restaurant, dish and size.
+States are frozen as plain arrays, in one form for each `Detail`; see `hdpkit.stores.frozen`.
 """
 
 from __future__ import annotations
@@ -24,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.random import ChoiceSource
+from hdpkit.stores.detail import Detail, declared_detail
 
-__all__ = ["Frozen", "SeatingStore", "TableStore", "missing_verbs"]
+__all__ = ["Frozen", "Ints", "SeatingStore", "TableStore", "missing_verbs"]
 
 Frozen = dict[str, npt.NDArray[np.int32]]
 Ints = npt.NDArray[np.int32]
@@ -34,9 +30,9 @@ Ints = npt.NDArray[np.int32]
 class SeatingStore(Protocol):
     """The verbs of every store. Built as ``Store(n_customers, n_nodes)``, empty."""
 
-    TABLE_IDS: ClassVar[bool]
-    """Whether it knows who sits where; then it has the verbs of `TableStore` too and freezes the labelled
-    seating, otherwise it freezes dishes and histograms."""
+    DETAIL: ClassVar[Detail]
+    """What it keeps: counts, sizes or seats, as a `Detail` or its name. It freezes states of this form, and
+    one of seats has the verbs of `TableStore` too."""
 
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
@@ -47,8 +43,8 @@ class SeatingStore(Protocol):
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Take a customer out.
 
-        A store without table numbers draws the table by customer: size s with probability proportional to
-        s, whatever the discount. Returns whether the table closed, and it as a customer of the parent.
+        A store of sizes draws the table by customer: size s with probability proportional to s, whatever
+        the discount. Returns whether the table closed, and it as a customer of the parent.
         """
 
     def dish_of(self, customer: int) -> int:
@@ -92,7 +88,7 @@ class SeatingStore(Protocol):
 
 
 class TableStore(SeatingStore, Protocol):
-    """The further verbs of a store with TABLE_IDS."""
+    """The further verbs of a store of seats."""
 
     def table_at(self, customer: int) -> int:
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
@@ -109,15 +105,15 @@ class TableStore(SeatingStore, Protocol):
 
 def missing_verbs(store: type) -> list[str]:
     """Names that a class lacks to be a store."""
-    table_ids = getattr(store, "TABLE_IDS", None)
-    if not isinstance(table_ids, bool):
-        return ["TABLE_IDS (True or False)"]
-    return [name for name in _verbs(table_ids) if not callable(getattr(store, name, None))]
+    detail = declared_detail(store)
+    if detail is None:
+        return ['DETAIL ("counts", "sizes" or "seats")']
+    return [name for name in _verbs(detail) if not callable(getattr(store, name, None))]
 
 
 @functools.cache
-def _verbs(table_ids: bool) -> tuple[str, ...]:
+def _verbs(detail: Detail) -> tuple[str, ...]:
     """Public methods that a store of this kind must have."""
-    protocols = (SeatingStore, TableStore) if table_ids else (SeatingStore,)
+    protocols = (SeatingStore, TableStore) if detail is Detail.SEATS else (SeatingStore,)
     verbs = [name for protocol in protocols for name, verb in vars(protocol).items() if isfunction(verb)]
     return tuple(name for name in verbs if not name.startswith("_"))

@@ -18,7 +18,8 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, hyperparameters
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
-from hdpkit.stores.seating_out import lump as lump_arrays
+from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
+from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import (
     Shape,
     canonical_key,
@@ -51,8 +52,8 @@ class ExactFailure(AssertionError):
 class ExactModel:
     """A tiny franchise with every state of its seating and their exact posterior.
 
-    States are labelled seatings for a store that knows who sits where; for one that doesn't they are dishes
-    and histograms, and the posterior is lumped to them.
+    States are what the store keeps: labelled seatings, dishes and histograms, or dishes and counts; the
+    posterior is lumped to them.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class ExactModel:
         t = franchise.topology
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
         self.values = list(franchise.data.values)
-        self.labelled = bool(franchise.store_type.TABLE_IDS)
+        self.detail = detail_of(franchise.store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
         observed = self.observed
@@ -93,16 +94,16 @@ class ExactModel:
         )
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
         fixed = None if observed is None else tuple(observed)
-        possible = lumped_seatings(self.shape, fixed)
+        possible = reduced_seatings(self.shape, fixed, self.detail)
         if any(key not in possible for key in posterior):
             raise ExactFailure(f"{measure!r} gives values of two dishes the same table")
-        if not self.labelled:
+        if self.detail is not Detail.SEATS:
             posterior = lump(posterior, lambda key: possible[key])
         self.states = list(posterior)
         self.pi = np.array([posterior[state] for state in self.states])
         self._number = {state: i for i, state in enumerate(self.states)}
         self._seen: dict[tuple[bytes, ...], Any] = {}
-        seatings = _frozen_seatings(self.shape, fixed, self.labelled)
+        seatings = _frozen_seatings(self.shape, fixed, self.detail)
         template = self.franchise.freeze()
         self._hyperparameters = (template["concentration"].tobytes(), template["discount"].tobytes())
         self._frozen = [
@@ -149,7 +150,7 @@ class ExactModel:
         return self._number[self._key(arrays)]
 
     def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
-        return labelled_key(arrays, self.shape) if self.labelled else histograms_of(arrays)
+        return frozen_key(arrays, self.shape)
 
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""
@@ -282,9 +283,16 @@ def labelled_arrays(
 
 
 @functools.lru_cache(maxsize=32)
-def lumped_seatings(shape: Shape, observed: tuple[int, ...] | None = None) -> dict[Any, Any]:
-    """Dishes and histograms of every labelled seating; those that fit where dishes are observed."""
-    return {key: lump_to_histograms(key, shape, observed) for key in _possible(shape, observed)}
+def reduced_seatings(
+    shape: Shape, observed: tuple[int, ...] | None = None, detail: Detail = Detail.SIZES
+) -> dict[Any, Any]:
+    """What a store of some detail keeps of each labelled seating (those that fit where dishes are observed)."""
+    reduce = {
+        Detail.SEATS: lambda key, shape, observed: key,
+        Detail.SIZES: lump_to_histograms,
+        Detail.COUNTS: lump_to_counts,
+    }[detail]
+    return {key: reduce(key, shape, observed) for key in _possible(shape, observed)}
 
 
 def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
@@ -297,12 +305,13 @@ def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=32)
-def _frozen_seatings(shape: Shape, observed: tuple[int, ...] | None, labelled: bool) -> dict[Any, Any]:
+def _frozen_seatings(shape: Shape, observed: tuple[int, ...] | None, detail: Detail) -> dict[Any, Any]:
     """Arrays that a store takes over, for every state that it tells apart. They are shared: read only."""
-    found = {key: labelled_arrays(key, shape, observed) for key in _possible(shape, observed)}
-    if not labelled:
-        lumped = lumped_seatings(shape, observed)
-        found = {lumped[key]: lump_arrays(arrays) for key, arrays in found.items()}
+    reduced = reduced_seatings(shape, observed, detail)
+    found = {}
+    for key in _possible(shape, observed):
+        seats = FrozenSeating.of(labelled_arrays(key, shape, observed))
+        found[reduced[key]] = seats.to(detail).arrays()
     for arrays in found.values():
         for array in arrays.values():
             array.setflags(write=False)
@@ -331,5 +340,14 @@ def histograms_of(arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
     return histogram_key(arrays["dish"].tolist(), [(n, k, these) for (n, k), these in sizes.items()])
 
 
+def frozen_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
+    """Canonical key of a frozen seating of any form."""
+    frozen = FrozenSeating.of(arrays)
+    if isinstance(frozen, FrozenSeats):
+        return labelled_key(arrays, shape)
+    return histograms_of(arrays) if isinstance(frozen, FrozenSizes) else counts_of(arrays)
+
+
 def _slots(arrays: dict[str, npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
-    return np.unique(arrays["table_dish"] if "seat" in arrays else arrays["dish"]).astype(np.int32)
+    dishes = FrozenSeating.of(arrays).dishes
+    return np.unique(dishes[dishes >= 0])

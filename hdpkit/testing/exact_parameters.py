@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import Finite, NonConjugate
 from hdpkit.franchise import Franchise
+from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel
 
 __all__ = ["ExactParameterModel", "exact_model"]
@@ -62,7 +63,7 @@ class ExactParameterModel(ExactModel):
     @staticmethod
     def _blocks(seating: dict[str, Ints]) -> list[list[int]]:
         """Customers of each dish number."""
-        dishes = seating["table_dish"][seating["seat"]] if "seat" in seating else seating["dish"]
+        dishes = FrozenSeating.of(seating).dishes
         return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
 
     def _frozen_bank(self, slots: Ints, chosen: tuple[int, ...]) -> dict[str, Any]:

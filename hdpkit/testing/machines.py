@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from hdpkit.random import RandomStream
+from hdpkit.stores import Compacts, Detail, TotalsInBulk, detail_of
 
 __all__ = [
     "StoreMachine",
@@ -103,7 +104,7 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store: Any = self.store_class(len(self.home), len(self.parent))
-        self.labelled = bool(self.store_class.TABLE_IDS)  # type: ignore[attr-defined]
+        self.labelled = detail_of(self.store_class) is Detail.SEATS
         self.labels = list(range(self.n_dishes))  # the store's numbers of the dishes
         self.dish: list[int | None] = [None] * len(self.home)
         self.tables: list[_Table] = []  # of a store with table numbers
@@ -169,7 +170,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.relabel_dishes(mapping)
         self.labels = fresh
 
-    @precondition(lambda self: hasattr(self.store, "compact"))
+    @precondition(lambda self: isinstance(self.store, Compacts))
     @rule(share=st.sampled_from([0.0, 0.0, 0.5]))
     def compact(self, share: float) -> None:
         """Memory that is given back (an optional verb) changes nothing but `memory_bytes`."""
@@ -387,7 +388,8 @@ class StoreMachine(RuleBasedStateMachine):
     def totals_agree(self) -> None:
         """The optional `totals` says what the restaurants say; memory is a number that makes sense."""
         assert self.store.memory_bytes() >= 0
-        if hasattr(self.store, "totals"):
+        totals = isinstance(self.store, TotalsInBulk)
+        if totals:
             customers, tables = self.store.totals()
             nodes = range(len(self.parent))
             assert customers.tolist() == [self.store.node_customers(node) for node in nodes]

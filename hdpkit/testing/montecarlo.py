@@ -17,6 +17,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, hyperparameters
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
+from hdpkit.stores import Detail
 from hdpkit.testing.enumeration import lump_to_histograms
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
@@ -50,7 +51,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     Over a store without table numbers a move that needs them seats customers out once for the whole sweep,
     not once a step. There the product is taken over labelled seatings, then lumped by the posterior.
     """
-    if model.labelled or not move.needs_tables:
+    if model.detail is Detail.SEATS or not move.needs_tables:
         return check_exact(model, move)
     own = model.franchise
     twin = Franchise(

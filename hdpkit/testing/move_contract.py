@@ -10,6 +10,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.checks import flag, instance, whole_number
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.random import RandomStream
+from hdpkit.stores import Detail
 from hdpkit.testing.cases import CORNERS, check_keys, tiny_franchise
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.combinations import serves, stores_and_kernels
@@ -90,7 +91,7 @@ def check_move(
 
 def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reversible: bool) -> list[str]:
     report = []
-    law: dict[bool, list[np.ndarray]] = {}
+    law: dict[Detail, list[np.ndarray]] = {}
     for store, kernel in stores_and_kernels(measure, shape=shape):
         franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=corner)
         if not serves(franchise, move):
@@ -102,7 +103,7 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
             gibbs = np.linalg.multi_dot([whole, *step_matrices(model, TableGibbs())])
             check_irreducible(model, gibbs, f"TableGibbs and {move.name}")
         # Stores that keep the same things have the same states: all kernels must have one law.
-        for number, (P, Q) in enumerate(zip(matrices, law.setdefault(model.labelled, matrices), strict=True)):
+        for number, (P, Q) in enumerate(zip(matrices, law.setdefault(model.detail, matrices), strict=True)):
             if not np.abs(P - Q).max() <= TOLERANCE:
                 raise ExactFailure(
                     f"{move.name}, step {number}: {store}/{kernel} has another law than its twin"

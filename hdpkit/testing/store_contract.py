@@ -13,7 +13,15 @@ from hdpkit.checks import flag, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.stores import ExplicitReference, HistogramReference
+from hdpkit.stores import (
+    CountsSizes,
+    Detail,
+    ExplicitReference,
+    HistogramReference,
+    ScoresSeating,
+    detail_of,
+    missing_verbs,
+)
 from hdpkit.stores.reference.seating_out import seat_out
 from hdpkit.stores.seating_out import lump
 from hdpkit.testing.cases import SHAPES, TinyShape
@@ -34,7 +42,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     Parameters
     ----------
     store_class : type
-        A class with the verbs of `hdpkit.stores.SeatingStore` (and `TableStore` where TABLE_IDS is set).
+        A class with the verbs of `hdpkit.stores.SeatingStore` (and `TableStore` for one of seats).
     examples, steps : int
         How long the state machine runs.
     shrink : bool
@@ -55,7 +63,8 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     whole_number("examples", examples, 1, remedy="60 is usual.")
     whole_number("steps", steps, 1, remedy="30 is usual.")
     flag("shrink", shrink)
-    require(isinstance(getattr(store_class, "TABLE_IDS", None), bool), "TABLE_IDS must be True or False")
+    missing = missing_verbs(store_class)
+    require(not missing, f"it lacks {missing}")
     run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink)
     return [
         "state machine: the store agrees with a plain model",
@@ -122,7 +131,7 @@ def _seated(store_class: type, sizes: Iterable[int] = SIZES) -> Any:
     }
     labelled["seat"][:n] += 1
     store = store_class(n + 1, 2)
-    known = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    known = detail_of(store_class) is Detail.SEATS
     store.thaw(labelled if known else lump(labelled))
     return store
 
@@ -143,7 +152,7 @@ def _check_join(store_class: type) -> str:
 
         _compare(f"join with discount {discount}", _law(join), expected)
     # With equal sizes every table must have its turn: as many branches as a labelled store can tell apart.
-    if store_class.TABLE_IDS:  # type: ignore[attr-defined]
+    if detail_of(store_class) is Detail.SEATS:
 
         def neighbours(source: ScriptedSource) -> Hashable:
             store = _seated(store_class, [2, 2, 2])
@@ -158,7 +167,7 @@ def _check_join(store_class: type) -> str:
 
 def _check_remove(store_class: type) -> str:
     """By customer: a table of size s with probability s c_s / n; the discount has no part in it."""
-    known = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    known = detail_of(store_class) is Detail.SEATS
     n = sum(SIZES)
     for customer in (0, 2, n - 1):
         own = int(np.repeat(np.arange(len(SIZES)), SIZES)[customer])
@@ -233,7 +242,7 @@ def _one_step(
 
 def _check_laws(store_class: type) -> str:
     """From any state every customer leaves and enters by the law of the readable store, exactly."""
-    labelled = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    labelled = detail_of(store_class) is Detail.SEATS
     readable: Any = ExplicitReference if labelled else HistogramReference
     compared = 0
     for seed in range(6):
@@ -252,7 +261,7 @@ def _check_laws(store_class: type) -> str:
 
 def _check_continuation(store_class: type) -> str:
     """A thawed copy makes the same choices under the same stream afterwards."""
-    labelled = store_class.TABLE_IDS  # type: ignore[attr-defined]
+    labelled = detail_of(store_class) is Detail.SEATS
     parent, home = PARENT, np.tile(HOME, 12)
     store = store_class(len(home), len(parent))
 
@@ -288,11 +297,18 @@ def _check_continuation(store_class: type) -> str:
         require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
         for name, array in frozen.items():
             require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
-    # What is optional agrees with what it stands for.
-    if hasattr(store, "log_seating"):
+    _check_optional(store, len(parent))
+    kind = "labelled seating" if labelled else "dishes and histograms"
+    return f"freeze and thaw: a copy made of the {kind} goes on exactly"
+
+
+def _check_optional(store: Any, n_nodes: int) -> None:
+    """What is optional agrees with what it stands for."""
+    scores, counts = isinstance(store, ScoresSeating), isinstance(store, CountsSizes)
+    if scores:
         theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
         expected = 0.0
-        for node in range(len(parent)):
+        for node in range(n_nodes):
             sizes = [store.table_sizes(node, k) for k in store.node_dishes(node)]
             if sizes:
                 expected += log_seating_of_restaurant(
@@ -300,15 +316,13 @@ def _check_continuation(store_class: type) -> str:
                 )
         score = store.log_seating(theta, d)
         require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
-    if hasattr(store, "size_counts"):
+    if counts:
         nodes = np.array([1, 2], dtype=np.int64)
         expected_sizes = Counter(
             s for n in (1, 2) for k in store.node_dishes(n) for s in store.table_sizes(n, k).tolist()
         )
         counted = dict(zip(*(column.tolist() for column in store.size_counts(nodes)), strict=True))
         require(counted == expected_sizes, f"size_counts: {counted}, not {dict(expected_sizes)}")
-    kind = "labelled seating" if labelled else "dishes and histograms"
-    return f"freeze and thaw: a copy made of the {kind} goes on exactly"
 
 
 # ---------------------------------------------------------------------------------------------- seating out
@@ -354,7 +368,7 @@ def _check_seating_out(store_class: type) -> str:
         for histograms, keys in members.items():
             store = store_class(shape.n_customers, shape.n_nodes)
             labelled = labelled_arrays(keys[0], shape)
-            if store_class.TABLE_IDS:  # type: ignore[attr-defined]
+            if detail_of(store_class) is Detail.SEATS:
                 store.thaw(labelled)
                 require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
                 frozen = lump(store.freeze())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.random import RandomStream
+from hdpkit.stores import Compacts, FrozenSeating, FrozenSeats
 
 __all__ = ["StoreFailure", "canonical", "check_capacity", "check_growth", "require"]
 
@@ -26,7 +27,7 @@ def require(condition: Any, what: str) -> None:
 def canonical(store: Any) -> Hashable:
     """A state without names of tables: the data customers below each, or the histograms."""
     frozen = store.freeze()
-    if "seat" not in frozen:
+    if not isinstance(FrozenSeating.of(frozen), FrozenSeats):
         return tuple(tuple(frozen[name].tolist()) for name in sorted(frozen))
     below: dict[int, set[int]] = defaultdict(set)
     for i, table in enumerate(frozen["seat"].tolist()):
@@ -109,7 +110,8 @@ def check_capacity(store_class: type) -> str:
         require(left == [0, 0, 0] and store.node_dishes(1).tolist() == [], f"tables stay when empty: {left}")
         left_over = store.memory_bytes()
         require(left_over >= 0, "memory_bytes is negative")
-        if hasattr(store, "compact"):
+        compacts = isinstance(store, Compacts)
+        if compacts:
             require(store.compact() == (left_over > fresh), "compact gives back what a peak has left")
             # Scratch for the weights of one draw may stay.
             allowed = fresh + 8 * 2 * n_tables

@@ -24,7 +24,7 @@ cdef class ExplicitStore(Seating):
     nothing; but the order is part of a frozen state.
     """
 
-    TABLE_IDS = True
+    DETAIL = "seats"
 
     def __cinit__(self):
         global seatings
@@ -323,7 +323,7 @@ cdef class ExplicitStore(Seating):
         self.renumber(n_tables + n_tables // 8)
         return True
 
-    # ------------------------------------------------------------------ verbs of a store with TABLE_IDS
+    # ------------------------------------------------------------------ verbs of a store of seats
 
     def compact(self, double share=0.5):
         """See `Seating.compact`."""

@@ -28,7 +28,7 @@ cdef class HistogramStore(Seating):
     through the tree takes care of.)
     """
 
-    TABLE_IDS = False
+    DETAIL = "sizes"
 
     def __init__(self, n_customers, n_nodes):
         Seating.__init__(self, n_customers, n_nodes)

@@ -1,14 +1,35 @@
 # distutils: language = c++
-"""Seating customers out of histograms (see `hdpkit.stores.seating_out`, the readable twin)."""
+"""Drawing what a state leaves open (see `hdpkit.stores.seating_out` and `partitions`, the readable twins)."""
 
 import numpy as np
 
+from libc.math cimport log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32
 from hdpkit.errors import StateError
-from hdpkit.random._source cimport ChoiceSource, shuffle
+from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
+
+cdef enum:
+    SMALL = 64                # customers up to whom Stirling numbers are used, as in the readable twin
+
+cdef double STIRLING[SMALL + 1][SMALL + 1]     # unsigned, of the first kind
+
+
+cdef int fill_stirling() noexcept nogil:
+    cdef int n, t
+    for n in range(SMALL + 1):
+        for t in range(SMALL + 1):
+            STIRLING[n][t] = 0.0
+    STIRLING[0][0] = 1.0
+    for n in range(SMALL):
+        for t in range(1, SMALL + 1):
+            STIRLING[n + 1][t] = STIRLING[n][t - 1] + n * STIRLING[n][t]
+    return 0
+
+
+fill_stirling()
 
 
 cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) except -1 nogil:
@@ -27,6 +48,127 @@ cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) e
     order.swap(sorted_order)
     return 0
 
+
+# ------------------------------------------------------------------------- sizes given counts
+
+cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
+    """A concentration at which about t of n customers open a table, so that few trials are in vain."""
+    cdef double low = 1e-6, high = 1e3 * n * n, a
+    cdef int i
+    for i in range(60):
+        a = sqrt(low * high)
+        if 1.0 + a * log((a + n - 0.5) / (a + 0.5)) < t:
+            low = a
+        else:
+            high = a
+    return sqrt(low * high)
+
+
+cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *source) except -1 nogil:
+    """Which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if none can be drawn."""
+    cdef int64_t i, yes, more
+    cdef double a
+    cdef int32_t *opens
+    table.assign(n, 0)
+    opens = table.data()
+    if n <= SMALL:
+        for i in range(n, 0, -1):
+            yes = t == i
+            if not yes and t > 1:
+                yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t])
+                if yes < 0:
+                    return -2
+            opens[i - 1] = <int32_t>yes
+            t -= yes
+        return 0
+    a = opening_rate(n, t)
+    opens[0] = 1
+    while True:
+        more = t - 1
+        for i in range(1, n):
+            yes = source.bernoulli(source.state, a / (a + i))
+            if yes < 0:
+                return -2
+            opens[i] = <int32_t>yes
+            more -= yes
+            if more < 0 or more > n - 1 - i:
+                break
+        if more == 0:
+            return 0
+
+
+cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_t] *sizes,
+                     choice_source *source) except -1 nogil:
+    """Sizes of t tables where n customers sit, for each in the order in which they opened; -2 if none can be drawn."""
+    cdef int64_t i, j
+    cdef int32_t *at
+    sizes.clear()
+    if t == 1:
+        sizes.push_back(<int32_t>n)
+        return 0
+    if t == n:
+        sizes.assign(n, 1)
+        return 0
+    if openings(n, t, table, source) < 0:
+        return -2
+    at = table.data()
+    for i in range(n):
+        if at[i]:
+            at[i] = <int32_t>sizes.size()
+            sizes.push_back(1)
+        else:
+            j = source.index(source.state, i)
+            if j < 0:
+                return -2
+            at[i] = at[j]
+            sizes.data()[at[i]] += 1
+    return 0
+
+
+def draw_sizes(frozen, ChoiceSource source not None):
+    """Draw sizes of tables given dishes and counts, where discounts are 0."""
+    cdef const int32_t[::1] node = frozen["count_node"]
+    cdef const int32_t[::1] dish = frozen["count_dish"]
+    cdef const int32_t[::1] customers = frozen["count_customers"]
+    cdef const int32_t[::1] tables = frozen["count_tables"]
+    cdef int64_t i, j, n = node.shape[0]
+    cdef vector[int32_t] table, sizes, of_size, bins
+    cdef int32_t size, largest
+    cdef int failed
+    check_length("count_dish", dish.shape[0], n)
+    check_length("count_customers", customers.shape[0], n)
+    check_length("count_tables", tables.shape[0], n)
+    for i in range(n):
+        if not 1 <= tables[i] <= customers[i]:
+            raise StateError("count_tables", tables[i], f"from 1 to {customers[i]}, the customers",
+                             "Pass what freeze() returned.")
+    with nogil:
+        for i in range(n):
+            failed = table_sizes(customers[i], tables[i], &table, &sizes, &source.c)
+            if failed < 0:
+                with gil:
+                    raise FloatingPointError("sizes of tables can't be drawn")
+            largest = 0
+            for j in range(<int64_t>sizes.size()):
+                largest = max(largest, sizes[j])
+            of_size.assign(largest + 1, 0)
+            for j in range(<int64_t>sizes.size()):
+                of_size[sizes[j]] += 1
+            for size in range(1, largest + 1):
+                if of_size[size] > 0:
+                    bins.push_back(node[i])
+                    bins.push_back(dish[i])
+                    bins.push_back(size)
+                    bins.push_back(of_size[size])
+    columns = np.empty((4, bins.size() // 4), dtype=np.int32)
+    cdef int32_t[:, ::1] to = columns
+    for i in range(<int64_t>bins.size()):
+        to[i % 4, i // 4] = bins[i]
+    return {"dish": np.asarray(frozen["dish"], dtype=np.int32), "bin_node": columns[0], "bin_dish": columns[1],
+            "bin_size": columns[2], "bin_count": columns[3]}
+
+
+# ------------------------------------------------------------------------- seats given sizes
 
 def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
              const int32_t[::1] level not None, ChoiceSource source not None):

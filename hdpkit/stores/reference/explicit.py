@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from hdpkit.random import ChoiceSource
+from hdpkit.stores.detail import Detail
 from hdpkit.stores.protocol import Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
 
@@ -25,7 +26,7 @@ class _Table:
 class ExplicitReference(CountedStore):
     """Who sits where: a table for each data customer, a seat in the parent for each table."""
 
-    TABLE_IDS = True
+    DETAIL = Detail.SEATS
 
     _changes = 0  # grows when anybody, tables included, may sit elsewhere
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from hdpkit.random import ChoiceSource
+from hdpkit.stores.detail import Detail
 from hdpkit.stores.protocol import Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
 
@@ -22,7 +23,7 @@ class HistogramReference(CountedStore):
     Sharing a table of size s makes it one of size s + 1: one less of the former, one more of the latter.
     """
 
-    TABLE_IDS = False
+    DETAIL = Detail.SIZES
 
     def clear(self) -> None:
         """Unseat everybody."""

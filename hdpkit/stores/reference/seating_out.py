@@ -1,20 +1,49 @@
-"""Seating customers out of histograms, in Python: the one to read.
+"""Drawing what a state leaves open, in Python: the functions to read.
 
 A move that needs to know who sits where runs on the labelled seating. Drawing it uniformly among the
-seatings that fit (dishes, histograms) is a Gibbs step: nothing is approximated. The twin of `seat_out` is
-in `hdpkit._compiled.stores.seating_out`.
+seatings that fit (dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step:
+nothing is approximated. The twins are in `hdpkit._compiled.stores.seating_out`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.reference.partitions import draw_table_sizes
 
-__all__ = ["seat_out"]
+__all__ = ["draw_sizes", "seat_out"]
+
+
+def draw_sizes(frozen: Frozen, source: ChoiceSource) -> Frozen:
+    """Draw sizes of tables given dishes and counts, where discounts are 0.
+
+    With who sits where drawn uniformly given the sizes (`seat_out`), who sits with whom in a restaurant and
+    dish with n customers at t tables is a uniformly random permutation with t cycles.
+
+    Parameters
+    ----------
+    frozen : dict
+        Dishes and counts, as a store of counts freezes them.
+    source : ChoiceSource
+
+    Returns
+    -------
+    dict
+        Dishes and histograms.
+    """
+    names = ("count_node", "count_dish", "count_customers", "count_tables")
+    bins = [
+        (node, dish, size, count)
+        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in names), strict=True)
+        for size, count in sorted(Counter(draw_table_sizes(customers, tables, source)).items())
+    ]
+    columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
+    places = enumerate(("bin_node", "bin_dish", "bin_size", "bin_count"))
+    return {"dish": frozen["dish"], **{name: np.ascontiguousarray(columns[:, i]) for i, name in places}}
 
 
 def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: ChoiceSource) -> Frozen:
@@ -27,7 +56,7 @@ def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: Choi
     Parameters
     ----------
     frozen : dict
-        Dishes and histograms, as a store without table numbers freezes them.
+        Dishes and histograms, as a store of sizes freezes them.
     home, parent, level : int32 arrays
         Restaurant of each data customer; parent and level of each restaurant.
     """

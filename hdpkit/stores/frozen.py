@@ -1,0 +1,235 @@
+"""Frozen seatings: one form for each `Detail`, and how one form becomes another.
+
+A store freezes its state as a plain dict of int32 arrays, which is also what a saved state has on disk. The
+classes here give such a dict a type:
+
+- `FrozenSeats`: ``seat`` (table of each data customer, -1 unseated), ``table_node``, ``table_dish``,
+  ``table_seat`` (the table of the parent where this table sits, -1 at the root), one entry a table; tables of
+  one restaurant and dish in the store's order;
+- `FrozenSizes`: ``dish`` (of each data customer, -1 unseated) and ``bin_node``, ``bin_dish``, ``bin_size``,
+  ``bin_count``, sorted by restaurant, dish and size;
+- `FrozenCounts`: ``dish`` and ``count_node``, ``count_dish``, ``count_customers``, ``count_tables``, sorted
+  by restaurant and dish.
+
+A form of less detail follows from one of more. The other way what is missing is drawn, given all that is
+there, so that a chain may go from one to the other between any two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.stores import seating_out as compiled
+from hdpkit.errors import StateError
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.detail import Detail
+from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.reference import seating_out as readable
+from hdpkit.stores.seating_out import lump
+
+__all__ = ["COMPILED", "READABLE", "Draws", "FrozenCounts", "FrozenSeating", "FrozenSeats", "FrozenSizes"]
+
+
+class Tree(Protocol):
+    """The restaurants of a franchise: a `Topology`, or what has these arrays."""
+
+    @property
+    def home(self) -> Any:
+        """Restaurant of each data customer."""
+
+    @property
+    def parent(self) -> Any:
+        """Parent of each restaurant, -1 for the root."""
+
+    @property
+    def level(self) -> Any:
+        """Level of each restaurant, 0 for the root."""
+
+
+@attrs.frozen
+class Draws:
+    """The functions that draw what a form of less detail leaves open: compiled, or the ones to read."""
+
+    draw_sizes: Callable[[Frozen, ChoiceSource], Frozen]
+    seat_out: Callable[[Frozen, Ints, Ints, Ints, ChoiceSource], Frozen]
+
+
+COMPILED = Draws(compiled.draw_sizes, compiled.seat_out)
+READABLE = Draws(readable.draw_sizes, readable.seat_out)
+
+
+@attrs.frozen(eq=False)
+class FrozenSeating:
+    """A frozen seating of some `Detail`."""
+
+    DETAIL: ClassVar[Detail]
+
+    @staticmethod
+    def of(arrays: Mapping[str, Any]) -> FrozenSeating:
+        """Return the typed form of what a store froze.
+
+        Parameters
+        ----------
+        arrays : mapping
+            Arrays by name. Which of them are there says which form it is.
+
+        Returns
+        -------
+        FrozenCounts, FrozenSizes or FrozenSeats
+        """
+        kind = FrozenSeating.kind_of(arrays)
+        return kind(*(arrays[name] for name in kind.names()))
+
+    @staticmethod
+    def kind_of(arrays: Mapping[str, Any]) -> type[FrozenSeating]:
+        """Return the class that fits the names of the arrays; that of sizes if none does."""
+        if "seat" in arrays:
+            return FrozenSeats
+        return FrozenCounts if "count_node" in arrays else FrozenSizes
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of the arrays: that with an entry a customer, then restaurants, dishes and all others."""
+        return tuple(field.name for field in attrs.fields(cls))
+
+    def arrays(self) -> Frozen:
+        """The plain dict of arrays, as stores take it over."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    @property
+    def dishes(self) -> Ints:
+        """Dish of each data customer, -1 for those who are not seated."""
+        dishes: Ints = getattr(self, self.names()[0])
+        return dishes
+
+    def with_customers(self, more: int) -> Self:
+        """Return the same seating with so many more data customers, unseated, after those that are there."""
+        name = self.names()[0]
+        return attrs.evolve(self, **{name: np.append(getattr(self, name), np.full(more, -1, dtype=np.int32))})
+
+    def without(self, gone: slice, to: npt.NDArray[Any]) -> Self:
+        """Return the same seating without some data customers, who are not seated, in another tree.
+
+        Parameters
+        ----------
+        gone : slice
+            Of data customers.
+        to : int array
+            New number of each restaurant.
+        """
+        customer, node = self.names()[:2]
+        moved = np.ascontiguousarray(to[getattr(self, node)], dtype=np.int32)
+        return attrs.evolve(self, **{customer: np.delete(getattr(self, customer), gone), node: moved})
+
+    def to(
+        self,
+        detail: Detail,
+        tree: Tree | None = None,
+        source: ChoiceSource | None = None,
+        draws: Draws = COMPILED,
+    ) -> FrozenSeating:
+        """Return the form of another `Detail`.
+
+        Parameters
+        ----------
+        detail : Detail
+            The present one returns the seating itself.
+        tree : Topology, optional
+            The restaurants. Needed for a form of more detail.
+        source : ChoiceSource, optional
+            The same: what is missing is drawn uniformly among the labelled seatings that fit what is there.
+        draws : Draws
+            The functions to draw by.
+
+        Raises
+        ------
+        StateError
+            If a form of more detail is asked for without a tree and a source.
+        """
+        found: FrozenSeating = self
+        while detail < found.DETAIL:
+            found = found._lower()
+        if detail > found.DETAIL and source is None:
+            raise StateError(
+                "source", None, f"given, to draw seats of customers from {_WORDS[found.DETAIL]}",
+                "Pass a choice source or an rng.",
+            )  # fmt: skip
+        while source is not None and detail > found.DETAIL:
+            found = found._higher(tree, source, draws)
+        return found
+
+    def _lower(self) -> FrozenSeating:
+        raise NotImplementedError
+
+    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSeating:
+        raise NotImplementedError
+
+
+_WORDS = {Detail.COUNTS: "counts", Detail.SIZES: "histograms", Detail.SEATS: "seats"}
+
+
+@attrs.frozen(eq=False)
+class FrozenSeats(FrozenSeating):
+    """Who sits where, tables as customers of the parent included."""
+
+    DETAIL = Detail.SEATS
+
+    seat: Ints
+    table_node: Ints
+    table_dish: Ints
+    table_seat: Ints
+
+    @property
+    def dishes(self) -> Ints:
+        """Dish of each data customer, -1 for those who are not seated."""
+        seat = np.asarray(self.seat)
+        return np.where(seat >= 0, np.append(self.table_dish, -1)[seat], -1).astype(np.int32)
+
+    def _lower(self) -> FrozenSizes:
+        return FrozenSizes(**lump(self.arrays()))
+
+
+@attrs.frozen(eq=False)
+class FrozenSizes(FrozenSeating):
+    """Dishes, and how many tables of each restaurant and dish have each size."""
+
+    DETAIL = Detail.SIZES
+
+    dish: Ints
+    bin_node: Ints
+    bin_dish: Ints
+    bin_size: Ints
+    bin_count: Ints
+
+    def _lower(self) -> FrozenCounts:
+        node, dish = self.bin_node, self.bin_dish
+        begins = np.flatnonzero(
+            np.append(True, (node[1:] != node[:-1]) | (dish[1:] != dish[:-1]))[: len(node)]
+        )
+        customers = self.bin_size.astype(np.int64) * self.bin_count
+        totals = [np.add.reduceat(c, begins) if len(node) else begins for c in (customers, self.bin_count)]
+        return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
+
+    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSeats:
+        return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source))
+
+
+@attrs.frozen(eq=False)
+class FrozenCounts(FrozenSeating):
+    """Dishes, and customers and tables by restaurant and dish."""
+
+    DETAIL = Detail.COUNTS
+
+    dish: Ints
+    count_node: Ints
+    count_dish: Ints
+    count_customers: Ints
+    count_tables: Ints
+
+    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSizes:
+        return FrozenSizes(**draws.draw_sizes(self.arrays(), source))

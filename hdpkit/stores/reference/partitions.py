@@ -1,0 +1,106 @@
+"""Sizes of tables given how many customers and tables there are: the functions to read.
+
+Their twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a restaurant without a
+discount, who sits with whom is a uniformly random permutation with t cycles: the partition has probability
+proportional to the product of (size - 1)! over its tables.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+from hdpkit.random import ChoiceSource
+
+__all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]
+
+SMALL = 64
+"""Customers up to whom Stirling numbers are used; for more the openings are drawn by trials."""
+
+
+def _stirling() -> list[list[float]]:
+    """Unsigned Stirling numbers of the first kind: s(n, t) permutations of n have t cycles."""
+    table = [[1.0] + [0.0] * SMALL]
+    for n in range(SMALL):
+        before = table[-1]
+        table.append([0.0] + [before[t - 1] + n * before[t] for t in range(1, SMALL + 1)])
+    return table
+
+
+_S = _stirling()
+
+
+def draw_table_sizes(n: int, t: int, source: ChoiceSource) -> list[int]:
+    """Draw the sizes of t tables where n customers sit, in the order in which they opened.
+
+    The customers come one after the other. Which of them open a table is drawn first; each of the others
+    joins the table of a customer drawn uniformly among those before.
+
+    Parameters
+    ----------
+    n, t : int
+        1 <= t <= n.
+    source : ChoiceSource
+    """
+    if t == 1 or t == n:
+        return [n] if t == 1 else [1] * n
+    table: list[int] = []
+    sizes: list[int] = []
+    for i, opens in enumerate(openings(n, t, source)):
+        if opens:
+            table.append(len(sizes))
+            sizes.append(1)
+        else:
+            table.append(table[source.index(i)])
+            sizes[table[-1]] += 1
+    return sizes
+
+
+def openings(n: int, t: int, source: ChoiceSource) -> list[bool]:
+    """Which of n customers open a table, given that t do: the first does."""
+    return openings_in_turn(n, t, source) if n <= SMALL else openings_by_trial(n, t, source)
+
+
+def openings_in_turn(n: int, t: int, source: ChoiceSource) -> list[bool]:
+    """The same from the last customer to the first: i opens with probability s(i - 1, t - 1) / s(i, t)."""
+    opens = [False] * n
+    for i in range(n, 0, -1):
+        if t == i or (t > 1 and source.bernoulli(_S[i - 1][t - 1] / _S[i][t])):
+            opens[i - 1] = True
+            t -= 1
+    return opens
+
+
+def openings_by_trial(n: int, t: int, source: ChoiceSource) -> list[bool]:
+    """The same by drawing them independently until t open: O(n) memory."""
+    a = _concentration(n, t)
+    while True:
+        opens = trial(n, t, a, source)
+        if opens is not None:
+            return opens
+
+
+def trial(n: int, t: int, a: float, source: ChoiceSource) -> list[bool] | None:
+    """Customer i opens with probability a / (a + i - 1); None unless t do.
+
+    Given that t do, the openings have a law that depends on no a.
+    """
+    opens = [True]
+    more = t - 1
+    for i in range(1, n):
+        opens.append(source.bernoulli(a / (a + i)))
+        more -= opens[-1]
+        if not 0 <= more < n - i:
+            return None
+    return opens if more == 0 else None
+
+
+def _concentration(n: int, t: int) -> float:
+    """A concentration at which about t of n customers open a table, so that few trials are in vain."""
+    low, high = 1e-6, 1e3 * n * n
+    for _ in range(60):
+        a = sqrt(low * high)
+        if 1.0 + a * log((a + n - 0.5) / (a + 0.5)) < t:
+            low = a
+        else:
+            high = a
+    return sqrt(low * high)

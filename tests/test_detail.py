@@ -1,0 +1,280 @@
+"""What stores keep: declarations of it, and frozen seatings that go from one form to another."""
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.stores import (
+    Detail,
+    ExplicitReference,
+    FrozenCounts,
+    FrozenSeating,
+    FrozenSeats,
+    FrozenSizes,
+    HistogramReference,
+    HistogramStore,
+    detail_of,
+    missing_verbs,
+)
+from hdpkit.stores.frozen import COMPILED, READABLE
+from hdpkit.stores.reference import partitions
+from hdpkit.testing import check_store, tiny_franchise
+from hdpkit.testing.counted_states import counts_of, lump_to_counts
+from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.exact import labelled_arrays, labelled_key
+
+TOLERANCE = 1e-12
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+
+
+# ------------------------------------------------------------------------- declarations
+
+
+class OldSizes(HistogramReference):
+    TABLE_IDS = False
+
+
+class OldSeats(ExplicitReference):
+    TABLE_IDS = True
+
+
+class OldSeatsOverSizes(HistogramReference):
+    TABLE_IDS = True
+
+
+@pytest.mark.parametrize("store", [OldSizes, OldSeats])
+def test_a_store_that_declares_table_ids_is_what_it_was(store):
+    assert detail_of(store) is detail_of(store.__base__)
+    check_store(store, examples=10, steps=20)
+    corpus = hk.Corpus.from_documents([[0, 0, 1, 0], [1, 2, 1]], n_terms=3)
+    restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document")
+    franchise = hk.Franchise(restaurant, corpus, store=store)
+    hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()]).run(franchise, sweeps=3, rng=0)
+    franchise.audit()
+
+
+def test_the_first_declaration_of_a_class_and_those_above_it_counts():
+    assert detail_of(OldSeatsOverSizes) is Detail.SEATS
+    assert detail_of(type("Named", (OldSeats,), {"DETAIL": "sizes"})) is Detail.SIZES
+    assert detail_of(type("Named", (), {"DETAIL": "counts"})) is Detail.COUNTS
+    assert detail_of(HistogramStore(1, 1)) is Detail.SIZES
+    assert Detail.COUNTS < Detail.SIZES < Detail.SEATS
+
+
+@pytest.mark.parametrize("value", [None, 3, True, "SEATS", "tables", ["seats"]])
+def test_a_declaration_that_is_none_is_named(value):
+    kind = type("Wrong", (HistogramReference,), {"DETAIL": value})
+    assert missing_verbs(kind) == ['DETAIL ("counts", "sizes" or "seats")']
+    with pytest.raises(errors.ParameterError, match="DETAIL"):
+        detail_of(kind)
+    with pytest.raises(errors.ParameterError, match="DETAIL"):
+        tiny_franchise("2+1", MEASURE, store=kind)
+
+
+# ------------------------------------------------------------------------- forms
+
+
+def law_of(draw):
+    law, source = defaultdict(float), ScriptedSource()
+    while True:
+        outcome = draw(source)
+        law[outcome] += source.probability
+        if not source.advance():
+            return law
+
+
+def compare(law, expected):
+    assert law.keys() == expected.keys()
+    assert max(abs(law[key] - p) for key, p in expected.items()) <= TOLERANCE
+
+
+@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
+@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
+def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
+    tree = tiny_franchise(name, MEASURE).topology
+    shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
+    members = defaultdict(dict)
+    for key in seatings(shape):
+        prior = math.exp(log_prior(key, shape, [1.3] * shape.n_nodes, [0.0] * shape.n_nodes))
+        members[lump_to_counts(key, shape)][key] = prior
+    for counts, priors in members.items():
+        seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
+        frozen = seats.to(Detail.COUNTS, tree)
+        assert counts_of(frozen.arrays()) == counts
+        law = law_of(
+            lambda source, frozen=frozen: labelled_key(
+                frozen.to(Detail.SEATS, tree, source, draws).arrays(), shape
+            )
+        )
+        compare(law, {key: prior / sum(priors.values()) for key, prior in priors.items()})
+
+
+def test_forms_of_less_detail_follow():
+    franchise = tiny_franchise("3+3+2", MEASURE, store="explicit")
+    source, tree = RandomStream((1, 2)), franchise.topology
+    for _ in range(20):
+        franchise.reseat(0, 8, source)
+        seats = FrozenSeating.of(franchise.store.freeze())
+        assert isinstance(seats, FrozenSeats)
+        assert seats.to(Detail.SEATS, tree) is seats
+        sizes, counts = seats.to(Detail.SIZES, tree), seats.to(Detail.COUNTS, tree)
+        assert isinstance(sizes, FrozenSizes)
+        assert isinstance(counts, FrozenCounts)
+        again = counts.to(Detail.SIZES, tree, source).to(Detail.SEATS, tree, source).to(Detail.COUNTS, tree)
+        for form in (sizes.to(Detail.COUNTS, tree), again):
+            assert all(np.array_equal(form.arrays()[name], a) for name, a in counts.arrays().items())
+        for form in (seats, sizes, counts):
+            assert np.array_equal(form.dishes, franchise.store.dishes())
+            assert all(array.dtype == np.int32 for array in form.arrays().values())
+            assert all(array.flags.c_contiguous for array in form.arrays().values())
+            grown = form.with_customers(2)
+            assert grown.dishes.tolist() == [*form.dishes.tolist(), -1, -1]
+            shorter = grown.without(slice(8, 10), np.arange(tree.n_nodes))
+            assert all(np.array_equal(shorter.arrays()[name], a) for name, a in form.arrays().items())
+        for form, more in ((counts, Detail.SIZES), (counts, Detail.SEATS), (sizes, Detail.SEATS)):
+            with pytest.raises(errors.StateError, match="source"):
+                form.to(more, tree)
+
+
+def test_a_seating_without_anybody_has_every_form():
+    tree = tiny_franchise("2+1", MEASURE).topology
+    empty = FrozenSeating.of(ExplicitReference(3, 3).freeze())
+    for detail in (Detail.SIZES, Detail.COUNTS):
+        lower = empty.to(detail, tree)
+        assert lower.dishes.tolist() == [-1, -1, -1]
+        for draws in (COMPILED, READABLE):
+            seats = lower.to(Detail.SEATS, tree, RandomStream((1, 1)), draws)
+            assert seats.dishes.tolist() == [-1, -1, -1]
+
+
+# ------------------------------------------------------------------------- openings
+
+
+@pytest.mark.parametrize(("n", "t"), [(2, 1), (4, 2), (5, 3), (6, 2), (6, 5), (6, 6)])
+@pytest.mark.parametrize("a", [0.05, 1.0, 17.0])
+def test_a_trial_that_succeeds_has_the_law_of_openings_in_turn(n, t, a):
+    def attempt(source):
+        opens = partitions.trial(n, t, a, source)
+        return None if opens is None else tuple(map(bool, opens))
+
+    law = law_of(attempt)
+    law.pop(None, None)
+    succeeds = sum(law.values())
+    expected = law_of(lambda source: tuple(map(bool, partitions.openings_in_turn(n, t, source))))
+    compare({key: p / succeeds for key, p in law.items()}, expected)
+
+
+@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
+@pytest.mark.parametrize(("n", "t"), [(65, 2), (65, 64), (200, 9), (300, 120)])
+def test_sizes_of_many_customers_have_the_right_mean(n, t, draws):
+    # n s(n-1, t-1) / s(n, t) customers sit alone on average: the last of a uniform order does if it opens.
+    exact = [1]
+    for i in range(n):
+        if i == n - 1:
+            before = exact
+        exact = [0, *exact]
+        for j in range(len(exact) - 1):
+            exact[j] += i * exact[j + 1] if j else 0
+    expected = n * before[t - 1] / exact[t]
+    source, alone = RandomStream((n, t)), []
+    dish = np.zeros(n, dtype=np.int32)
+    arrays = {
+        "dish": dish, "count_node": dish[:1], "count_dish": dish[:1],
+        "count_customers": np.array([n], dtype=np.int32), "count_tables": np.array([t], dtype=np.int32),
+    }  # fmt: skip
+    for _ in range(200):
+        drawn = draws.draw_sizes(arrays, source)
+        assert np.dot(drawn["bin_size"], drawn["bin_count"]) == n
+        assert drawn["bin_count"].sum() == t
+        alone.append(int(drawn["bin_count"][drawn["bin_size"] == 1].sum()))
+    error = max(float(np.std(alone)), 0.05) / math.sqrt(len(alone))
+    assert abs(np.mean(alone) - expected) < 4.5 * error
+
+
+def test_sizes_drawn_by_both_twins_are_those_of_cycles():
+    # A partition into tables of a and b has weight (a - 1)! (b - 1)!: 1 + 4 has 5 * 6, 2 + 3 has 10 * 2.
+    for draws in (COMPILED, READABLE):
+        one = np.zeros(1, dtype=np.int32)
+        arrays = {
+            "dish": np.zeros(5, dtype=np.int32), "count_node": one, "count_dish": one,
+            "count_customers": one + 5, "count_tables": one + 2,
+        }  # fmt: skip
+        law = law_of(lambda s, draws=draws, a=arrays: tuple(draws.draw_sizes(a, s)["bin_size"].tolist()))
+        compare(law, {(1, 4): 30 / 50, (2, 3): 20 / 50})
+
+
+# ------------------------------------------------------------------------- states of counts
+
+
+def counted(franchise):
+    frozen = franchise.freeze()
+    seating = FrozenSeating.of(frozen["seating"]).to(Detail.COUNTS, franchise.topology)
+    return {**frozen, "seating": seating.arrays()}
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference", "histogram-reference"])
+def test_a_state_of_counts_is_taken_over_by_drawing(store):
+    franchise = tiny_franchise("3+3+2", MEASURE, store=store)
+    franchise.reseat(0, 8, RandomStream((3, 3)))
+    state = counted(franchise)
+    with pytest.raises(errors.StateError, match="source"):
+        franchise.thaw(state)
+    franchise.thaw(state, RandomStream((3, 4)))
+    franchise.audit()
+    again = counted(franchise)["seating"]
+    assert all(np.array_equal(again[name], array) for name, array in state["seating"].items())
+
+
+def damaged(seating):
+    """Counts that contradict themselves, the data or the slots: name of the array that is wrong, and it."""
+    root = seating["count_node"] == 0
+    last = len(root) - 1
+    yield "count_tables", np.where(np.arange(len(root)) == last, 0, seating["count_tables"])
+    yield "count_tables", seating["count_customers"] + 1
+    yield "count_tables", np.where(root, 2, seating["count_tables"])
+    yield "count_customers", seating["count_customers"] + 1
+    yield "count_dish", seating["count_dish"][::-1]
+    yield "count_dish", seating["count_dish"] + 7
+    yield "count_node", seating["count_node"][::-1]
+    yield "count_node", seating["count_node"] + 9
+    yield "count_node", seating["count_node"][:-1]
+    yield "dish", np.full_like(seating["dish"], seating["dish"][0])
+    yield "dish", seating["dish"][:-1]
+    yield "dish", seating["dish"] + 3
+    yield "count_customers", seating["count_customers"].astype(float)
+
+
+def test_a_state_of_counts_is_recounted():
+    franchise = tiny_franchise("3+3+2", MEASURE, store="histogram")
+    source = RandomStream((5, 3))
+    while len(franchise.slots) < 2:
+        franchise.reseat(0, 8, source)
+    state, before = counted(franchise), franchise.freeze()
+    for name, array in damaged(state["seating"]):
+        wrong = {**state, "seating": {**state["seating"], name: array}}
+        with pytest.raises(errors.DataError, match="in the frozen state"):
+            franchise.thaw(wrong, source)
+        for key, value in before["seating"].items():
+            assert np.array_equal(franchise.store.freeze()[key], value), name
+    for name in state["seating"]:
+        fewer = {key: value for key, value in state["seating"].items() if key != name}
+        with pytest.raises(errors.DataError, match="frozen state"):
+            franchise.thaw({**state, "seating": fewer}, source)
+    franchise.audit()
+
+
+def test_an_audit_sees_tables_beyond_customers():
+    class Many(HistogramReference):
+        def freeze(self):
+            frozen = super().freeze()
+            return {**frozen, "bin_size": 0 * frozen["bin_size"]}
+
+    franchise = tiny_franchise("2+2", MEASURE, store=Many)
+    with pytest.raises(errors.AuditError, match="bins"):
+        franchise.audit()
+    assert Counter(franchise.store.dishes().tolist()) == {0: 4}
