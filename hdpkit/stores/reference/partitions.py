@@ -1,8 +1,8 @@
 """Sizes of tables given how many customers and tables there are: the functions to read.
 
-Their twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a restaurant without a
-discount, who sits with whom is a uniformly random permutation with t cycles: the partition has probability
-proportional to the product of (size - 1)! over its tables.
+Their twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a restaurant
+without a discount, who sits with whom is a uniformly random permutation with t cycles: the partition has
+probability proportional to the product of (size - 1)! over its tables.
 """
 
 from __future__ import annotations
