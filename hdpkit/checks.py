@@ -27,6 +27,7 @@ __all__ = [
     "absolute_path",
     "array_in_place",
     "as_float",
+    "broadcast",
     "choice",
     "flag",
     "function",
@@ -34,6 +35,7 @@ __all__ = [
     "items",
     "naming_keywords",
     "number_array",
+    "numbers_between",
     "path",
     "positive_number",
     "real_number",
@@ -125,6 +127,45 @@ def whole_numbers(
     number = "" if length is None else f"{length} "
     allowed = f"{number}whole numbers from {low} to {high}" if low <= high else "empty"
     raise ParameterError(name, values, allowed, remedy)
+
+
+def numbers_between(
+    name: str, values: Any, low: float, high: float, *, whole: bool = False, remedy: str
+) -> npt.NDArray[Any]:
+    """Return numbers from `low` to `high` (included), in any shape, as a new array of float64 or int64.
+
+    Whole numbers are wanted as integers: 2.0 is none.
+    """
+    made = number_array(values)
+    fits = made is not None and (not whole or np.asarray(values).dtype.kind in "iu" or made.size == 0)
+    if fits and made is not None and np.all((low <= made) & (made <= high)):
+        return np.array(values, dtype=np.int64) if whole else made
+    kind = "whole numbers" if whole else "numbers"
+    raise ParameterError(name, values, f"{kind} from {low!r} to {high!r}", remedy)
+
+
+def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], list[npt.NDArray[Any]]]:
+    """Return the shape of what is drawn, and the parameters broadcast to it, each as one row.
+
+    `size` is None (the parameters' own shape), a whole number or a tuple of them.
+    """
+    try:
+        own = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        shapes = " and ".join(str(array.shape) for array in arrays.values())
+        raise ParameterError(
+            ", ".join(arrays), shapes, "arrays that broadcast to one shape", "Give arrays of one shape."
+        ) from None
+    if size is None:
+        shape = own
+    else:
+        shape = tuple(whole_number("size", n) for n in (size if isinstance(size, tuple) else (size,)))
+    try:
+        spread = [np.broadcast_to(array, shape) for array in arrays.values()]
+    except ValueError:
+        remedy = "Leave size out, or give a shape that ends with that of the parameters."
+        raise ParameterError("size", size, f"a shape that {own} broadcasts to", remedy) from None
+    return shape, [np.ascontiguousarray(array).reshape(-1) for array in spread]
 
 
 def array_in_place(name: str, value: Any, dtype: Any, length: int, *, remedy: str) -> npt.NDArray[Any]:

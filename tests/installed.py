@@ -19,6 +19,8 @@ def main() -> None:
         "include/hdpkit/philox.h",
         "_compiled/stores/seating.pxd",
         "random/_source.pxd",
+        "random/draws.pxd",
+        "random/philox.pxd",
     ):
         assert (root / name).is_file(), name
     corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)

@@ -1,18 +1,25 @@
-"""The door through which a move draws anything discrete, as a C struct (see `_source.pyx`)."""
+"""What a move draws from, as a C struct (see `_source.pyx`)."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from numpy.random cimport BitGenerator
+from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
     #include <stdint.h>
-    /* One source of choices. Every function returns a negative number when it can't choose: no weight is
-       positive, one is not finite, or a script doesn't fit. */
+    /* One source of draws. A function that draws a whole number returns a negative one, and a function that
+       draws a real number NaN, when it can't: no weight is positive, one is not finite, a parameter is out of
+       range (shapes: from 1e-300 to 1e300; trials: up to 2**53), or a script doesn't fit. Gamma, beta and
+       Dirichlet draws are natural logarithms. */
     typedef struct hdpkit_choice_source {
         void *state;
         int64_t (*choose)(void *state, const double *weights, int64_t n);
         int64_t (*bernoulli)(void *state, double p);
         int64_t (*index)(void *state, int64_t n);
+        double (*uniform)(void *state); /* between 0 and 1, neither included */
+        double (*normal)(void *state);  /* mean 0, variance 1 */
+        double (*log_gamma)(void *state, double shape);
+        double (*log_beta)(void *state, double a, double b, double *log_rest); /* log x; log(1 - x) */
+        int64_t (*log_dirichlet)(void *state, const double *shapes, int64_t n, double *logs);
+        int64_t (*binomial)(void *state, int64_t n, double p);
     } hdpkit_choice_source;
     """
     ctypedef struct choice_source "hdpkit_choice_source":
@@ -20,17 +27,15 @@ cdef extern from *:
         int64_t (*choose)(void *state, const double *weights, int64_t n) noexcept nogil
         int64_t (*bernoulli)(void *state, double p) noexcept nogil
         int64_t (*index)(void *state, int64_t n) noexcept nogil
+        double (*uniform)(void *state) noexcept nogil
+        double (*normal)(void *state) noexcept nogil
+        double (*log_gamma)(void *state, double shape) noexcept nogil
+        double (*log_beta)(void *state, double a, double b, double *log_rest) noexcept nogil
+        int64_t (*log_dirichlet)(void *state, const double *shapes, int64_t n, double *logs) noexcept nogil
+        int64_t (*binomial)(void *state, int64_t n, double p) noexcept nogil
 
 
-cdef extern from "hdpkit/philox.h":
-    ctypedef struct philox "hdpkit_philox":
-        pass
-    void philox_rekey "hdpkit_philox_rekey"(philox *s, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2,
-                                            uint64_t word3) noexcept nogil
-    uint64_t philox_next_uint64 "hdpkit_philox_uint64"(philox *s) noexcept nogil
-    uint32_t philox_next_uint32 "hdpkit_philox_uint32"(philox *s) noexcept nogil
-    double philox_next_double "hdpkit_philox_double"(philox *s) noexcept nogil
-    uint64_t philox_below "hdpkit_philox_below"(philox *s, uint64_t bound) noexcept nogil
+ctypedef double (*draw_t)(void *state) noexcept nogil
 
 
 cdef class ChoiceSource:
@@ -41,21 +46,9 @@ cdef class ChoiceSource:
 
     cdef int published(self) except -1
     cdef int64_t taken(self, object answer, int64_t n) except -1
-
-
-cdef class Philox(BitGenerator):
-    cdef philox s
-
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)
-
-
-cdef class RandomStream(ChoiceSource):
-    """Its choice source's state is a `philox`: sweeps with the generator inlined draw from there."""
-
-    cdef readonly Philox bit_generator
-    cdef object _generator
-
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)
+    cdef object answered(self, object answer, tuple shape, double low, double high)
+    cdef object refusal(self, str name, object value)
+    cdef object _alike(self, str name, draw_t draw, object size)
 
 
 cdef inline int64_t shuffle(choice_source *source, int64_t *items, int64_t n) noexcept nogil:

@@ -1,87 +1,29 @@
 # distutils: language = c++
-"""Choice sources: keyed random streams for production, scripts for the exact-kernel tests.
+"""What a move draws from: a `ChoiceSource`.
 
-A move draws every discrete quantity through a `ChoiceSource`. The production source is `RandomStream`, a
-counter-based generator (Philox 4x64-10; Salmon et al. 2011) that is keyed rather than consumed. A
+A move draws every discrete quantity, and every beta, gamma, normal or uniform one, through a `ChoiceSource`.
+The source of runs is `RandomStream`, a counter-based generator that is keyed rather than consumed. A
 `ScriptedSource` takes the branches that it is told to take and writes down the probability of each, so that
 a test can walk through all branches of the very code that samples.
 """
 
 import numpy as np
 
-from libc.math cimport isfinite
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from hdpkit.vectors cimport has_place, no_memory, vector
-from numpy.random cimport BitGenerator
+from libc.float cimport DBL_MAX
+from libc.math cimport isfinite, isnan
+from libc.stdint cimport int64_t
 
+from hdpkit.checks import broadcast, number_array, numbers_between
 from hdpkit.errors import ParameterError, StateError
+from hdpkit.numerics cimport det_exp
+from hdpkit.random.draws cimport not_a_number
 
-# ---------------------------------------------------------------------------------------------- Philox
+cdef double SMALLEST = 5e-324, BELOW_ONE = 0.9999999999999999
+METHODS = (
+    "choose", "bernoulli", "index", "uniform", "normal", "log_gamma", "log_beta", "log_dirichlet", "binomial",
+)
+"""What compiled code calls, and a Python subclass may override."""
 
-cdef uint64_t philox_uint64(void *state) noexcept nogil:
-    return philox_next_uint64(<philox *>state)
-
-
-cdef uint32_t philox_uint32(void *state) noexcept nogil:
-    return philox_next_uint32(<philox *>state)
-
-
-cdef double philox_double(void *state) noexcept nogil:
-    return philox_next_double(<philox *>state)
-
-
-cdef int64_t production_choose(void *state, const double *weights, int64_t n) noexcept nogil:
-    cdef double total = 0.0, threshold, running = 0.0
-    cdef int64_t i, last = -1
-    for i in range(n):
-        total += weights[i]
-    if not (total > 0.0 and isfinite(total)):
-        return -1
-    threshold = philox_double(state) * total
-    for i in range(n):
-        running += weights[i]
-        if running > threshold:
-            return i
-    # Rounding may leave the threshold at the total: the walk ends on the last POSITIVE weight.
-    for i in range(n):
-        if weights[i] > 0.0:
-            last = i
-    return last
-
-
-cdef int64_t production_bernoulli(void *state, double p) noexcept nogil:
-    if not (p >= 0.0):
-        return -1
-    return philox_double(state) < p
-
-
-cdef int64_t production_index(void *state, int64_t n) noexcept nogil:
-    if n <= 0:
-        return -1
-    return <int64_t>philox_below(<philox *>state, <uint64_t>n)
-
-
-cdef class Philox(BitGenerator):
-    """Philox 4x64-10 as a NumPy bit generator that can be rekeyed in place.
-
-    Same words as ``numpy.random.Philox(key=key, counter=counter)``.
-    """
-
-    def __init__(self):
-        BitGenerator.__init__(self, 0)
-        self._bitgen.state = &self.s
-        self._bitgen.next_uint64 = &philox_uint64
-        self._bitgen.next_uint32 = &philox_uint32
-        self._bitgen.next_double = &philox_double
-        self._bitgen.next_raw = &philox_uint64
-        self.rekey(0, 0, 0, 0, 0)
-
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
-        """Start the stream of this key and these upper three words of the counter."""
-        philox_rekey(&self.s, key0, key1, word1, word2, word3)
-
-
-# ---------------------------------------------------------------------------------------- Python faces
 
 cdef _bad_weights(object weights):
     return ParameterError(
@@ -90,55 +32,12 @@ cdef _bad_weights(object weights):
     )
 
 
-cdef int64_t refused_choose(void *state, const double *weights, int64_t n) noexcept nogil:
-    return -1
-
-
-cdef int64_t refused_bernoulli(void *state, double p) noexcept nogil:
-    return -1
-
-
-cdef int64_t refused_index(void *state, int64_t n) noexcept nogil:
-    return -1
-
-
-cdef int64_t asked_choose(void *state, const double *weights, int64_t n) noexcept with gil:
-    """Ask the method of a Python subclass."""
-    source = <ChoiceSource>state
-    cdef int64_t i
-    cdef double[::1] w
-    try:
-        given = np.empty(n)
-        w = given
-        for i in range(n):
-            w[i] = weights[i]
-        return source.taken(source.choose(given), n)
-    except BaseException as error:
-        source.failure = error
-        return -1
-
-
-cdef int64_t asked_bernoulli(void *state, double p) noexcept with gil:
-    source = <ChoiceSource>state
-    try:
-        return 1 if source.bernoulli(p) else 0
-    except BaseException as error:
-        source.failure = error
-        return -1
-
-
-cdef int64_t asked_index(void *state, int64_t n) noexcept with gil:
-    source = <ChoiceSource>state
-    try:
-        return source.taken(source.index(n), n)
-    except BaseException as error:
-        source.failure = error
-        return -1
+include "asked.pxi"
 
 
 cdef bint overrides(object kind) except -1:
     """Whether a Python subclass has a method of its own for what compiled code draws."""
-    for name in ("choose", "bernoulli", "index"):
+    for name in METHODS:
         for parent in kind.__mro__:
             if name in parent.__dict__:
                 if parent is not ChoiceSource:
@@ -147,18 +46,45 @@ cdef bint overrides(object kind) except -1:
     return False
 
 
+cdef _shapes(str name, object values):
+    return numbers_between(name, values, 1e-300, 1e300, remedy="Check what it was computed from.")
+
+
+cdef laid(object row, tuple shape):
+    """A row of draws in the shape that was asked for; a number of Python if that is ()."""
+    return row.reshape(shape) if shape else row[0].item()
+
+
+cdef exponentials(object logs):
+    cdef double[::1] row
+    cdef Py_ssize_t i
+    values = np.array(logs)
+    flat = values.reshape(-1)
+    row = flat
+    for i in range(row.shape[0]):
+        row[i] = det_exp(row[i])
+    return values if values.shape else float(values)
+
+
 cdef class ChoiceSource:
     """What a move draws from. Use a `RandomStream` or a `ScriptedSource`.
 
-    A Python subclass of these may override `choose`, `bernoulli` and `index`: compiled code then asks these
-    methods for every draw.
+    A Python subclass of these may override `choose`, `bernoulli`, `index`, `uniform`, `normal`, `log_gamma`,
+    `log_beta`, `log_dirichlet` and `binomial`: compiled code then calls these methods for every draw, without
+    a ``size``.
     """
 
     def __cinit__(self):
         self.own.choose = refused_choose
         self.own.bernoulli = refused_bernoulli
         self.own.index = refused_index
-        self.overridden = type(self) not in (RandomStream, ScriptedSource, Asked) and overrides(type(self))
+        self.own.uniform = refused_draw
+        self.own.normal = refused_draw
+        self.own.log_gamma = refused_log_gamma
+        self.own.log_beta = refused_log_beta
+        self.own.log_dirichlet = refused_log_dirichlet
+        self.own.binomial = refused_binomial
+        self.overridden = type(self) is not Asked and overrides(type(self))
         self.published()
 
     cdef int published(self) except -1:
@@ -169,6 +95,12 @@ cdef class ChoiceSource:
             self.c.choose = asked_choose
             self.c.bernoulli = asked_bernoulli
             self.c.index = asked_index
+            self.c.uniform = asked_uniform
+            self.c.normal = asked_normal
+            self.c.log_gamma = asked_log_gamma
+            self.c.log_beta = asked_log_beta
+            self.c.log_dirichlet = asked_log_dirichlet
+            self.c.binomial = asked_binomial
         return 0
 
     cdef int64_t taken(self, object answer, int64_t n) except -1:
@@ -179,6 +111,21 @@ cdef class ChoiceSource:
             type(self).__name__, answer, f"a source that answers with a whole number from 0 to {n - 1}",
             "Return the index of one of the options.",
         )
+
+    cdef object answered(self, object answer, tuple shape, double low, double high):
+        """The numbers that a Python method answered, if they are of this shape and in this range."""
+        numbers = number_array(answer)
+        if numbers is not None and numbers.shape == shape and np.all((low <= numbers) & (numbers <= high)):
+            return numbers if shape else float(numbers)
+        what = "a number" if shape == () else f"{shape[0]} numbers"
+        raise StateError(
+            type(self).__name__, answer, f"a source that answers with {what} from {low:.17g} to {high:.17g}",
+            "Return what the method of the base class returns.",
+        )
+
+    cdef object refusal(self, str name, object value):
+        """The error to raise where a draw with a good parameter failed."""
+        return self._failure() or StateError(name, value, "drawable", "The source refused.")
 
     def __init__(self):
         if self.own.choose == refused_choose:
@@ -213,7 +160,7 @@ cdef class ChoiceSource:
             raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
         cdef int64_t chosen = self.own.bernoulli(self.own.state, 1.0 if p > 1.0 else p)
         if chosen < 0:
-            raise self._failure() or StateError("p", p, "drawable", "The source refused.")
+            raise self.refusal("p", p)
         return chosen == 1
 
     def index(self, int64_t n):
@@ -222,7 +169,7 @@ cdef class ChoiceSource:
             raise ParameterError("n", n, "at least 1", "There is nothing to choose from.")
         cdef int64_t chosen = self.own.index(self.own.state, n)
         if chosen < 0:
-            raise self._failure() or StateError("n", n, "drawable", "The source refused.")
+            raise self.refusal("n", n)
         return chosen
 
     def permutation(self, int64_t n):
@@ -230,12 +177,166 @@ cdef class ChoiceSource:
         from_zero = np.arange(n, dtype=np.int64)
         cdef int64_t[::1] items = from_zero
         if n > 1 and shuffle(&self.c, &items[0], n) < 0:
-            raise self._failure() or StateError("n", n, "drawable", "The source refused.")
+            raise self.refusal("n", n)
         return from_zero
+
+    def uniform(self, size=None):
+        """Draw between 0 and 1, neither included: a float, or an array of shape ``size``."""
+        return self._alike("uniform", self.own.uniform, size)
+
+    def normal(self, size=None):
+        """Draw from the standard normal distribution: a float, or an array of shape ``size``."""
+        return self._alike("normal", self.own.normal, size)
+
+    cdef object _alike(self, str name, draw_t draw, object size):
+        """Draws from a law without parameters."""
+        cdef double[::1] row
+        cdef Py_ssize_t i
+        where, (given,) = broadcast(size, **{name: np.zeros(())})
+        row = given = given.copy()
+        for i in range(row.shape[0]):
+            row[i] = draw(self.own.state)
+            if isnan(row[i]):
+                raise self.refusal(name, size)
+        return laid(given, where)
+
+    def log_gamma(self, shape, size=None):
+        """Draw the natural logarithm of a gamma variate of rate 1, which doesn't underflow.
+
+        Parameters
+        ----------
+        shape : float or array
+            From 1e-300 to 1e300.
+        size : int or tuple of int, optional
+            Shape of the result, which ``shape`` is broadcast to.
+
+        Returns
+        -------
+        float or array of float64
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        """
+        where, (shapes,) = broadcast(size, shape=_shapes("shape", shape))
+        logs = np.empty(len(shapes))
+        cdef const double[::1] a = shapes
+        cdef double[::1] row = logs
+        cdef Py_ssize_t i
+        for i in range(row.shape[0]):
+            row[i] = self.own.log_gamma(self.own.state, a[i])
+            if isnan(row[i]):
+                raise self.refusal("shape", a[i])
+        return laid(logs, where)
+
+    def gamma(self, shape, size=None):
+        """Draw a gamma variate of rate 1 as `log_gamma` does; 0 where it is below the smallest float."""
+        return exponentials(self.log_gamma(shape, size))
+
+    def log_beta(self, a, b, size=None):
+        """Draw the natural logarithms of a beta variate and of 1 less it, neither of which underflows.
+
+        Parameters
+        ----------
+        a, b : float or array
+            Parameters of the law, from 1e-300 to 1e300.
+        size : int or tuple of int, optional
+            Shape of each result, which ``a`` and ``b`` are broadcast to.
+
+        Returns
+        -------
+        log x, log(1 - x) : float or array of float64
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        """
+        where, (first, second) = broadcast(size, a=_shapes("a", a), b=_shapes("b", b))
+        logs, rests = np.empty(len(first)), np.empty(len(first))
+        cdef const double[::1] x = first, y = second
+        cdef double[::1] log_x = logs, log_rest = rests
+        cdef Py_ssize_t i
+        for i in range(log_x.shape[0]):
+            log_x[i] = self.own.log_beta(self.own.state, x[i], y[i], &log_rest[i])
+            if isnan(log_x[i]):
+                raise self.refusal("a, b", (x[i], y[i]))
+        return laid(logs, where), laid(rests, where)
+
+    def beta(self, a, b, size=None):
+        """Draw a beta variate as `log_beta` does; 0 or 1 where it is nearer to them than floats are."""
+        return exponentials(self.log_beta(a, b, size)[0])
+
+    def log_dirichlet(self, shapes):
+        """Draw the natural logarithms of a Dirichlet variate, none of which underflows.
+
+        Parameters
+        ----------
+        shapes : array of float, shape (n,)
+            Parameters of the law, from 1e-300 to 1e300.
+
+        Returns
+        -------
+        array of float64, shape (n,)
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range, or there is none.
+        """
+        given = _shapes("shapes", shapes)
+        if given.ndim != 1 or given.size == 0:
+            raise ParameterError("shapes", shapes, "one or more numbers in a row", "Give an array of shape (n,).")
+        logs = np.empty(len(given))
+        cdef const double[::1] a = given
+        cdef double[::1] row = logs
+        if self.own.log_dirichlet(self.own.state, &a[0], a.shape[0], &row[0]) < 0:
+            raise self.refusal("shapes", shapes)
+        return logs
+
+    def dirichlet(self, shapes):
+        """Draw a Dirichlet variate as `log_dirichlet` does: float64, shape (n,)."""
+        return exponentials(self.log_dirichlet(shapes))
+
+    def binomial(self, n, p, size=None):
+        """Draw the number of successes in ``n`` trials of probability ``p``.
+
+        Parameters
+        ----------
+        n : int or array of int
+            From 0 to 2**53.
+        p : float or array
+            From 0 to 1.
+        size : int or tuple of int, optional
+            Shape of the result, which ``n`` and ``p`` are broadcast to.
+
+        Returns
+        -------
+        int or array of int64
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        """
+        trials = numbers_between("n", n, 0, 9007199254740992, whole=True, remedy="Give a number of trials.")
+        chances = numbers_between("p", p, 0.0, 1.0, remedy="Give a probability.")
+        where, (trials, chances) = broadcast(size, n=trials, p=chances)
+        counts = np.empty(len(trials), dtype=np.int64)
+        cdef const int64_t[::1] most = trials
+        cdef const double[::1] odds = chances
+        cdef int64_t[::1] row = counts
+        cdef Py_ssize_t i
+        for i in range(row.shape[0]):
+            row[i] = self.own.binomial(self.own.state, most[i], odds[i])
+            if row[i] < 0:
+                raise self.refusal("n, p", (most[i], odds[i]))
+        return laid(counts, where)
 
     @property
     def generator(self):
-        """A `numpy.random.Generator` on the same stream, for continuous draws."""
+        """A `numpy.random.Generator` on the same stream, for code of users that takes one."""
         raise StateError(
             "generator", type(self).__name__, "asked of a source that can draw continuous values",
             "A move with a continuous part is tested by Geweke's test, not by enumeration.",
@@ -267,165 +368,3 @@ cdef class Asked(ChoiceSource):
 
     def _failure(self):
         return self.given._failure()
-
-
-cdef class RandomStream(ChoiceSource):
-    """The production source: one keyed stream of a Philox generator.
-
-    ``rekey`` moves it to the start of another stream; nothing depends on how much of the last one was used.
-    """
-
-    def __cinit__(self):
-        self.bit_generator = Philox()
-        self.own.state = &self.bit_generator.s
-        self.own.choose = production_choose
-        self.own.bernoulli = production_bernoulli
-        self.own.index = production_index
-        self.published()
-
-    def __init__(self, key=(0, 0), words=(0, 0, 0)):
-        key0, key1 = key
-        word1, word2, word3 = words
-        self.rekey(key0, key1, word1, word2, word3)
-
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
-        """Start the stream of this key and these upper words of the counter."""
-        self.bit_generator.rekey(key0, key1, word1, word2, word3)
-
-    @property
-    def generator(self):
-        """A `numpy.random.Generator` on the same stream."""
-        if self._generator is None:
-            self._generator = np.random.Generator(self.bit_generator)
-        return self._generator
-
-
-# ---------------------------------------------------------------------------------------------- scripts
-
-cdef cppclass script_state:
-    vector[int64_t] script       # the branches to take first
-    vector[int64_t] chosen       # the branch taken at each choice
-    vector[int64_t] following    # the next branch of positive probability, -1 when there is none
-    vector[double] probability   # of the branch taken
-    int overrun                  # a scripted branch did not exist or has probability zero
-
-
-cdef int64_t scripted_take(script_state *s, const double *weights, int64_t n, double equal) noexcept nogil:
-    """Take a branch of n; ``weights`` may be NULL, then each has weight ``equal``."""
-    cdef size_t place = s.chosen.size()
-    cdef int64_t i, branch = -1, after = -1
-    cdef double total = 0.0
-    if weights == NULL:
-        total = n * equal
-    else:
-        for i in range(n):
-            if not (weights[i] >= 0.0):
-                return -1
-            total += weights[i]
-    if not (total > 0.0 and isfinite(total)):
-        return -1
-    if place < s.script.size():
-        branch = s.script[place]
-        if branch < 0 or branch >= n or (weights != NULL and weights[branch] <= 0.0):
-            s.overrun = 1
-            return -1
-    for i in range(n):
-        if weights != NULL and weights[i] <= 0.0:
-            continue
-        if branch < 0:
-            branch = i
-        elif i > branch:
-            after = i
-            break
-    if not (has_place(s.chosen) and has_place(s.following) and has_place(s.probability)):
-        return no_memory()
-    s.chosen.push_back(branch)
-    s.following.push_back(after)
-    s.probability.push_back((equal if weights == NULL else weights[branch]) / total)
-    return branch
-
-
-cdef int64_t scripted_choose(void *state, const double *weights, int64_t n) noexcept nogil:
-    return scripted_take(<script_state *>state, weights, n, 0.0)
-
-
-cdef int64_t scripted_bernoulli(void *state, double p) noexcept nogil:
-    cdef double weights[2]
-    weights[0] = 1.0 - p
-    weights[1] = p
-    return scripted_take(<script_state *>state, weights, 2, 0.0)
-
-
-cdef int64_t scripted_index(void *state, int64_t n) noexcept nogil:
-    if n <= 0:
-        return -1
-    return scripted_take(<script_state *>state, NULL, n, 1.0)
-
-
-cdef class ScriptedSource(ChoiceSource):
-    """A source that takes scripted branches and records their probabilities.
-
-    After a run, `probability` is that of the whole path, and `advance` prepares the next path in
-    lexicographic order. Beyond the end of the script the first branch of positive probability is taken, so
-    that a loop of ``run; advance`` visits every path once.
-    """
-
-    cdef script_state s
-
-    def __cinit__(self):
-        self.own.state = &self.s
-        self.own.choose = scripted_choose
-        self.own.bernoulli = scripted_bernoulli
-        self.own.index = scripted_index
-        self.published()
-
-    def __init__(self, script=()):
-        self.s.script.clear()
-        for branch in script:
-            self.s.script.push_back(<int64_t>int(branch))
-        self.rewind()
-
-    cpdef rewind(self):
-        """Forget what was recorded and take the same script again."""
-        self.s.chosen.clear()
-        self.s.following.clear()
-        self.s.probability.clear()
-        self.s.overrun = 0
-
-    cpdef bint advance(self):
-        """Make the script of the next path; False when the last one has been run."""
-        cdef int64_t place = <int64_t>self.s.chosen.size() - 1
-        cdef int64_t i
-        while place >= 0 and self.s.following[place] < 0:
-            place -= 1
-        if place < 0:
-            return False
-        self.s.script.clear()
-        for i in range(place):
-            self.s.script.push_back(self.s.chosen[i])
-        self.s.script.push_back(self.s.following[place])
-        self.rewind()
-        return True
-
-    @property
-    def probability(self):
-        """Probability of the path that was taken."""
-        cdef double product = 1.0
-        cdef size_t i
-        for i in range(self.s.probability.size()):
-            product *= self.s.probability[i]
-        return product
-
-    @property
-    def path(self):
-        """The branches that were taken, as a tuple."""
-        return tuple(self.s.chosen)
-
-    def _failure(self):
-        failure = ChoiceSource._failure(self)
-        if failure is not None:
-            return failure
-        if self.s.overrun:
-            return StateError("script", tuple(self.s.script), "a path that exists",
-                              "Scripts come from `advance` or from `path` of an earlier run.")
-        return None

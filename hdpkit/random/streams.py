@@ -17,7 +17,8 @@ import numpy as np
 
 from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.random._source import ChoiceSource, RandomStream
+from hdpkit.random._source import ChoiceSource
+from hdpkit.random.random_stream import RandomStream
 
 __all__ = ["STARTS", "Purpose", "Seed", "Streams", "as_source"]
 

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport uint64_t
 
-from hdpkit.random._source cimport RandomStream
+from hdpkit.random.random_stream cimport RandomStream
 
 cdef extern from "hdpkit/philox.h":
     ctypedef struct philox_words "hdpkit_philox":

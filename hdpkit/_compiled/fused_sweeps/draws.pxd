@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_place, vector
 
 from hdpkit._compiled.fused_sweeps.observed_faults cimport SHIFTED_CHOICE
-from hdpkit.random._source cimport choice_source, philox, philox_next_double
+from hdpkit.random._source cimport choice_source
+from hdpkit.random.philox cimport philox, philox_next_double
 
 cdef enum:
     FAILED = -2            # no option has a weight, or a weight is none

@@ -26,7 +26,9 @@ from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._compiled.fused_sweeps.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import KernelError, StateError
-from hdpkit.random._source cimport ChoiceSource, RandomStream, choice_source, philox
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.random.philox cimport philox
+from hdpkit.random.random_stream cimport RandomStream
 
 FAULTS = tuple(
     faults.hdpkit_observed_fault_names[i].decode().lower().replace("_", " ")

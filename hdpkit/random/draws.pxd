@@ -1,0 +1,27 @@
+"""Draws from the words of a Philox generator, as compiled code calls them (see `draws.pyx`)."""
+
+from libc.stdint cimport int64_t
+
+cdef inline double not_a_number() noexcept nogil:
+    return 0.0 / 0.0
+
+
+cdef inline bint is_shape(double a) noexcept nogil:
+    """Whether a is a shape that gamma, beta and Dirichlet draws take; within this range nothing overflows."""
+    return 1e-300 <= a <= 1e300
+
+
+cdef inline bint is_binomial(int64_t n, double p) noexcept nogil:
+    """Whether a binomial draw takes n trials of probability p; beyond 2**53 a double skips whole numbers."""
+    return n >= 0 and n <= <int64_t>9007199254740992 and 0.0 <= p <= 1.0
+
+
+cdef int64_t draw_choose(void *state, const double *weights, int64_t n) noexcept nogil
+cdef int64_t draw_bernoulli(void *state, double p) noexcept nogil
+cdef int64_t draw_index(void *state, int64_t n) noexcept nogil
+cdef double draw_uniform(void *state) noexcept nogil
+cdef double draw_normal(void *state) noexcept nogil
+cdef double draw_log_gamma(void *state, double shape) noexcept nogil
+cdef double draw_log_beta(void *state, double a, double b, double *log_rest) noexcept nogil
+cdef int64_t draw_log_dirichlet(void *state, const double *shapes, int64_t n, double *logs) noexcept nogil
+cdef int64_t draw_binomial(void *state, int64_t n, double p) noexcept nogil

@@ -1,0 +1,401 @@
+"""Draws of our own: their laws, the same bits everywhere, sources of each kind, bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+from hdpkit.random._source import Asked
+from hdpkit.testing.asked import AskedSource
+from hdpkit.testing.words import GivenWords
+from scipy import special, stats
+
+from hdpkit.errors import HdpkitError, ParameterError, StateError
+from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+# ------------------------------------------------------------------ laws
+
+N = 20_000
+
+
+def uniformity(values):
+    """P-value of the hypothesis that numbers are uniform between 0 and 1."""
+    return float(stats.kstest(values, "uniform").pvalue)
+
+
+def gamma_law(shape):
+    def run(times, seed):
+        logs = RandomStream((seed, 1)).log_gamma(shape, N * times)
+        if shape < 1e-8:  # G(shape) is nearly U**(1 / shape)
+            return [uniformity(np.exp(shape * logs))]
+        if shape < 0.1:  # where gammas underflow, the law is that of the leading term of its series
+            leading = np.exp(shape * logs - special.gammaln(1.0 + shape))
+            return [uniformity(np.where(logs < -50, leading, special.gammainc(shape, np.exp(logs))))]
+        if shape > 1e9:  # the cube root is normal but for terms of order 1 / shape (Wilson and Hilferty)
+            roots = np.expm1((logs - math.log(shape)) / 3.0) + 1.0 / (9.0 * shape)
+            return [uniformity(special.ndtr(roots * (3.0 * math.sqrt(shape))))]
+        return [uniformity(special.gammainc(shape, np.exp(logs)))]
+
+    return run
+
+
+def beta_law(a, b):
+    def run(times, seed):
+        logs, rests = RandomStream((seed, 2)).log_beta(a, b, N * times)
+        assert np.all((logs <= 0) & (rests <= 0))
+        assert np.allclose(np.exp(logs) + np.exp(rests), 1.0, rtol=0, atol=4e-16)
+        if max(a, b) < 1e-6:  # at 0 or at 1; the distance to it, to the power of its shape, is uniform
+            low = logs < rests
+            count = int(low.sum())
+            near = np.exp(np.where(low, a * logs, b * rests))
+            return [
+                one_sample_p(np.array([count, len(low) - count]), np.array([b, a]) / (a + b)),
+                uniformity(near),
+            ]
+        # Each tail from the logarithm that holds its digits.
+        lower, upper = special.betainc(a, b, np.exp(logs)), special.betainc(b, a, np.exp(rests))
+        return [uniformity(np.where(logs < rests, lower, 1.0 - upper))]
+
+    return run
+
+
+def binomial_law(n, p):
+    def run(times, seed):
+        counts = RandomStream((seed, 3)).binomial(n, p, N * times)
+        assert counts.min() >= 0
+        assert counts.max() <= n
+        law = stats.binom(n, p)
+        if n <= 200:
+            return [one_sample_p(np.bincount(counts, minlength=n + 1), law.pmf(np.arange(n + 1)))]
+        # A count spread evenly over its share of probability is uniform.
+        below, here = law.cdf(counts - 1), law.pmf(counts)
+        return [uniformity(np.clip(below + here * np.random.default_rng(seed).random(len(counts)), 0, 1))]
+
+    return run
+
+
+def dirichlet_law(shapes):
+    def run(times, seed):
+        stream = RandomStream((seed, 4))
+        drawn = np.array([stream.dirichlet(shapes) for _ in range(N * times // 4)])
+        assert np.allclose(drawn.sum(axis=1), 1.0, rtol=0, atol=1e-14)
+        total = sum(shapes)
+        sticks = drawn[:, 0] / (1.0 - drawn[:, -1])  # independent of the last
+        first = special.betainc(shapes[0], total - shapes[0] - shapes[-1], sticks)
+        last = special.betainc(shapes[-1], total - shapes[-1], drawn[:, -1])
+        cells = np.histogram2d(first, last, bins=4, range=[[0, 1], [0, 1]])[0].astype(int).ravel()
+        return [uniformity(first), uniformity(last), one_sample_p(cells, np.full(16, 1 / 16))]
+
+    return run
+
+
+def plain_law(name, distribution):
+    def run(times, seed):
+        drawn = getattr(RandomStream((seed, 5)), name)(10 * N * times)
+        pairs = distribution(drawn.reshape(-1, 2)) * 8
+        cells = np.histogram2d(*pairs.T, bins=8, range=[[0, 8], [0, 8]])[0].astype(int).ravel()
+        return [uniformity(distribution(drawn)), one_sample_p(cells, np.full(64, 1 / 64))]
+
+    return run
+
+
+LAWS = {
+    "uniform": (2, plain_law("uniform", lambda u: u)),
+    "normal": (2, plain_law("normal", special.ndtr)),
+    "dirichlet": (3, dirichlet_law([0.3, 1.0, 2.5, 7.0])),
+}
+SHAPES = (1e-300, 1e-12, 1e-3, 0.05, 0.3, 0.999, 1.0, 1.5, 7.0, 300.0, 1e6, 1e12)
+LAWS |= {f"gamma {shape:g}": (1, gamma_law(shape)) for shape in SHAPES}
+PAIRS = [
+    (1e-300, 3e-300),
+    (1e-9, 1e-9),
+    (0.01, 0.3),
+    (0.5, 0.5),
+    (1.0, 1.0),
+    (1.0, 40.0),
+    (3.0, 2.0),
+    (2e5, 1e3),
+]
+LAWS |= {f"beta {a:g} {b:g}": (2 if max(a, b) < 1e-6 else 1, beta_law(a, b)) for a, b in PAIRS}
+MOST = 2**31 - 1
+TRIALS = [(1, 0.3), (7, 0.5), (21, 0.5), (30, 0.34), (100, 0.05), (100, 0.99), (200, 0.4), (5000, 0.3)]
+TRIALS += [
+    (100_000, 0.5),
+    (MOST, 1e-12),
+    (MOST, 1e-9),
+    (MOST, 1e-6),
+    (MOST, 0.5),
+    (MOST, 0.9),
+    (MOST, 1 - 1e-12),
+]
+LAWS |= {f"binomial {n} {p!r}": (1, binomial_law(n, p)) for n, p in TRIALS}
+FAMILY = SampledTests()
+for law, (p_values, _) in LAWS.items():
+    FAMILY.register(law, p_values)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_laws(law):
+    FAMILY.check(law, LAWS[law][1])
+
+
+@pytest.mark.parametrize("n", [1, 5, 19, 20, 21, 40, 90])
+@pytest.mark.parametrize("p", [1e-3, 0.3, 0.5, 0.77])
+def test_binomials_have_their_moments(n, p):
+    counts = RandomStream((n, 77)).binomial(n, p, 40_000)
+    deviation = math.sqrt(n * p * (1 - p))
+    assert abs(counts.mean() - n * p) < 5 * deviation / 200
+    assert binomial_law(n, p)(1, n)[0] > 1e-5
+
+
+def test_the_largest_number_of_trials():
+    stream, n = RandomStream((1, 9)), 2**53
+    counts = stream.binomial(n, 0.25, 2000)
+    scaled = (counts - n // 4) / math.sqrt(n * 0.1875)
+    assert uniformity(special.ndtr(scaled)) > 1e-4
+    assert stream.binomial(n, 1.0) == n
+    assert stream.binomial(n, 0.0) == stream.binomial(0, 0.5) == 0
+
+
+@pytest.mark.parametrize("shape", [1e-300, 1e-9, 0.5, 1e9, 1e300])
+def test_nothing_overflows(shape):
+    stream = RandomStream((3, 3))
+    assert np.isfinite(stream.log_gamma(shape, 1000)).all()
+    for other in (1e-300, 1.0, 1e300):
+        for logs in stream.log_beta(shape, other, 300):
+            assert np.isfinite(logs).all()
+        assert np.isfinite(stream.log_dirichlet([shape, other, shape])).all()
+    assert np.all(stream.gamma(1e-5, 100) >= 0.0)
+
+
+@pytest.mark.parametrize(
+    ("word", "drawn"), [(0, 2.0**-53), (1 << 63, 0.5 + 2.0**-53), (2**64 - 1, 1.0 - 2.0**-53)]
+)
+def test_a_uniform_is_neither_0_nor_1(word, drawn):
+    stream = GivenWords()
+    stream.give(word)
+    assert stream.uniform() == drawn
+
+
+# ------------------------------------------------------------------ the same bits on every machine
+
+DRAWN = {
+    "uniform": lambda s: s.uniform(1000),
+    "normal": lambda s: s.normal(1000),
+    "log_gamma": lambda s: s.log_gamma(np.repeat([1e-300, 1e-3, 0.5, 1.0, 2.5, 40.0, 1e12], 300)),
+    "gamma": lambda s: s.gamma(np.repeat([1e-3, 0.5, 2.5, 40.0], 300)),
+    "log_beta": lambda s: np.concatenate(s.log_beta(np.repeat([1e-9, 0.3, 5.0, 1e6], 300), 2.0)),
+    "beta": lambda s: s.beta(2.0, np.repeat([0.3, 5.0, 1e6], 300)),
+    "log_dirichlet": lambda s: s.log_dirichlet(np.geomspace(1e-9, 1e9, 1000)),
+    "binomial": lambda s: s.binomial(np.repeat([1, 30, 1000, MOST], 300), 0.3),
+}
+DIGESTS = {
+    "uniform": "ddfb72f340b77a5d",
+    "normal": "8c067ac8ca12d559",
+    "log_gamma": "7e6775455fed6a20",
+    "gamma": "deb4f5bff736bcd8",
+    "log_beta": "6bf22dc4edbdf7e6",
+    "beta": "ebd7711160077ae0",
+    "log_dirichlet": "260517b826928dd2",
+    "binomial": "c5b7b55d22b97c46",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_bits_are_those_of_every_machine(name):
+    drawn = np.ascontiguousarray(DRAWN[name](RandomStream((12, 34), (5, 6, 7))))
+    found = hashlib.sha256(drawn.astype(drawn.dtype.newbyteorder("<")).tobytes()).hexdigest()[:16]
+    assert found == DIGESTS[name]
+
+
+def test_draws_come_one_by_one():
+    together, single = RandomStream((8, 8)), RandomStream((8, 8))
+    assert together.gamma([0.5, 2.0], size=(3, 2)).tolist() == [
+        [single.gamma(0.5), single.gamma(2.0)] for _ in range(3)
+    ]
+    assert together.binomial([[5], [500]], [0.2, 0.7]).tolist() == [
+        [single.binomial(n, p) for p in (0.2, 0.7)] for n in (5, 500)
+    ]
+    assert together.normal(2).tolist() == [single.normal(), single.normal()]
+    for drawn, kind in (
+        (single.beta(1, 2), float),
+        (single.binomial(9, 0.5), int),
+        (single.uniform(), float),
+    ):
+        assert type(drawn) is kind
+    assert single.uniform(0).shape == (0,)
+    assert single.binomial(9, 0.5, size=(2, 3)).dtype == np.int64
+
+
+# ------------------------------------------------------------------ scripts
+
+
+def test_a_script_hands_over_values_and_records_their_density():
+    source = ScriptedSource(continuous=[0.25, -1.5, 2.5, 0.3, 0.2, 0.3, 0.5])
+    assert source.uniform() == 0.25
+    assert source.log_density == 0.0
+    assert source.normal() == -1.5
+    expected = stats.norm.logpdf(-1.5)
+    assert source.log_density == pytest.approx(expected, abs=1e-14)
+    assert source.gamma(0.7) == pytest.approx(2.5, rel=1e-15)
+    expected += stats.gamma(0.7).logpdf(2.5)
+    assert source.log_density == pytest.approx(expected, abs=1e-13)
+    log_x, log_rest = source.log_beta(2.0, 0.4)
+    assert (log_x, log_rest) == pytest.approx((math.log(0.3), math.log(0.7)), abs=1e-15)
+    expected += stats.beta(2.0, 0.4).logpdf(0.3)
+    assert source.log_density == pytest.approx(expected, abs=1e-13)
+    assert source.dirichlet([0.5, 1.0, 4.0]) == pytest.approx([0.2, 0.3, 0.5], abs=1e-15)
+    expected += stats.dirichlet([0.5, 1.0, 4.0]).logpdf([0.2, 0.3, 0.5])
+    assert source.log_density == pytest.approx(expected, abs=1e-13)
+    assert source.values == (0.25, -1.5, 2.5, 0.3, 0.2, 0.3, 0.5)
+    assert source.path == ()
+    assert source.probability == 1.0
+    source.rewind()
+    assert (source.log_density, source.values) == (0.0, ())
+
+
+def test_branches_are_walked_through_with_the_same_values():
+    """A birth of probability 1/3 with a stick: on every path the stick is the given one."""
+    source, found = ScriptedSource(continuous=[0.2]), {}
+    while True:
+        outcome = source.beta(1.0, 3.0) if source.choose([2.0, 1.0]) else None
+        found[source.path] = (outcome, source.probability, source.log_density)
+        if not source.advance():
+            break
+    assert found[0,] == (None, pytest.approx(2 / 3), 0.0)
+    assert found[1,] == pytest.approx((0.2, 1 / 3, math.log(3 * 0.8**2)), rel=1e-14)
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("n", "p"), [(0, 0.3), (1, 0.5), (6, 0.3), (6, 0.0), (6, 1.0), (40, 1e-9), (40, 0.999)]
+)
+def test_a_binomial_is_a_choice_of_branches(n, p):
+    source, law = ScriptedSource(), {}
+    while True:
+        count = source.binomial(n, p)
+        law[count] = source.probability
+        if not source.advance():
+            break
+    pmf = stats.binom(n, p).pmf(np.arange(n + 1))
+    assert [law.get(k, 0.0) for k in range(n + 1)] == pytest.approx(pmf, rel=1e-11, abs=1e-300)
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("values", "draw"),
+    [
+        ([], lambda s: s.uniform()),
+        ([], lambda s: s.normal()),
+        ([1.0], lambda s: s.uniform()),
+        ([0.0], lambda s: s.beta(1.0, 1.0)),
+        ([-0.5], lambda s: s.gamma(1.0)),
+        ([0.5, 0.6], lambda s: s.dirichlet([1.0, 1.0])),
+        ([0.5], lambda s: s.dirichlet([1.0, 1.0])),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(values, draw):
+    source = ScriptedSource(continuous=values)
+    with pytest.raises(StateError, match="continuous"):
+        draw(source)
+    assert source.values == ()
+
+
+@pytest.mark.parametrize("values", ["1", [math.nan], [[0.5]], [None], 0.5, [True], [math.inf]])
+def test_bad_values_of_a_script_are_refused(values):
+    with pytest.raises(ParameterError, match="continuous"):
+        ScriptedSource(continuous=values)
+
+
+# ------------------------------------------------------------------ sources overridden in Python
+
+CALLS = {
+    "uniform": (lambda s: s.uniform(), 0.5, [0.0, 1.0, math.nan, None, "x", [0.5]]),
+    "normal": (lambda s: s.normal(), -0.5, [math.inf, math.nan, None]),
+    "log_gamma": (lambda s: s.log_gamma(2.0), -7.0, [math.inf, -math.inf, None]),
+    "log_beta": (lambda s: s.log_beta(2.0, 3.0), (-1.0, -2.0), [(-1.0,), -1.0, (0.5, -1.0), None]),
+    "log_dirichlet": (lambda s: s.log_dirichlet([1.0, 2.0]), [-1.0, -2.0], [[-1.0], [0.5, -1.0], None]),
+    "binomial": (lambda s: s.binomial(5, 0.5), 5, [6, -1, 2.5, True, None]),
+}
+
+
+def answering(name, answer):
+    """A source with one method of its own, as compiled code sees it."""
+    kind = type("Own", (RandomStream,), {name: lambda self, *parameters: answer})
+    return Asked(kind((1, 1)))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_methods_of_a_subclass_are_called(name):
+    call, answer, bad = CALLS[name]
+    assert np.array_equal(call(answering(name, answer)), answer)
+    for wrong in bad:
+        with pytest.raises(StateError, match="Own"):
+            call(answering(name, wrong))
+
+    def fails(self, *parameters):
+        raise KeyError("mine")
+
+    kind = type("Own", (RandomStream,), {name: fails})
+    with pytest.raises(KeyError, match="mine"):
+        call(Asked(kind((1, 1))))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_subclass_leaves_alone_is_as_it_was(name):
+    class Own(RandomStream):
+        def choose(self, weights):
+            return 0
+
+    call = CALLS[name][0]
+    assert np.array_equal(call(Asked(Own((1, 1)))), call(RandomStream((1, 1))))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_source_without_such_draws_refuses(name):
+    with pytest.raises(StateError, match="drawable"):
+        CALLS[name][0](AskedSource(lambda weights: 0))
+    with pytest.raises(TypeError):
+        ChoiceSource()
+
+
+# ------------------------------------------------------------------ bad input
+
+SHAPE = [
+    0.0,
+    -1.0,
+    1e-301,
+    1e301,
+    math.nan,
+    math.inf,
+    "1",
+    None,
+    True,
+    [1.0, 0.0],
+    [[1.0], [1.0, 2.0]],
+    10**400,
+]
+BAD = [(lambda s, x: s.gamma(x), "shape", SHAPE)]
+BAD += [(lambda s, x: s.log_gamma(x), "shape", SHAPE)]
+BAD += [(lambda s, x: s.beta(x, 1.0), "a", SHAPE), (lambda s, x: s.log_beta(1.0, x), "b", SHAPE)]
+BAD += [(lambda s, x: s.dirichlet(x), "shapes", [*SHAPE, [], 1.0, [[1.0]]])]
+BAD += [(lambda s, x: s.binomial(x, 0.5), "n", [-1, 2**53 + 2, 2.0, math.nan, "1", None, True, [1, -1]])]
+BAD += [(lambda s, x: s.binomial(3, x), "p", [-1e-300, 1.0000001, math.nan, "1", None, True, [0.5, 2.0]])]
+SIZES = [-1, 1.0, "1", True, (2, -1), (2.0,), [3]]
+BAD += [(lambda s, x: s.uniform(x), "size", SIZES), (lambda s, x: s.normal(x), "size", SIZES)]
+BAD += [(lambda s, x: s.gamma([1.0, 2.0], x), "size", [*SIZES, 3, (2, 1)])]
+BAD += [(lambda s, x: s.beta(x, [1.0, 2.0, 3.0]), "a, b", [[1.0, 2.0]])]
+
+
+@pytest.mark.parametrize("source", [RandomStream, ScriptedSource])
+@pytest.mark.parametrize(("call", "name", "values"), BAD)
+def test_bad_parameters_are_refused(source, call, name, values):
+    source = source()
+    for value in values:
+        with pytest.raises(ParameterError) as caught:
+            call(source, value)
+        assert caught.value.parameter == name, value
+        assert isinstance(caught.value, HdpkitError)
