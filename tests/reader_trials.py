@@ -312,7 +312,7 @@ def read(kind, place):
 
     from hdpkit.cli.fit import fit
     from hdpkit.cli.options import read_config
-    from hdpkit.data.ldac import read_vocabulary
+    from hdpkit.formats.ldac import read_vocabulary
     from hdpkit.io.arpa import read_arpa, write_arpa
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.sentences import read_sentences

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StorageError
+from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, convert_corpus, detect_format, read_corpus
-from hdpkit.io.text_folder import TextOptions
 
 COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
 WORDS = ("ship", "salt", "été")

@@ -13,8 +13,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.data import blocks
 from hdpkit.errors import DataError, ParameterError, RunError
+from hdpkit.formats import blocks
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
 WORDS = ("ship", "salt", "été", "x\ny")

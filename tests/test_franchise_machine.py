@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bugs import BUGS
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
@@ -11,7 +12,6 @@ from hdpkit.errors import AuditError, HdpkitError
 from hdpkit.franchise import Component
 from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
-from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.franchise_machine import FRANCHISE_SHAPES, Watcher, run_franchise_machine

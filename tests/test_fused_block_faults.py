@@ -10,6 +10,7 @@ from block_cases import (
     state_number,
     twin_of,
 )
+from bugs import BLOCK_FAULTS
 from fused_cases import checks_of, many_dishes
 from hdpkit.testing.asked import AskedSource
 from test_fused_bounds import check_bounds
@@ -19,7 +20,6 @@ from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
-from hdpkit.testing.bugs import BLOCK_FAULTS
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal

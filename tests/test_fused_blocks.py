@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 import pytest
 from block_cases import STORES, Watched, check_units, side_by_side, state_number, twin_of
+from bugs import BLOCK_FAULTS
 from fused_cases import many_dishes, p_of
 from hdpkit.testing.asked import AskedSource
 
@@ -17,7 +18,6 @@ from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
-from hdpkit.testing.bugs import BLOCK_FAULTS
 from hdpkit.testing.machines import same
 from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests

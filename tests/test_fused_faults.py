@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from bugs import FAULTS
 from fused_cases import checks_of, lockstep, many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import HdpkitError
-from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bugs import OBSERVED_FAULTS
 from fused_cases import checks_of
 from observed_checks import atoms_of, observed
 from test_fused_observed import franchise_of, same, swept
@@ -10,7 +11,6 @@ import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_observed
 from hdpkit.errors import HdpkitError
 from hdpkit.moves import TableGibbs
-from hdpkit.testing.bugs import OBSERVED_FAULTS
 from hdpkit.testing.cases import Corner, TinyShape
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, step_matrices
 from hdpkit.testing.marginals import atomic_log_marginal

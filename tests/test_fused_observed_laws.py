@@ -8,12 +8,12 @@ of production are drawn many times; the sampled tests register their p-values, a
 import functools
 
 import pytest
+from bugs import OBSERVED_FAULTS
 from fused_cases import p_of
 from test_fused_observed import STORES, franchise_of
 
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.testing.bugs import OBSERVED_FAULTS
 from hdpkit.testing.exact import TOLERANCE
 from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests

@@ -9,12 +9,12 @@ parts of the conditional are alive. The sampled tests register their p-values, a
 
 import numpy as np
 import pytest
+from bugs import FAULTS
 from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
 
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail, detail_of
-from hdpkit.testing.bugs import FAULTS
 from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests
 from hdpkit.testing.sites import NEW, record_sites

@@ -10,6 +10,7 @@ import math
 import attrs
 import numpy as np
 import pytest
+from bugs import BUGS
 from scipy import stats
 
 import hdpkit as hk
@@ -17,7 +18,6 @@ from hdpkit.franchise import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
 from hdpkit.stores import Detail, detail_of, stores
-from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound, dkw_p

@@ -10,6 +10,7 @@ ROWS = [
     {"checks"},
     {"returned"},
     {"registry"},
+    {"formats"},
     {"priors", "data", "random"},
     {"elicitation"},
     {"_compiled"},

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bugs import BUGS
 from observed_checks import PREDICTIVES, STORES, atoms_of, observed
 
 import hdpkit as hk
 from hdpkit.franchise import Franchise, start
 from hdpkit.moves import Concentration, Discount, DishGibbs, Move, TableGibbs
 from hdpkit.random import ScriptedSource
-from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import geweke, statistics

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from bugs import BUGS
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from observed_checks import *  # noqa: F403 - the same
 
@@ -23,7 +24,6 @@ from hdpkit.stores import HistogramReference
 from hdpkit.stores.reference.seating_out import seat_out
 from hdpkit.stores.seating_out import lump
 from hdpkit.testing import measure_contract
-from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key

@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.data import blocks
-from hdpkit.data.ldac import read_vocabulary
 from hdpkit.errors import DataError, HdpkitError
+from hdpkit.formats import blocks
+from hdpkit.formats.ldac import read_vocabulary
+from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.io.corpora import convert_corpus, read_corpus
-from hdpkit.io.matrix_market import read_matrix_market
 from hdpkit.io.sentences import read_sentences
 
 BANNER = b"%%MatrixMarket matrix coordinate integer general\n"

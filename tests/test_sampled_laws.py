@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bugs import BUGS
 from parameter_cases import MEASURES, NON_CONJUGATE
 
 import hdpkit as hk
@@ -30,7 +31,6 @@ from hdpkit.moves import (
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import stores
-from hdpkit.testing.bugs import BUGS
 from hdpkit.testing.calibration import apply_backwards, calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves

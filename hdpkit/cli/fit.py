@@ -22,8 +22,8 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
+from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, read_corpus
-from hdpkit.io.text_folder import TextOptions
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.stores import stores
 

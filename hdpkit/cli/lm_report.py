@@ -16,8 +16,8 @@ from rich.table import Table
 
 from hdpkit.cli.output import json_text, say
 from hdpkit.errors import StateError, StorageError, printable
+from hdpkit.formats.writing import written_aside
 from hdpkit.models import NGramModel, Scores
-from hdpkit.record.files import written_aside
 
 __all__ = [
     "case_hint",

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from hdpkit.cli.output import say
 from hdpkit.data import NGrams
 from hdpkit.errors import DataError, printable
-from hdpkit.io.lines import place_of
-from hdpkit.io.sentences import read_sentences
+from hdpkit.formats.lines import place_of
+from hdpkit.formats.sentences import read_sentences
 
 __all__ = ["Reading", "read_text", "read_words", "reading_options", "without_rare_words"]
 

@@ -2,7 +2,7 @@
 
 from hdpkit.data.corpus import Corpus
 from hdpkit.data.groups import GroupedData, Groups
-from hdpkit.data.limits import Limits
 from hdpkit.data.ngrams import NGrams
+from hdpkit.formats.limits import Limits
 
 __all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams"]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.labels import Codes, encode
+from hdpkit.data.labels import encode
+from hdpkit.formats.names import Codes
 
 __all__ = ["NO_SYMBOL", "UNKNOWN_SYMBOL", "Ints", "as_context", "context_labels", "contexts_of"]
 

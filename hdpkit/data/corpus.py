@@ -13,15 +13,17 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.counts import ID_LIMIT, Counts, check_total, frame_names, read_matrix
 from hdpkit.data.documents import Documents
-from hdpkit.data.labels import check_names, encode_all
-from hdpkit.data.ldac import read_ldac, read_vocabulary
-from hdpkit.data.limits import Limits, limited
-from hdpkit.data.on_disk import FolderWriter, check_writable, open_folder
+from hdpkit.data.labels import encode_all
+from hdpkit.data.matrices import frame_names, read_matrix
 from hdpkit.data.tokens import read_documents
-from hdpkit.data.uci import read_uci
 from hdpkit.errors import DataError
+from hdpkit.formats.arrays import FolderWriter, check_writable, open_folder
+from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
+from hdpkit.formats.ldac import read_ldac, read_vocabulary
+from hdpkit.formats.limits import Limits, limited
+from hdpkit.formats.names import check_names
+from hdpkit.formats.uci import read_uci
 
 __all__ = ["Corpus", "reopen"]
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from hdpkit.checks import whole_number
-from hdpkit.data.counts import as_numbers
 from hdpkit.data.groups import GroupedData
-from hdpkit.data.labels import Codes
-from hdpkit.data.mapped import MappedFiles
+from hdpkit.data.matrices import as_numbers
 from hdpkit.data.tokens import check_ids
 from hdpkit.errors import printable
+from hdpkit.formats.mapped import MappedFiles
+from hdpkit.formats.names import Codes
 
 __all__ = ["Documents"]
 

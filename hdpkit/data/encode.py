@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data.contexts import NO_SYMBOL, Ints, as_context
-from hdpkit.data.labels import as_sequence, check_names, is_missing, plain
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.names import as_sequence, check_names, is_missing, plain
 
 __all__ = [
     "TOKEN_LIMIT",

@@ -11,15 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import whole_number
-from hdpkit.data.labels import (
-    Codes,
-    as_sequence,
-    check_label_name,
-    check_names,
-    encode_all,
-    spread,
-)
+from hdpkit.data.labels import check_label_name, encode_all, spread
 from hdpkit.errors import DataError, ParameterError, printable
+from hdpkit.formats.names import Codes, as_sequence, check_names
 
 __all__ = ["GroupedData", "Groups"]
 

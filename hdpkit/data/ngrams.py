@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from hdpkit.checks import whole_number
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
-from hdpkit.data.counts import as_numbers, first_not_whole
 from hdpkit.data.encode import (
     check_hashable,
     check_markers,
@@ -21,8 +20,10 @@ from hdpkit.data.encode import (
     encode_sentences,
 )
 from hdpkit.data.groups import GroupedData
-from hdpkit.data.labels import Codes
+from hdpkit.data.matrices import as_numbers
 from hdpkit.errors import DataError
+from hdpkit.formats.counts import first_not_whole
+from hdpkit.formats.names import Codes
 
 __all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.counts import ID_LIMIT, check_total, first_not_whole
-from hdpkit.data.labels import as_sequence
 from hdpkit.errors import DataError
+from hdpkit.formats.counts import ID_LIMIT, check_total, first_not_whole
+from hdpkit.formats.names import as_sequence
 
 __all__ = ["check_ids", "locate", "read_documents"]
 

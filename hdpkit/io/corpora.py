@@ -9,13 +9,13 @@ from pathlib import Path
 
 from hdpkit.checks import instance
 from hdpkit.data import Corpus
-from hdpkit.data.ldac import read_vocabulary
-from hdpkit.data.limits import Limits
-from hdpkit.data.on_disk import is_corpus_folder
-from hdpkit.data.uci import is_uci
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.io.matrix_market import read_matrix_market
-from hdpkit.io.text_folder import TextOptions, read_text_folder
+from hdpkit.formats.arrays import is_corpus_folder
+from hdpkit.formats.ldac import read_vocabulary
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.matrix_market import read_matrix_market
+from hdpkit.formats.text_folder import TextOptions, read_text_folder
+from hdpkit.formats.uci import is_uci
 from hdpkit.record.files import refusals
 
 __all__ = ["FORMATS", "convert_corpus", "detect_format", "read_corpus"]
@@ -74,7 +74,8 @@ def read_corpus(
     words = _read_words(vocabulary, limits)
     with _reading(place):
         if format == "text":
-            return read_text_folder(place, text or TextOptions(), words)
+            read = read_text_folder(place, text or TextOptions(), words)
+            return Corpus.from_counts(read.counts, vocabulary=read.vocabulary, names=read.names)
         if format == "arrays":
             return Corpus.open(place)
         if format == "matrix-market":

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from hdpkit.data import NGrams
 from hdpkit.data.contexts import UNKNOWN_SYMBOL, Ints
 from hdpkit.errors import DataError
+from hdpkit.formats.arpa import Row
 from hdpkit.franchise import Snapshot
-from hdpkit.io.arpa import Row
 from hdpkit.models.predict import Posterior
 
 __all__ = ["arpa_rows"]

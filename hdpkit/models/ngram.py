@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit.checks import whole_number
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
-from hdpkit.io.arpa import write_arpa
+from hdpkit.formats.arpa import write_arpa
 from hdpkit.models.export import arpa_rows
 from hdpkit.models.fitting import ModelFitting
 from hdpkit.models.generate import generate

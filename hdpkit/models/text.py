@@ -9,9 +9,9 @@ from typing import Any
 
 from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences
-from hdpkit.data.labels import is_missing
 from hdpkit.errors import DataError
-from hdpkit.io.sentences import read_sentences
+from hdpkit.formats.names import is_missing
+from hdpkit.formats.sentences import read_sentences
 from hdpkit.models.settings import ModelSettings
 
 __all__ = ["first_data", "more_data", "sentences_of"]

@@ -18,7 +18,8 @@ from typing import BinaryIO
 import attrs
 
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
-from hdpkit.record.files import FORMAT_VERSION, open_own, refusals, refuse_others, sync_folder
+from hdpkit.formats.writing import sync_folder
+from hdpkit.record.files import FORMAT_VERSION, open_own, refusals, refuse_others
 
 __all__ = ["BlockReader", "BlockWriter", "Position"]
 

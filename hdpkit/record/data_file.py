@@ -10,10 +10,10 @@ import numpy as np
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.corpus import reopen
-from hdpkit.data.counts import ID_LIMIT
-from hdpkit.data.labels import Codes
-from hdpkit.data.limits import Limits
 from hdpkit.errors import CorruptRunError, DataError, RunError
+from hdpkit.formats.counts import ID_LIMIT
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.names import Codes
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, seal, write_whole
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import secrets
 import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError, StorageError
+from hdpkit.formats.writing import OPEN_FLAGS, write_aside
 
 __all__ = [
     "FORMAT_VERSION",
@@ -23,9 +21,7 @@ __all__ = [
     "refusals",
     "refuse_others",
     "seal",
-    "sync_folder",
     "write_whole",
-    "written_aside",
 ]
 
 FORMAT_VERSION = 1
@@ -33,11 +29,6 @@ FORMAT_VERSION = 1
 
 _HEAD = struct.Struct("<8sIIQ")  # magic, version, zero, length of the payload
 _DIGEST = 32
-
-# Flags that a system lacks (Windows has no links that are followed unasked, and no pipes as files) are zero.
-_OWN = 0
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-    _OWN |= getattr(os, _flag, 0)
 
 
 @contextmanager
@@ -64,55 +55,8 @@ def write_whole(path: Path, data: bytes) -> None:
         If the file system refuses. RunError: if a link or anything but a file is in its place.
     """
     refuse_others(path)
-    with refusals(path, "write a file"), _aside(path, path.with_name(path.name + ".tmp")) as file:
+    with refusals(path, "write a file"), write_aside(path, path.with_name(path.name + ".tmp")) as file:
         file.write(data)
-
-
-@contextmanager
-def written_aside(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` that takes its place when all went well, and otherwise goes.
-
-    For files that a user names, wherever they are: not a link is replaced, but what it leads to. What is
-    there and no regular file (a device, a pipe) is written to as it is: it can't be replaced.
-    """
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as file:
-            yield file
-        return
-    path = Path(os.path.realpath(path))
-    # A name that nobody can guess: another file of the user's may be called NAME.tmp.
-    with _aside(path, path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")) as file:
-        yield file
-
-
-@contextmanager
-def _aside(path: Path, aside: Path) -> Iterator[IO[bytes]]:
-    """Open a new file that takes the place of `path` when all went well, and otherwise goes."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(aside)  # what a kill left, or a link, which goes without being followed
-    number = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN, 0o666)
-    try:
-        with open(number, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable, where the system can."""
-    if os.name != "posix":
-        return
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def refuse_others(path: Path, *, folder: bool = False, one_name: bool = False) -> None:
@@ -164,7 +108,7 @@ def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:
     Raises a RunError if it is no regular file. Parameters as in `refuse_others`.
     """
     refuse_others(path, one_name=one_name)
-    number = os.open(path, flags | _OWN)
+    number = os.open(path, flags | OPEN_FLAGS)
     try:
         _check_kind(path, os.fstat(number), False, one_name)
     except BaseException:

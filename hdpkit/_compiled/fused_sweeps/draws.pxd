@@ -8,7 +8,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_place, vector
 
-from hdpkit._compiled.fused_sweeps.observed_faults cimport SHIFTED_CHOICE
+from hdpkit._compiled.fused_sweeps.fused_observed cimport SHIFTED_CHOICE
 from hdpkit.random._source cimport choice_source
 from hdpkit.random.philox cimport philox, philox_next_double
 

@@ -12,7 +12,6 @@ The law of a step is that of `sweeps.reseat`. One text for a `RandomStream`, who
 other source: with a script a test walks through every branch of it.
 """
 
-cimport hdpkit._compiled.fused_sweeps.observed_faults as faults
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
@@ -30,10 +29,7 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.philox cimport philox
 from hdpkit.random.random_stream cimport RandomStream
 
-FAULTS = tuple(
-    faults.hdpkit_observed_fault_names[i].decode().lower().replace("_", " ")
-    for i in range(faults.HDPKIT_FAULTS_END)
-)
+FAULTS = tuple(name.lower().replace("_", " ") for name in (<object>Fault).__members__)
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
 
@@ -49,9 +45,9 @@ ctypedef fused store_t:
 
 cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin) noexcept nogil:
     """Weight of the tables of a size as what a customer leaves: by customer, whatever the discount."""
-    if has(source, work, faults.REMOVAL_BY_TABLE):
+    if has(source, work, Fault.REMOVAL_BY_TABLE):
         return bin.count
-    if has(source, work, faults.REMOVAL_WITH_DISCOUNT):
+    if has(source, work, Fault.REMOVAL_WITH_DISCOUNT):
         return (bin.size - level.d) * bin.count
     return <double>bin.size * bin.count
 
@@ -97,9 +93,9 @@ cdef inline int leave(store_t store, source_t *source, Work *work, Level *level,
 cdef inline double opening(source_t *source, Work *work, Level *level, bint closed) noexcept nogil:
     """theta + d T, the weight of a new table before the parent's share."""
     cdef int32_t tables = level.node.tables
-    if has(source, work, faults.OPENING_BY_THE_DISH):
+    if has(source, work, Fault.OPENING_BY_THE_DISH):
         tables = level.entry.tables
-    if has(source, work, faults.CLOSED_TABLE_STILL_COUNTED):
+    if has(source, work, Fault.CLOSED_TABLE_STILL_COUNTED):
         closed = False
     return level.theta + level.d * (tables - closed)
 
@@ -113,18 +109,18 @@ cdef inline double predictive(source_t *source, Work *work, Level *level, bint l
     cdef double theta = level.theta, fresh = opening(source, work, level, closed) * above
     if customers == 0:        # an empty restaurant passes on what its parent has
         return above
-    if has(source, work, faults.CUSTOMER_NOT_REMOVED):
+    if has(source, work, Fault.CUSTOMER_NOT_REMOVED):
         share += left
         customers += left
-    if has(source, work, faults.DISCOUNT_IGNORED):
+    if has(source, work, Fault.DISCOUNT_IGNORED):
         share = entry.customers - left
-    if has(source, work, faults.DISCOUNT_ONCE):
+    if has(source, work, Fault.DISCOUNT_ONCE):
         share = (entry.customers - left) - level.d
-    if has(source, work, faults.OPENING_WITHOUT_DISCOUNT):
+    if has(source, work, Fault.OPENING_WITHOUT_DISCOUNT):
         fresh = theta * above
-    if has(source, work, faults.CONCENTRATION_OF_THE_CHILD):
+    if has(source, work, Fault.CONCENTRATION_OF_THE_CHILD):
         theta = (level - 1).theta
-    if has(source, work, faults.PARENT_LEFT_OUT):
+    if has(source, work, Fault.PARENT_LEFT_OUT):
         fresh = 0.0
     return (share + fresh) / (theta + customers)
 
@@ -139,9 +135,9 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
     few are looked at: many customers come back to where they sat, and large tables come first.
     """
     cdef int32_t chosen = NEW, i, count, table
-    cdef double d = 0.0 if has(source, work, faults.JOIN_WITHOUT_DISCOUNT) else level.d
-    cdef bint comes_back = not has(source, work, faults.TABLE_THAT_WAS_LEFT_OUT)
-    cdef bint is_full = has(source, work, faults.TABLE_THAT_WAS_LEFT_FULL)
+    cdef double d = 0.0 if has(source, work, Fault.JOIN_WITHOUT_DISCOUNT) else level.d
+    cdef bint comes_back = not has(source, work, Fault.TABLE_THAT_WAS_LEFT_OUT)
+    cdef bint is_full = has(source, work, Fault.TABLE_THAT_WAS_LEFT_FULL)
     cdef Bin *bin
     if stops(source, work, fresh):
         return NEW
@@ -151,9 +147,9 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
                 return gone
         table = level.entry.extra
         while table >= 0:
-            if has(source, work, faults.LAST_TABLE_LEFT_OUT) and store.pool[table].next < 0:
+            if has(source, work, Fault.LAST_TABLE_LEFT_OUT) and store.pool[table].next < 0:
                 break
-            if table != gone or (has(source, work, faults.TABLE_THAT_WAS_LEFT_TWICE) and store.pool[gone].size > 1):
+            if table != gone or (has(source, work, Fault.TABLE_THAT_WAS_LEFT_TWICE) and store.pool[gone].size > 1):
                 chosen = table
                 if stops(source, work, store.pool[table].size - d):
                     return table
@@ -166,7 +162,7 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
             count = bin[i].count - (bin[i].size == gone)
             if count > 0:
                 chosen = bin[i].size
-                if has(source, work, faults.JOIN_BY_SIZE_ALONE):
+                if has(source, work, Fault.JOIN_BY_SIZE_ALONE):
                     count = 1
                 if stops(source, work, (chosen - d) * count):
                     return chosen
@@ -181,14 +177,14 @@ cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *lev
     cdef double fresh = opening(source, work, level, closed) * level.above
     cdef double share = customers - level.d * tables
     cdef int drawn
-    if has(source, work, faults.NEW_TABLE_WITHOUT_PARENT):
+    if has(source, work, Fault.NEW_TABLE_WITHOUT_PARENT):
         fresh = opening(source, work, level, closed)
-    if has(source, work, faults.NEW_TABLE_WITHOUT_DISCOUNT):
+    if has(source, work, Fault.NEW_TABLE_WITHOUT_DISCOUNT):
         fresh = level.theta * level.above
-    if has(source, work, faults.SHARE_WITHOUT_DISCOUNT):
+    if has(source, work, Fault.SHARE_WITHOUT_DISCOUNT):
         share = customers
     if tables == 1:
-        if has(source, work, faults.COIN_REVERSED):
+        if has(source, work, Fault.COIN_REVERSED):
             fresh, share = share, fresh
         drawn = coin(source, fresh, share)
         if drawn != 0:
@@ -234,11 +230,11 @@ cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level
         store.change(entry, entry.customers - 1, 1)
         return store.change(entry, 1, 1)
     if k < closed:
-        if has(source, work, faults.LARGEST_CLOSES):
+        if has(source, work, Fault.LARGEST_CLOSES):
             store.change(entry, store.block(entry.extra)[store.block(entry.extra).size].size, -1)
         else:
             store.change(entry, 1, -1)
-    elif k == closed and not has(source, work, faults.STALE_SIZES):
+    elif k == closed and not has(source, work, Fault.STALE_SIZES):
         resize(store, entry, level.left, -1)
     if k < opened:
         store.change(entry, 1, 1)
@@ -294,9 +290,9 @@ cdef inline int move(store_t store, source_t *source, Work *work, Level *level, 
             store.most_tables = entry.tables
         level[k].node.customers += (k <= opened) - (k <= closed)
         level[k].node.tables += (k < opened) - (k < closed)
-        if has(source, work, faults.OPENING_NOT_PASSED_UP) and 0 < k == opened:
+        if has(source, work, Fault.OPENING_NOT_PASSED_UP) and 0 < k == opened:
             entry.customers -= 1
-        if has(source, work, faults.TABLES_NOT_COUNTED):
+        if has(source, work, Fault.TABLES_NOT_COUNTED):
             level[k].node.tables -= (k < opened) - (k < closed)
         if store_t is HistogramStore:
             refill(store, source, work, level + k, before, k, closed, opened, sits)
@@ -313,7 +309,7 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
     cdef int leaves
     while first <= last and level[first].entry.customers == 1:    # closes for certain, and opens for certain
         first += 1
-    if has(source, work, faults.LONE_TABLE_FOR_LONE_CUSTOMER):
+    if has(source, work, Fault.LONE_TABLE_FOR_LONE_CUSTOMER):
         while first <= last and level[first].entry.tables == 1:
             first += 1
     if first > last:
@@ -329,13 +325,13 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
         if not leaves:
             break
         closed += 1
-    if has(source, work, faults.CLOSING_NOT_PASSED_UP):
+    if has(source, work, Fault.CLOSING_NOT_PASSED_UP):
         closed = first
-    if has(source, work, faults.BASE_LEFT_OUT):
+    if has(source, work, Fault.BASE_LEFT_OUT):
         base = 1.0
     for k in range(last, first, -1):
         level[k].above = base
-        if not has(source, work, faults.STRAIGHT_TO_THE_BASE):
+        if not has(source, work, Fault.STRAIGHT_TO_THE_BASE):
             base = predictive(source, work, level + k, k <= closed, k < closed, base)
     level[first].above = base
     opened = first
@@ -408,10 +404,10 @@ cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_
         begin = place(b, first, last)
         end = place(b + 1, first, last)
         batch = batches + (b & AHEAD_WAYS)
-        if has(source, &work, faults.LAST_OF_BATCH_LEFT_OUT) and end > begin:
+        if has(source, &work, Fault.LAST_OF_BATCH_LEFT_OUT) and end > begin:
             end -= 1
         for lane in range(end - begin):
-            like = begin if has(source, &work, faults.BASE_OF_THE_BATCH) else begin + lane
+            like = begin if has(source, &work, Fault.BASE_OF_THE_BATCH) else begin + lane
             reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
                        batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
                        walk.base[walk.value[like]])

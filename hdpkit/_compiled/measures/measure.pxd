@@ -4,7 +4,7 @@ from cpython.ref cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.measures.measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
+from hdpkit._compiled.support.measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
 from hdpkit._compiled.support.turn cimport Turn
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp

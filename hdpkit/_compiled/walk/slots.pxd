@@ -1,7 +1,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.measure_type cimport measure_t
+from hdpkit._compiled.support.measure_type cimport measure_t
 from hdpkit._compiled.support.turn cimport Turn
 
 

@@ -52,7 +52,7 @@ def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
 
 
 def _choose_dish(
-    walk: ReferenceWalk, node: int, customers: Sequence[int], log_likelihood: Any, source: ChoiceSource
+    walk: ReferenceWalk, node: int, customers: Sequence[int] | Ints, log_likelihood: Any, source: ChoiceSource
 ) -> int:
     """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one, born for these, last."""
     with np.errstate(divide="ignore"):

@@ -1,9 +1,6 @@
 """The planted bugs, by place."""
 
-from hdpkit.testing.bugs import (
-    fused,
-    fused_blocks,
-    fused_observed,
+from bugs import (
     hyperparameters,
     measures,
     moves,
@@ -11,7 +8,8 @@ from hdpkit.testing.bugs import (
     seating,
     updates,
 )
-from hdpkit.testing.planted import PlantedBug, PlantedFault
+from bugs.fused import BLOCK_FAULTS, FAULTS, OBSERVED_FAULTS
+from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS", "OBSERVED_FAULTS"]
 
@@ -23,7 +21,3 @@ BUGS: tuple[PlantedBug, ...] = (
     *updates.BUGS,
     *observed.BUGS,
 )
-
-FAULTS: tuple[PlantedFault, ...] = fused.FAULTS
-BLOCK_FAULTS: tuple[PlantedFault, ...] = fused_blocks.FAULTS
-OBSERVED_FAULTS: tuple[PlantedFault, ...] = fused_observed.FAULTS

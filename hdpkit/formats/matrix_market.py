@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from hdpkit.data.blocks import line_blocks, split_lines
-from hdpkit.data.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.data.limits import Limits
 from hdpkit.errors import DataError
+from hdpkit.formats.blocks import line_blocks, split_lines
+from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
+from hdpkit.formats.limits import Limits
 
 __all__ = ["read_matrix_market"]
 

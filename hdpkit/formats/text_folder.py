@@ -1,4 +1,4 @@
-"""A folder of text files as a corpus; words are counted by scikit-learn."""
+"""A folder of text files as counts of words; scikit-learn counts them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 
 import attrs
 
-from hdpkit.data import Corpus
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
 
-__all__ = ["TextOptions", "read_text_folder"]
+__all__ = ["TextCounts", "TextOptions", "read_text_folder"]
 
 _WORD = r"[^\W\d_]{2,}"
 """A word: two letters or more, of any script."""
@@ -54,7 +53,23 @@ class TextOptions:
     stop_words: str = attrs.field(default="none", validator=_stop_words)
 
 
-def read_text_folder(folder: Path, options: TextOptions, vocabulary: tuple[str, ...] | None) -> Corpus:
+@attrs.frozen(eq=False)
+class TextCounts:
+    """What `read_text_folder` counted.
+
+    Attributes
+    ----------
+    counts : scipy.sparse matrix, shape (n_documents, n_terms)
+    vocabulary, names : list of str
+        Terms by column, documents by row.
+    """
+
+    counts: Any
+    vocabulary: list[str]
+    names: list[str]
+
+
+def read_text_folder(folder: Path, options: TextOptions, vocabulary: tuple[str, ...] | None) -> TextCounts:
     """Count the words of the text files in a folder.
 
     Parameters
@@ -67,7 +82,7 @@ def read_text_folder(folder: Path, options: TextOptions, vocabulary: tuple[str, 
 
     Returns
     -------
-    Corpus
+    TextCounts
         Documents bear the files' paths below the folder; those without a word stay, empty.
 
     Raises
@@ -102,7 +117,7 @@ def read_text_folder(folder: Path, options: TextOptions, vocabulary: tuple[str, 
             "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
         ) from error  # fmt: skip
     names = [_name(path.relative_to(folder)) for path in files]
-    return Corpus.from_counts(counts, vocabulary=list(counter.get_feature_names_out()), names=names)
+    return TextCounts(counts, list(counter.get_feature_names_out()), names)
 
 
 def _count_vectorizer() -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from hdpkit.checks import whole_number
-from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts, check_total
 from hdpkit.errors import DataError
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts, check_total
 
 __all__ = ["Limits", "limited"]
 

@@ -135,7 +135,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "A birth is announced twice; the first dish stays without customers.",
         _SWEEPS,
         "return int(live[place]) if place < len(live) else int(walk.slots.open(customers))",
-        "return int(live[place]) if place < len(live) else max(int(walk.slots.open(customers)), int(walk.slots.open(customers)))",
+        "return int(live[place]) if place < len(live) else max("
+        "int(walk.slots.open(customers)), int(walk.slots.open(customers)))",
         "check_table_gibbs",
     ),
     PlantedBug(

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.blocks import line_blocks
-from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 from hdpkit.errors import DataError
+from hdpkit.formats.blocks import line_blocks
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 
 __all__ = ["is_uci", "read_uci"]
 

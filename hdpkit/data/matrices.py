@@ -1,114 +1,18 @@
-"""Counts of terms in documents, checked, and the tokens that they stand for."""
+"""Counts and ids that users pass as matrices, data frames and arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from hdpkit.data.labels import is_missing
 from hdpkit.errors import DataError
+from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
+from hdpkit.formats.names import is_missing
 
-__all__ = [
-    "ID_LIMIT",
-    "TOKEN_LIMIT",
-    "Counts",
-    "as_numbers",
-    "check_total",
-    "first_not_whole",
-    "frame_names",
-    "read_matrix",
-]
-
-TOKEN_LIMIT = 2**31
-"""A corpus has fewer tokens than this: the compiled layer numbers customers in 32 bits."""
-
-ID_LIMIT = 2**31 - 1
-"""Ids of terms are below this: they are int32, and so is their number."""
-
-
-@attrs.frozen(eq=False)
-class Counts:
-    """Counts as (document, term, count) triples, in any order; triples of one cell add up.
-
-    Attributes
-    ----------
-    document, term, count : ndarray of int64, shape (nnz,)
-        Each count is in 0..2^31 - 1.
-    n_documents, n_terms : int
-        Shape of the matrix.
-    """
-
-    document: npt.NDArray[np.int64]
-    term: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
-    n_documents: int
-    n_terms: int
-
-    def tokens(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the term of each token and the length of each document.
-
-        Tokens come in the order of documents, terms ascending within one, repeats adjacent.
-
-        Returns
-        -------
-        terms : ndarray of int32, shape (n_tokens,)
-        lengths : ndarray of int64, shape (n_documents,)
-
-        Raises
-        ------
-        DataError
-            If there are 2^31 tokens or more; found out before they are written out.
-        """
-        check_total(self.n_tokens)
-        pieces, lengths = self.pieces(max(self.n_tokens, 1))
-        terms = [terms for terms, _ in pieces]
-        return terms[0] if terms else np.empty(0, np.int32), lengths
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens: each count is below 2^31 and there are fewer than 2^32, so an int64 holds it."""
-        return int(self.count.sum(dtype=np.int64))
-
-    def pieces(
-        self, size: int
-    ) -> tuple[Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]], npt.NDArray[np.int64]]:
-        """Return the same in pieces of so many tokens, each the terms and the documents; and the lengths."""
-        shape = (self.n_documents, self.n_terms)
-        # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
-        # after sum_duplicates(), which costs nothing where they are.
-        matrix = sp.csr_array((self.count, (self.document, self.term)), shape=shape)
-        matrix.sum_duplicates()
-        ends = np.zeros(matrix.nnz + 1, np.int64)
-        np.cumsum(matrix.data, out=ends[1:])
-        lengths = np.diff(ends[matrix.indptr])
-        return _expand(matrix, ends, size), lengths
-
-
-def _expand(
-    matrix: Any, ends: npt.NDArray[np.int64], size: int
-) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-    entries: Any = np.diff(matrix.indptr)
-    rows = np.repeat(np.arange(len(entries), dtype=np.int32), entries)
-    terms = matrix.indices.astype(np.int32, copy=False)
-    for first in range(0, int(ends[-1]), size):
-        last = min(first + size, int(ends[-1]))
-        begin = int(np.searchsorted(ends, first, side="right")) - 1
-        end = int(np.searchsorted(ends, last, side="left"))
-        repeats: Any = np.diff(np.clip(ends[begin : end + 1], first, last))
-        yield np.repeat(terms[begin:end], repeats), np.repeat(rows[begin:end], repeats)
-
-
-def check_total(n_tokens: int) -> None:
-    """Raise a DataError if so many tokens are too many."""
-    if n_tokens >= TOKEN_LIMIT:
-        raise DataError(
-            "number of tokens", n_tokens, f"below 2^31 = {TOKEN_LIMIT}", "Drop documents or frequent terms."
-        )
+__all__ = ["as_numbers", "frame_names", "read_matrix"]
 
 
 def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt.NDArray[Any]:
@@ -126,17 +30,6 @@ def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt
             f"{what} ids of shape {shape}", f"Give one {what} id a {unit}.",
         )  # fmt: skip
     return array
-
-
-def first_not_whole(numbers: npt.NDArray[Any], limit: int) -> int | None:
-    """Return the first place where `numbers` (real) aren't whole or not in 0..limit-1, None if none."""
-    # Compared in the type they came in: a cast to an integer would hide fractions, NaN and overflow.
-    if numbers.dtype == np.float16:  # whose range ends below the limit
-        numbers = numbers.astype(np.float32)
-    good = (numbers >= 0) & (numbers < limit)
-    if numbers.dtype.kind == "f":
-        good &= numbers == np.floor(numbers)
-    return None if good.all() else int(np.argmin(good))
 
 
 def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:

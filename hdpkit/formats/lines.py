@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from hdpkit.data.blocks import LINE_LIMIT, check_expansion
 from hdpkit.errors import DataError
+from hdpkit.formats.blocks import LINE_LIMIT, check_expansion
 
 __all__ = ["MAX_LINE_BYTES", "Progress", "Source", "decode_line", "place_of", "read_lines"]
 

@@ -27,10 +27,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.counts import ID_LIMIT, Counts, check_total
-from hdpkit.data.labels import Codes
-from hdpkit.data.mapped import CHUNK, MappedFiles, Signature, check_ids, signature
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
+from hdpkit.formats.mapped import CHUNK, MappedFiles, Signature, check_ids, signature
+from hdpkit.formats.names import Codes
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 

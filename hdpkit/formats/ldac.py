@@ -10,11 +10,11 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.blocks import line_blocks, split_lines
-from hdpkit.data.counts import ID_LIMIT, TOKEN_LIMIT, Counts
-from hdpkit.data.labels import check_names
-from hdpkit.data.limits import Limits
 from hdpkit.errors import DataError
+from hdpkit.formats.blocks import line_blocks, split_lines
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.names import check_names
 
 __all__ = ["TERM_LIMIT", "read_ldac", "read_vocabulary"]
 

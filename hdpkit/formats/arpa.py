@@ -1,0 +1,340 @@
+r"""The ARPA format of back-off language models, which most tools for n-grams read.
+
+``\data\``, a line ``ngram n=COUNT`` for each order, sections ``\n-grams:`` with rows of log10 probability, n
+words and log10 back-off weight, separated by tabs, and ``\end\``. The probability of a word that isn't listed
+with its context is the context's back-off weight times its probability in the context without the farthest
+word.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import attrs
+
+from hdpkit.checks import as_float, instance, items
+from hdpkit.checks import path as as_path
+from hdpkit.errors import DataError, StorageError
+from hdpkit.formats.lines import decode_line, place_of, read_lines
+from hdpkit.formats.writing import written_aside
+
+__all__ = ["ArpaModel", "Row", "read_arpa", "write_arpa"]
+
+Row = tuple[float, tuple[str, ...], float | None]
+"""An n-gram: log10 of its probability, its words in reading order, log10 of its back-off weight or None."""
+
+_ZERO = -99.0  # stands for the logarithm of 0
+
+_ROUNDING = 1e-6  # a logarithm of 1 may be larger than 0 by as much
+
+_BLANK = re.compile(r"[\0 \t\n\v\f\r]")
+_COUNT = re.compile(r"ngram[ \t]+([0-9]{1,9})[ \t]*=[ \t]*([0-9]{1,18})")
+_SECTION = re.compile(r"\\([0-9]{1,9})-grams:")
+
+
+def write_arpa(path: str | os.PathLike[str], orders: Iterable[Iterable[Row]]) -> None:
+    r"""Write a back-off model; the file is there when it is whole.
+
+    Parameters
+    ----------
+    path : path
+        Where to; packed by gzip if the name ends in ".gz".
+    orders : iterable of iterables
+        Rows of the unigrams, of the bigrams, and so on; gone through once. A row is (log10 probability, words
+        as a tuple in reading order, log10 back-off weight or None). Minus infinity is written as -99, as is
+        usual for the probability of ``<s>``. Each word must be among the unigrams.
+
+    Raises
+    ------
+    DataError
+        Naming order and row (from 0), if a word isn't a string, is empty or has blanks (space, tab, ends of
+        lines, NUL), a probability is above 1, or a number isn't one.
+    StorageError
+        If the file can't be written; an older one is left as it was.
+    """
+    target = as_path("path", path, remedy="Give the file to write.")
+    listed = items("orders", orders, "a list of rows for each order", remedy="Give [unigrams, bigrams, ...].")
+    if not listed:
+        raise DataError("orders", orders, "at least one list of rows", "Give [unigrams, bigrams, ...].")
+    counts = []
+    vocabulary: set[str] = set()
+    with _storing(target), tempfile.TemporaryFile(dir=target.parent) as body:
+        for order, rows in enumerate(listed, start=1):
+            body.write(b"\n\\%d-grams:\n" % order)
+            counts.append(0)
+            for number, row in enumerate(_iterate(rows, order)):
+                body.write(_line(row, order, number, vocabulary))
+                counts[-1] += 1
+        body.seek(0)
+        head = ["\\data\\"] + [f"ngram {order}={n}" for order, n in enumerate(counts, start=1)]
+        with written_aside(target) as file, _packing(target, file) as out:
+            out.write("".join(f"{line}\n" for line in head).encode())
+            shutil.copyfileobj(body, out)
+            out.write(b"\n\\end\\\n")
+
+
+@contextmanager
+def _packing(target: Path, file: IO[bytes]) -> Iterator[Any]:
+    if target.suffix.lower() != ".gz":
+        yield file
+        return
+    # without a time and a name: the same model is the same file
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        yield packed
+
+
+@contextmanager
+def _storing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            "path", str(target), f"a place where a file can be written ({error.strerror or error})",
+            "Free some space, or choose another place.",
+        ) from error  # fmt: skip
+
+
+def _iterate(rows: Any, order: int) -> Iterator[Any]:
+    place, remedy = f"orders, order {order}", "Rows are (log10 probability, words, log10 back-off weight)."
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(place, rows, "a list of rows", remedy)
+    return iter(rows)
+
+
+def _line(row: Any, order: int, number: int, vocabulary: set[str]) -> bytes:
+    """Return a row as a line; adds a unigram to the vocabulary."""
+    place = f"orders, order {order}, row {number}"
+    if not isinstance(row, tuple | list) or len(row) != 3 or not isinstance(row[1], tuple | list):
+        raise DataError(
+            place, row, "(log10 probability, words, log10 back-off weight or None)", "Give a tuple of three."
+        )
+    probability, words, weight = row
+    if len(words) != order:
+        raise DataError(f"{place}, words", words, f"{order} words", "Order n has n-grams of n words.")
+    for word in words:
+        if not isinstance(word, str) or not word or _BLANK.search(word):
+            raise DataError(
+                f"{place}, words", word, "a string without blanks",
+                "The format separates words by blanks: replace them, as in word.replace(' ', '_').",
+            )  # fmt: skip
+        if order > 1 and word not in vocabulary:
+            raise DataError(f"{place}, words", word, "among the unigrams", "Give its unigram, too.")
+    if order == 1:
+        if words[0] in vocabulary:
+            raise DataError(f"{place}, words", words[0], "another word than before", "Give each word once.")
+        vocabulary.add(words[0])
+    fields = [_number(f"{place}, probability", probability, 0.0), " ".join(words)]
+    if weight is not None:
+        fields.append(_number(f"{place}, back-off weight", weight, math.inf))
+    try:
+        return ("\t".join(fields) + "\n").encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair
+        raise DataError(f"{place}, words", words, "text that UTF-8 can write", "Replace it.") from error
+
+
+def _number(place: str, value: Any, high: float) -> str:
+    number = _logarithm(as_float(value), high)
+    if math.isnan(number):
+        raise DataError(place, value, _allowed(high), "Give log10 of it; minus infinity stands for 0.")
+    # the shortest text that is this number to the last bit
+    return "-99" if number == -math.inf else repr(number).removesuffix(".0")
+
+
+def _logarithm(number: float, high: float) -> float:
+    """Return a logarithm of at most `high`, minus infinity for what stands for it, NaN for what is none."""
+    if math.isnan(number) or number == math.inf or number > high + _ROUNDING:
+        return math.nan
+    return -math.inf if number <= _ZERO else min(number, high)
+
+
+def _allowed(high: float) -> str:
+    return "a logarithm (base 10)" if high > 0 else "a logarithm (base 10) of at most 0"
+
+
+@attrs.frozen(eq=False, repr=False)
+class ArpaModel:
+    """A back-off model, as `read_arpa` reads it.
+
+    Attributes
+    ----------
+    orders : tuple of dict
+        For each order: words of an n-gram -> (log10 probability, log10 back-off weight or None).
+    """
+
+    orders: tuple[dict[tuple[str, ...], tuple[float, float | None]], ...]
+
+    @property
+    def order(self) -> int:
+        """Words of the longest n-grams."""
+        return len(self.orders)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Words that are listed, in the order of the file; ``<s>``, ``</s>`` and ``<unk>`` among them."""
+        return tuple(word for (word,) in self.orders[0])
+
+    def rows(self) -> list[list[Row]]:
+        """Return the rows of each order, as `write_arpa` takes them."""
+        return [[(p, words, weight) for words, (p, weight) in ngrams.items()] for ngrams in self.orders]
+
+    def log10_probability(self, word: str, context: Sequence[str] = ()) -> float:
+        """Return log10 of the probability of a word after a context.
+
+        A word that isn't listed, also in the context, is ``<unk>`` where that is listed; otherwise its
+        probability is 0 (minus infinity), and a context that has it is cut off behind it.
+
+        Parameters
+        ----------
+        word : str
+        context : sequence of str
+            The words before it in reading order, as many as there are; ``<s>`` stands before the first word.
+        """
+        (word,) = self._listed((instance("word", word, str, "a string", remedy="Give a word."),))
+        before = items("context", context, "a tuple of words", remedy='Write it as ("of", "the").')
+        near = self._listed(before[max(len(before) - self.order + 1, 0) :])
+        weights = 0.0
+        while (ngram := (*near, word)) not in self.orders[len(near)]:
+            if not near:
+                return -math.inf
+            _, weight = self.orders[len(near) - 1].get(near, (0.0, None))
+            weights += weight or 0.0
+            near = near[1:]
+        return self.orders[len(near)][ngram][0] + weights
+
+    def _listed(self, words: tuple[Any, ...]) -> tuple[str, ...]:
+        listed = self.orders[0]
+        if ("<unk>",) not in listed:
+            return words
+        return tuple(word if (word,) in listed else "<unk>" for word in words)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ArpaModel: {', '.join(f'{len(ngrams)} {n}-grams' for n, ngrams in enumerate(self.orders, 1))}>"
+        )
+
+
+def read_arpa(path: str | os.PathLike[str]) -> ArpaModel:
+    r"""Read a back-off model into memory: to look probabilities up, and to check what was written.
+
+    Parameters
+    ----------
+    path : path
+        A file, plain or packed by gzip, bzip2 or xz. What stands before ``\data\`` or after ``\end\`` is
+        skipped; fields may be separated by any blanks. -99 and less stand for the logarithm of 0.
+
+    Raises
+    ------
+    DataError
+        Naming the line (from 1), if the file can't be read, isn't valid UTF-8, has rows that make no sense or
+        other numbers of them than it says, or ends too early.
+    """
+    source = as_path("path", path, remedy="Give the file to read.")
+    parser = _Parser(source)
+    try:
+        return parser.parse()
+    finally:
+        parser.lines.close()
+
+
+class _Parser:
+    """Reads the lines of a file."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.number = 0
+        self.lines = self._lines()  # gone on with by every loop below
+
+    def parse(self) -> ArpaModel:
+        for line in self.lines:
+            if line == "\\data\\":
+                break
+        else:
+            raise self._error("no line \\data\\", "a model in ARPA format", "Check the path.")
+        counts: list[int] = []
+        for line in self.lines:
+            found = _COUNT.fullmatch(line)
+            if found is None:
+                break
+            if int(found[1]) != len(counts) + 1:
+                raise self._error(line, f"ngram {len(counts) + 1}=COUNT", "Orders come one after another.")
+            counts.append(int(found[2]))
+        else:
+            raise self._ended()
+        if not counts:
+            raise self._error(line, "ngram 1=COUNT", "Counts follow \\data\\.")
+        orders: list[dict[tuple[str, ...], tuple[float, float | None]]] = []
+        for order, count in enumerate(counts, start=1):
+            section = _SECTION.fullmatch(line)
+            if section is None or int(section[1]) != order:
+                raise self._error(line, f"\\{order}-grams:", "Sections come one after another.")
+            ngrams: dict[tuple[str, ...], tuple[float, float | None]] = {}
+            for line in self.lines:
+                if line.startswith("\\") and (line == "\\end\\" or _SECTION.fullmatch(line)):
+                    break
+                words, entry = self._row(line, order)
+                if words in ngrams:
+                    raise self._error(line, "another n-gram than before", "Remove one of the two.")
+                if order > 1:
+                    for word in words:
+                        if (word,) not in orders[0]:
+                            raise self._error(word, "among the unigrams", "Add its unigram.")
+                ngrams[words] = entry
+            else:
+                raise self._ended()
+            if len(ngrams) != count:
+                raise self._error(
+                    f"{len(ngrams)} {order}-grams before it", f"after {count} of them, as stated",
+                    "Was the file cut, or changed by hand?",
+                )  # fmt: skip
+            orders.append(ngrams)
+        if line != "\\end\\":
+            raise self._error(line, "\\end\\", "It follows the last section.")
+        for _ in self.lines:  # a packed file tells only at its end that it is whole
+            pass
+        return ArpaModel(tuple(orders))
+
+    def _lines(self) -> Generator[str]:
+        """Lines that aren't empty, without blanks around them."""
+        for number, begin, line in read_lines(self.source):
+            self.number = number
+            if line.isspace():
+                continue
+            text = decode_line(line, self.source, number, begin).strip(" \t\r\n")
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            if text:
+                yield text
+
+    def _row(self, line: str, order: int) -> tuple[tuple[str, ...], tuple[float, float | None]]:
+        fields = [field for field in re.split(r"[ \t]+", line) if field]
+        if not order + 1 <= len(fields) <= order + 2:
+            raise self._error(
+                line, f"a row of log10 probability, {order} words and perhaps log10 back-off weight",
+                "Fields are separated by tabs or spaces.",
+            )  # fmt: skip
+        weight = None if len(fields) == order + 1 else self._log10(fields[-1], math.inf)
+        return tuple(fields[1 : order + 1]), (self._log10(fields[0], 0.0), weight)
+
+    def _log10(self, field: str, high: float) -> float:
+        try:
+            number = math.nan if "_" in field else _logarithm(float(field), high)
+        except ValueError:
+            number = math.nan
+        if math.isnan(number):
+            raise self._error(field, _allowed(high), "Check the row.")
+        return number
+
+    def _ended(self) -> DataError:
+        return self._error("the end of the file", "followed by \\end\\", "Was the file cut? Fetch it again.")
+
+    def _error(self, value: Any, allowed: str, remedy: str) -> DataError:
+        return DataError(place_of(self.source, self.number or None), value, allowed, remedy)

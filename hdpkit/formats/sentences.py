@@ -1,0 +1,157 @@
+"""Files of sentences, one a line, as lists of words."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from hdpkit.checks import choice, flag, function, path, text, whole_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.lines import MAX_LINE_BYTES, Progress, Source, decode_line, place_of, read_lines
+
+__all__ = ["read_sentences"]
+
+# What separates words: the blanks of ASCII, as in other tools for n-grams. To str.split() a no-break space
+# and U+2028 would be blanks too.
+_WORD = re.compile(r"[^ \t\n\v\f\r]+")
+
+# Encodings in which the bytes of blanks are nothing else, and the blanks of ASCII no other bytes.
+_TRANSPARENT = ("utf-8", "ascii", "iso8859-1")
+
+_MARKERS = ("<s>", "</s>")
+
+
+def read_sentences(
+    source: Source,
+    *,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    lowercase: bool = False,
+    empty: str = "skip",
+    max_line_bytes: int | None = MAX_LINE_BYTES,
+    progress: Progress | None = None,
+) -> Iterator[list[str]]:
+    r"""Read sentences, one a line, as they are asked for.
+
+    A line ends with ``\n``. Words are what the blanks of ASCII separate (space, tab, ``\r``, ``\v``, ``\f``);
+    other characters, a no-break space or U+2028 among them, are part of a word. A byte order mark at the
+    beginning is dropped. No word is special but ``<s>`` and ``</s>``, which are refused: they are added
+    later.
+
+    Parameters
+    ----------
+    source : path or open file
+        Path of a file, plain or packed by gzip, bzip2 or xz (told by the name or the first bytes); "-" for
+        standard input; or a file that is open, for text (then encoding and errors are its own) or bytes.
+    encoding : str
+        Any that agrees with ASCII: "utf-8", "latin-1", "gb18030", ... (not "utf-16").
+    errors : str
+        "strict": bytes that aren't valid are refused; "replace": they become U+FFFD.
+    lowercase : bool
+        Whether to turn words into lower case.
+    empty : str
+        What becomes of a line without words: "skip" (as SRILM does) or "keep", as an empty sentence (as KenLM
+        does).
+    max_line_bytes : int or None
+        Longest line, with its end (of a file that is open for text: characters); None: any.
+    progress : callable, optional
+        Called about once a megabyte and at the end with the number of bytes read and their total; of packed
+        files both are of the packed bytes. The total is None for what isn't a regular file given by its path.
+
+    Yields
+    ------
+    list of str
+        Words of a sentence.
+
+    Raises
+    ------
+    DataError
+        Naming the file and the line (from 1), when it comes to it: invalid bytes (their offset in the
+        unpacked file, from 0, is named), a NUL byte, ``<s>`` or ``</s>`` as a word, too long a line, a packed
+        file that is damaged or cut off, or a file that can't be read.
+    ParameterError
+        At once, if an argument makes no sense.
+    """
+    if not hasattr(source, "readline"):
+        source = (
+            source if source == "-" else path("source", source, remedy='Give a path, "-" or an open file.')
+        )
+    reader = _Reader(
+        encoding=_check_encoding(encoding),
+        errors=choice(
+            "errors", errors, ("strict", "replace"), remedy='"replace" makes U+FFFD of invalid bytes.'
+        ),
+        lowercase=flag("lowercase", lowercase),
+        keep=choice("empty", empty, ("skip", "keep"), remedy='"keep" makes an empty line a sentence.')
+        == "keep",
+        limit=None
+        if max_line_bytes is None
+        else whole_number("max_line_bytes", max_line_bytes, 1, 2**62, remedy="None stands for no limit."),
+        progress=progress
+        if progress is None
+        else function("progress", progress, remedy="Pass a function of two numbers."),
+    )
+    return reader.sentences(source)
+
+
+def _check_encoding(encoding: Any) -> str:
+    remedy = "Convert the file to UTF-8, or open it yourself and pass the open text file."
+    ascii = bytes(range(128))
+    try:
+        if ascii.decode(text("encoding", encoding, remedy=remedy)) == ascii.decode("ascii"):
+            return codecs.lookup(encoding).name
+    except (LookupError, UnicodeError):  # no encoding, or none of text
+        pass
+    raise ParameterError("encoding", encoding, "an encoding that agrees with ASCII", remedy)
+
+
+@attrs.frozen(kw_only=True)
+class _Reader:
+    """How sentences are read; arguments checked."""
+
+    encoding: str
+    errors: str
+    lowercase: bool
+    keep: bool
+    limit: int | None
+    progress: Progress | None
+
+    def sentences(self, source: Any) -> Iterator[list[str]]:
+        for number, begin, line in read_lines(source, self.limit, self.progress):
+            words = self._words(line, source, number, begin)
+            if words or self.keep:
+                yield words
+
+    def _words(self, line: str | bytes, source: Any, number: int, begin: int) -> list[str]:
+        fast = False
+        if isinstance(line, str):
+            content, nul = line, line.find("\0")
+        else:
+            nul = line.find(b"\0")
+            fast = self.encoding in _TRANSPARENT and begin > 0
+            try:
+                # blanks are made one at a time, which takes a quarter of the time of looking for words
+                content = (b" ".join(line.split()) if fast else line).decode(self.encoding, self.errors)
+            except UnicodeDecodeError:
+                content = decode_line(line, source, number, begin, self.encoding, self.errors)
+        if nul >= 0:
+            raise DataError(
+                f"{place_of(source, number)}, byte {begin + nul}", "\0", "text without NUL bytes",
+                "Is it a text file? One in UTF-16 wants to be converted to UTF-8.",
+            )  # fmt: skip
+        if begin == 0:
+            content = content.removeprefix("\ufeff")
+        if self.lowercase:
+            content = content.lower()
+        words = content.split(" ") if fast and content else _WORD.findall(content)
+        if "s>" in content and any(marker in words for marker in _MARKERS):
+            raise DataError(
+                place_of(source, number), next(word for word in words if word in _MARKERS),
+                "a word, not the symbol of a sentence's start or end",
+                "Remove these symbols from the lines: they are added.",
+            )  # fmt: skip
+        return words
