@@ -160,11 +160,11 @@ def test_the_largest_number_of_trials():
     assert stream.binomial(n, 0.0) == stream.binomial(0, 0.5) == 0
 
 
-@pytest.mark.parametrize("shape", [1e-300, 1e-9, 0.5, 1e9, 1e300])
+@pytest.mark.parametrize("shape", [1e-300, 1e-9, 0.5, 1e9, 1e300, 1.7976931348623157e308])
 def test_nothing_overflows(shape):
     stream = RandomStream((3, 3))
     assert np.isfinite(stream.log_gamma(shape, 1000)).all()
-    for other in (1e-300, 1.0, 1e300):
+    for other in (1e-300, 1.0, 1e300, 1.7976931348623157e308):
         for logs in stream.log_beta(shape, other, 300):
             assert np.isfinite(logs).all()
         assert np.isfinite(stream.log_dirichlet([shape, other, shape])).all()
@@ -368,7 +368,6 @@ SHAPE = [
     0.0,
     -1.0,
     1e-301,
-    1e301,
     math.nan,
     math.inf,
     "1",

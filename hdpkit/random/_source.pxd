@@ -7,7 +7,7 @@ cdef extern from *:
     #include <stdint.h>
     /* One source of draws. A function that draws a whole number returns a negative one, and a function that
        draws a real number NaN, when it can't: no weight is positive, one is not finite, a parameter is out of
-       range (shapes: from 1e-300 to 1e300; trials: up to 2**53), or a script doesn't fit. Gamma, beta and
+       range (shapes: finite, from 1e-300; trials: up to 2**53), or a script doesn't fit. Gamma, beta and
        Dirichlet draws are natural logarithms. */
     typedef struct hdpkit_choice_source {
         void *state;

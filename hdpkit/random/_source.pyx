@@ -47,7 +47,7 @@ cdef bint overrides(object kind) except -1:
 
 
 cdef _shapes(str name, object values):
-    return numbers_between(name, values, 1e-300, 1e300, remedy="Check what it was computed from.")
+    return numbers_between(name, values, 1e-300, DBL_MAX, remedy="Check what it was computed from.")
 
 
 cdef laid(object row, tuple shape):
@@ -206,7 +206,7 @@ cdef class ChoiceSource:
         Parameters
         ----------
         shape : float or array
-            From 1e-300 to 1e300.
+            Finite, from 1e-300.
         size : int or tuple of int, optional
             Shape of the result, which ``shape`` is broadcast to.
 
@@ -240,7 +240,7 @@ cdef class ChoiceSource:
         Parameters
         ----------
         a, b : float or array
-            Parameters of the law, from 1e-300 to 1e300.
+            Parameters of the law, finite, from 1e-300.
         size : int or tuple of int, optional
             Shape of each result, which ``a`` and ``b`` are broadcast to.
 
@@ -274,7 +274,7 @@ cdef class ChoiceSource:
         Parameters
         ----------
         shapes : array of float, shape (n,)
-            Parameters of the law, from 1e-300 to 1e300.
+            Parameters of the law, finite, from 1e-300.
 
         Returns
         -------

@@ -7,8 +7,8 @@ cdef inline double not_a_number() noexcept nogil:
 
 
 cdef inline bint is_shape(double a) noexcept nogil:
-    """Whether a is a shape that gamma, beta and Dirichlet draws take; within this range nothing overflows."""
-    return 1e-300 <= a <= 1e300
+    """Whether a is a shape that gamma, beta and Dirichlet draws take: no logarithm of theirs overflows."""
+    return 1e-300 <= a <= 1.7976931348623157e308
 
 
 cdef inline bint is_binomial(int64_t n, double p) noexcept nogil:

@@ -88,7 +88,7 @@ cdef double squeezed(void *state, double d) noexcept nogil:
                         1.0 / 14.0 - t * (1.0 / 15.0 - t * (1.0 / 16.0 - t * (1.0 / 17.0))))))))))))))
         else:
             rest = det_log1p(t) - t * (1.0 - t * (0.5 - t * (1.0 / 3.0)))
-        if det_log(u) < 3.0 * d * rest:
+        if det_log(u) < 3.0 * (d * rest):
             return t
 
 
