@@ -55,11 +55,11 @@ MANY = {  # many customers who eat one dish: many seatings
 # ---------------------------------------------------------------------- kernels
 
 
-def check(move, shape, values, corner, measure=ATOMS, stores=None):
+def check(move, shape, values, corner, measure=ATOMS, stores=None, kernels=None):
     """Exact steps in detailed balance over stores and kernels, and one law for all of the same states."""
     law = {}
     for store, kernel in stores_and_kernels(measure, shape=shape):
-        if stores and (store, kernel) not in stores:
+        if (stores and (store, kernel) not in stores) or (kernels and kernel not in kernels):
             continue
         franchise = observed(shape, values, corner, store, kernel, measure)
         if not serves(franchise, move):
@@ -74,15 +74,30 @@ def check(move, shape, values, corner, measure=ATOMS, stores=None):
     return bool(law)
 
 
-@pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize(
-    "corner", CORNERS, ids=lambda c: f"{c.root}, {c.root_discount}; {c.below}, {c.discount}"
-)
-@pytest.mark.parametrize("shape", MANY)
-def test_every_move_store_kernel_and_depth(move, corner, shape):
+EVERY_CASE = [
+    pytest.param(shape, c, move, id=f"{shape}-{c.root}, {c.root_discount}; {c.below}, {c.discount}-{move!r}")
+    for shape in MANY
+    for c in CORNERS
+    for move in DISCRETE
+]
+
+
+def check_case(shape, corner, move, kernels=None):
     few = isinstance(move, DishGibbs) and shape == "three levels"  # there histograms take long
-    served = check(move, shape, [0, 0, 0, 1] if few else MANY[shape], corner)
+    served = check(move, shape, [0, 0, 0, 1] if few else MANY[shape], corner, kernels=kernels)
     assert served == (isinstance(move, TableGibbs) or (isinstance(move, DishGibbs) and shape != "flat 4"))
+
+
+@pytest.mark.parametrize(("shape", "corner", "move"), EVERY_CASE)
+def test_every_move_store_kernel_and_depth(shape, corner, move):
+    # Compiled kernels at every corner; readable ones, which are slow, at one with discounts at all levels.
+    check_case(shape, corner, move, None if corner is CORNERS[2] else ("fused", "generic"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("shape", "corner", "move"), EVERY_CASE)
+def test_every_readable_kernel_at_every_corner(shape, corner, move):
+    check_case(shape, corner, move, ("reference",))
 
 
 @pytest.mark.parametrize("measure", [hk.Uniform(1), hk.Uniform(3), hk.Categorical([0.0, 0.9, 0.1])], ids=repr)

@@ -107,7 +107,7 @@ class DirichletMultinomialReference(BaseMeasure):
         low, high = int(values.min()), int(values.max())
         if low < 0 or high >= n_terms:
             raise DataError("values", (low, high), f"from 0 to {n_terms - 1}", "Check the term numbers.")
-        return attrs.evolve(self, n_terms=int(n_terms))
+        return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=int(n_terms))
 
     def make(self) -> TermCounts:
         """No term yet."""
