@@ -28,7 +28,9 @@ LARGEST_VALUE = 1e100  # so that squares of values, times and over parameters, d
 def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
     error = ParameterError(name, value, allowed, "Give a float, one float a dimension, or a prior.")
-    if isinstance(value, Prior) and not isinstance(value, type):
+    # Numbers first: to look for the methods of a protocol takes longer than all the rest.
+    number = isinstance(value, float | int | np.ndarray)
+    if not number and isinstance(value, Prior) and not isinstance(value, type):
         value = Resampled(mean_of(value), value)
     if isinstance(value, Resampled):
         if not legal(np.asarray(float(value))):
