@@ -286,7 +286,7 @@ def labelled_arrays(
 def reduced_seatings(
     shape: Shape, observed: tuple[int, ...] | None = None, detail: Detail = Detail.SIZES
 ) -> dict[Any, Any]:
-    """What a store of some detail keeps of each labelled seating (those that fit where dishes are observed)."""
+    """What a store of this detail keeps of each labelled seating (observed dishes: of those that fit)."""
     reduce = {
         Detail.SEATS: lambda key, shape, observed: key,
         Detail.SIZES: lump_to_histograms,
