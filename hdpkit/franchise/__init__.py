@@ -1,9 +1,9 @@
 """The franchise: declarations, topology, seating."""
 
-from hdpkit.franchise.components import Component
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.look import Look
+from hdpkit.franchise.parts import Component, Part
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
@@ -14,6 +14,7 @@ __all__ = [
     "Franchise",
     "Hyperparameter",
     "Look",
+    "Part",
     "Random",
     "Restaurant",
     "RestaurantView",

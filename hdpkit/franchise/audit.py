@@ -91,7 +91,7 @@ def audit(franchise: Franchise) -> None:
             f"one each of {live.tolist()}",
         )
         _statistics(franchise, of_customer, live)
-    for component in franchise.components.values():
+    for component in franchise._components.values():
         component.audit(live)
 
 

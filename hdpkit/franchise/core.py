@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +20,18 @@ from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
-from hdpkit.franchise.components import Component
+from hdpkit.franchise.callers import Callers
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.look import Requests
-from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.parts import Part, cloned
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.franchise.roots import ROOTS
 from hdpkit.franchise.topology import build_topology
 from hdpkit.franchise.turns import FranchiseTurns
+from hdpkit.franchise.weights import NAME, Weights
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
@@ -46,6 +48,9 @@ from hdpkit.stores import (
     stores,
 )
 
+if TYPE_CHECKING:
+    from hdpkit.franchise.franchise import Franchise
+
 __all__ = ["FranchiseCore"]
 
 OWN_STORES = frozenset({HistogramStore, ExplicitStore, HistogramReference, ExplicitReference})
@@ -53,7 +58,7 @@ OWN_STORES = frozenset({HistogramStore, ExplicitStore, HistogramReference, Expli
 CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
 
 
-class FranchiseCore(Parts, FranchiseTurns):
+class FranchiseCore(Callers, FranchiseTurns):
     """Mutable seating with one owner. See `Franchise`, the public face.
 
     A method or property of this class or a subclass is under the turn unless it says otherwise (`Guarded`).
@@ -66,6 +71,7 @@ class FranchiseCore(Parts, FranchiseTurns):
         *,
         store: str | type = "histogram",
         kernel: str = "auto",
+        root: str = "restaurant",
         measure: BaseMeasure | None = None,
     ) -> None:
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
@@ -78,6 +84,7 @@ class FranchiseCore(Parts, FranchiseTurns):
                 "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
             )
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
+        choice("root", root, ("restaurant", "weights"), remedy="Leave it out for a Chinese restaurant.")
         if measure is not None:
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
         if len(data) >= 2**31 - 1:
@@ -104,6 +111,12 @@ class FranchiseCore(Parts, FranchiseTurns):
             )  # fmt: skip
         self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
+        if root == "weights" and self.measure.atomic:
+            raise ParameterError(
+                "root", root, '"restaurant" over a measure with atoms',
+                "Observed dishes are always all there: there is no weight to draw at a birth.",
+            )  # fmt: skip
+        self.root = root
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
         self.bank = self._new_bank(self.measure, data)
@@ -116,10 +129,10 @@ class FranchiseCore(Parts, FranchiseTurns):
         self._walks: dict[Any, Any] = {}
         self._functions: dict[str, tuple[str, Callable[..., Any]]] = {}
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
-        self._components: dict[str, Component] = {}
+        self._components: dict[str, Part] = {}
         self._torn: tuple[bool, tuple[int, int]] | None = None  # a change that is not at its end (`restore`)
         self._verb: str | None = None  # that is under way
-        self._lost: list[Component] = []  # components that failed when they were told of a new seating
+        self._lost: list[Part] = []  # components that failed when they were told of a new seating
         self._uncounted = False  # a verb failed and statistics could not be counted again yet
         self._concentration = np.zeros(self.topology.n_nodes)
         self._discount = np.zeros(self.topology.n_nodes)
@@ -128,8 +141,11 @@ class FranchiseCore(Parts, FranchiseTurns):
         self.seeded_calls = 0
         self.streams = None
         self.on_pulse = None
+        self._weights = Weights(self) if root == "weights" else None
         self._check_kernel()
         self.reset_hyperparameters()
+        if self._weights is not None:
+            self._register(NAME, self._weights)
 
     @staticmethod
     def _measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
@@ -228,7 +244,7 @@ class FranchiseCore(Parts, FranchiseTurns):
             kind = self.table_store_type if VERBS[verb] else self.store_type
             numbers = hyperparameters.Numbers(self)
             self._functions[verb] = choose_kernel(
-                verb, self.forced_kernel, kind, self.bank, self.topology.n_levels, numbers
+                verb, self.forced_kernel, kind, self.bank, self.topology.n_levels, numbers, self._root_kind
             )
         return self._functions[verb]
 
@@ -247,7 +263,7 @@ class FranchiseCore(Parts, FranchiseTurns):
             if kernel is None
             else choice("kernel", kernel, KERNELS, remedy="Leave it out.")
         )
-        key = (kernel == "reference", self._seated_out is None)
+        key = (kernel == "reference", self._seated_out is None, self._root_kind)
         if key not in self._walks:
             self._walks[key] = self.walk_over(self.seating, self.slots, kernel)
         self._outside()
@@ -255,13 +271,19 @@ class FranchiseCore(Parts, FranchiseTurns):
 
     def walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
-        t = self.topology
-        bank: Any = self.bank
-        base = bank.base if self.measure.atomic else None
+        t, root = self.topology, ROOTS[self._root_kind]
+        theta, d = self._concentration, self._discount
         if kernel == "reference":
-            return ReferenceWalk(store, slots, t, self._concentration, self._discount, base)
-        value = bank.values if self.measure.atomic else None
-        return Walk(store, slots, t.parent, t.home, self._concentration, self._discount, base, value)
+            return ReferenceWalk(store, slots, t, theta, d, root.readable(self))
+        return Walk(store, slots, t.parent, t.home, theta, d, root.compiled(self))
+
+    @property
+    def _root_kind(self) -> str:
+        """What the root's children draw from now: a key of `ROOTS`."""
+        if self.measure.atomic:
+            return "atoms"
+        instantiated = self._weights is not None and self._weights.integrated is None
+        return "weights" if instantiated else "restaurant"
 
     @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
@@ -283,19 +305,34 @@ class FranchiseCore(Parts, FranchiseTurns):
     # ------------------------------------------------------------------ components and slots
 
     @property
-    def components(self) -> Mapping[str, Component]:
-        """What hangs on dishes, by name."""
-        return self._components
+    def components(self) -> Mapping[str, Part]:
+        """The parts that were registered, by name."""
+        return {name: part for name, part in self._components.items() if part is not self._weights}
 
     @changes
-    def register(self, name: str, component: Component) -> None:
-        """Tell a component of every dish that is born, dies or is relabelled from now on."""
+    def register(self, name: str, component: Part) -> None:
+        """Make a part one of the state: every dish that is born, dies or is relabelled is announced to it.
+
+        Parameters
+        ----------
+        name : str
+            Its name in saved states and, with a slash and a key, of its numbers in the trace.
+        component : Part
+
+        Raises
+        ------
+        ParameterError
+            If the name is taken.
+        """
         text("name", name, remedy="It is the component's name in saved states.")
-        instance("component", component, Component, "a Component", remedy="Derive it from hk.Component.")
+        instance("component", component, Part, "a Part", remedy="Derive it from hk.Part.")
         if name in self._components:
             raise ParameterError(
                 "name", name, "a name that is not taken", f"Taken: {sorted(self._components)}."
             )
+        self._register(name, component)
+
+    def _register(self, name: str, component: Part) -> None:
         component.reset(self.slots.occupied_slots())  # first: it is a user's, and may fail
         self._components[name] = component
         self.slots.add_part(component)
@@ -339,12 +376,21 @@ class FranchiseCore(Parts, FranchiseTurns):
         bank: Any = self.bank
         self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)
 
-    def _replaced(self, slots: npt.NDArray[np.int32], held: Any, bank: Any = None) -> None:
+    def _replaced(
+        self,
+        slots: npt.NDArray[np.int32],
+        held: Any,
+        bank: Any = None,
+        parts: Mapping[str, Any] | None = None,
+    ) -> None:
         self.slots.attach(self.bank)
         self._reset_slots(slots, held)
         self.bank.thaw(bank)
         self._lost = list(self._components.values())
         self._tell_all(self._found, self.recount)
+        if parts is not None:
+            names = {id(part): name for name, part in self._components.items()}
+            self._tell_all(lambda one: self._thaw_component(names[id(one)], one, parts, None))
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a seed given twice has other words then."""
@@ -417,10 +463,14 @@ class FranchiseCore(Parts, FranchiseTurns):
         self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
         kept = frozen.get("components", {})
         names = {id(component): name for name, component in self._components.items()}
-        self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept))
+        self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept, source))
 
-    def _thaw_component(self, name: str, component: Component, frozen: Mapping[str, Any]) -> None:
+    def _thaw_component(
+        self, name: str, component: Part, frozen: Mapping[str, Any], source: ChoiceSource | None
+    ) -> None:
         if name not in frozen:
+            if source is not None:
+                component.started(cast("Franchise", self), source)
             return
         try:
             component.thaw(frozen[name])
@@ -445,7 +495,7 @@ class FranchiseCore(Parts, FranchiseTurns):
         return seating
 
     def copy(self) -> Self:
-        """Return an independent franchise in the same state (components, which are yours, are not copied)."""
+        """Return an independent franchise in the same state, with clones of the parts."""
         return self._twin(self.data, self.freeze())
 
     def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
@@ -456,13 +506,16 @@ class FranchiseCore(Parts, FranchiseTurns):
     def _maker(self, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
         """What makes franchises like the present one over data of the same shape, in a given state."""
         kind, declared, measure = type(self), self.restaurant_declared, self.measure
-        store, kernel = self.store_type, self.forced_kernel
+        store, kernel, root = self.store_type, self.forced_kernel, self.root
+        parts = {name: cloned(name, part, self) for name, part in self.components.items()}
         # The package's compiled stores freeze whole states, unless somebody changed them from outside.
         whole = not self.foreign_store and not getattr(self.store, "touched", True)
 
         def make(frozen: dict[str, Any]) -> Any:
-            twin = kind(declared, data, store=store, kernel=kernel, measure=measure)
-            (twin._thaw if whole else twin.thaw)({**frozen, "components": {}})
+            twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure)
+            for name, part in parts.items():
+                twin.register(name, cloned(name, part, twin))
+            (twin._thaw if whole else twin.thaw)(frozen)
             return twin
 
         return make

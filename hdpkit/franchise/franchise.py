@@ -45,6 +45,10 @@ class Franchise(FranchiseGrowth):
         "auto" takes the fastest code for each verb; "fused", "generic" or "reference" forces one. Verbs that
         no fused sweep has, and hyperparameters at which it would not keep the law, are left to the next best
         code. `kernel` tells which one runs now.
+    root : str
+        "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et
+        al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
+        `hdpkit.moves.RootWeights`.
 
     Notes
     -----
@@ -173,6 +177,8 @@ class Franchise(FranchiseGrowth):
     def root_weights(self) -> tuple[Floats, float]:
         """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
 
+        With ``root="weights"`` the weights themselves, as they are in the state.
+
         Observed dishes: of all V atoms, and of those that no customer has had yet.
         """
         row = self.walk().prior_row(0)
@@ -270,7 +276,11 @@ class Franchise(FranchiseGrowth):
 
         The same number on every store that keeps table sizes.
         """
-        return self.log_seating() + self.log_likelihood() + self.log_prior()
+        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
+
+    def log_parts(self) -> float:
+        """Log density of the parts of the state given the rest of it, in nats."""
+        return sum(part.log_density(self) for part in self._components.values())
 
     # ------------------------------------------------------------------ the whole
 
@@ -318,4 +328,5 @@ class Franchise(FranchiseGrowth):
             "tree": self.topology.memory_bytes(),
             "hyperparameters": self._concentration.nbytes + self._discount.nbytes,
             "statistics": int(self.bank.memory_bytes()),
+            **{name: int(part.memory_bytes()) for name, part in self._components.items()},
         }

@@ -114,9 +114,10 @@ class FranchiseGrowth(FranchiseVerbs):
             )  # fmt: skip
         return self.topology
 
-    def _dishes_now(self) -> tuple[Any, Any, Any]:
-        """Slots that are occupied, slots that are held, and what of the bank doesn't follow from the data."""
-        return self.slots.occupied_slots(), self.slots.held_slots(), self.bank.freeze()
+    def _dishes_now(self) -> tuple[Any, Any, Any, Any]:
+        """Occupied slots, held slots, what of the bank doesn't follow from the data, and states of parts."""
+        parts = {name: part.freeze() for name, part in self._components.items()}
+        return self.slots.occupied_slots(), self.slots.held_slots(), self.bank.freeze(), parts
 
     def _go_over(self) -> None:
         """Go over to what was decided on; it may be begun again, for nothing changes before all is there."""
@@ -136,7 +137,7 @@ class FranchiseGrowth(FranchiseVerbs):
         to: npt.NDArray[Any],
         theta: Floats,
         d: Floats,
-        dishes: tuple[Any, Any, Any],
+        dishes: tuple[Any, Any, Any, Any],
     ) -> None:
         """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there.
 

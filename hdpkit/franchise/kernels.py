@@ -93,6 +93,8 @@ class Row:
         Exactly these, no subclasses; None: any.
     depth : int, optional
         The number of levels; None: any.
+    roots : set of str, optional
+        What the root's children draw from, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
     """
 
     name: str
@@ -100,15 +102,17 @@ class Row:
     stores: frozenset[type] | None = None
     banks: frozenset[type] | None = None
     depth: int | None = None
+    roots: frozenset[str] | None = None
     #: Whether its arithmetic keeps the law at the present hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
 
-    def serves(self, store: type, bank: Any, depth: int) -> bool:
-        """Whether it can run over this store, bank and number of levels."""
+    def serves(self, store: type, bank: Any, depth: int, root: str) -> bool:
+        """Whether it can run over this store, bank, number of levels and root."""
         return (
             (self.stores is None or store in self.stores)
             and (self.banks is None or type(bank) in self.banks)
             and self.depth in (None, depth)
+            and (self.roots is None or root in self.roots)
         )
 
 
@@ -126,6 +130,7 @@ TABLE = [
         frozenset(fused_topics.STORES),
         frozenset({DirichletMultinomialBank}),
         2,
+        frozenset({"restaurant"}),
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
     ),
     Row(
@@ -139,6 +144,7 @@ TABLE = [
         COMPILED_STORES,
         frozenset({DirichletMultinomialBank}),
         2,
+        frozenset({"restaurant"}),
     ),
     Row(
         "fused",
@@ -156,13 +162,13 @@ TABLE = [
 ]
 
 
-def available_kernels(store: type, bank: Any, depth: int) -> list[str]:
+def available_kernels(store: type, bank: Any, depth: int, root: str = "restaurant") -> list[str]:
     """Names of the kernels that can be forced for a store, a bank and a depth, the fastest first."""
-    return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth)))
+    return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth, root)))
 
 
 def choose_kernel(
-    verb: str, forced: str, store: type, bank: Any, depth: int, numbers: Numbers
+    verb: str, forced: str, store: type, bank: Any, depth: int, numbers: Numbers, root: str = "restaurant"
 ) -> tuple[str, Callable[..., Any]]:
     """Name and function that serve a verb.
 
@@ -174,7 +180,7 @@ def choose_kernel(
     KernelError
         If there is no such kernel for this store, measure and depth.
     """
-    serving = [row for row in TABLE if row.serves(store, bank, depth)]
+    serving = [row for row in TABLE if row.serves(store, bank, depth, root)]
     if forced not in ("auto", "fused"):
         serving = [row for row in serving if row.name == forced]
     if forced != "fused" or any(row.name == forced for row in serving):

@@ -12,8 +12,8 @@ import numpy as np
 
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.franchise.components import Component
 from hdpkit.franchise.guard import Guarded, changes, unguarded
+from hdpkit.franchise.parts import Part
 
 __all__ = ["Mending"]
 
@@ -33,8 +33,8 @@ class Mending(Guarded):
         seating: Any
 
     foreign_store: bool
-    _components: dict[str, Component]
-    _lost: list[Component]  # components that failed when they were told of a new seating
+    _components: dict[str, Part]
+    _lost: list[Part]  # components that failed when they were told of a new seating
     _uncounted: bool  # statistics could not be counted again yet
 
     @property
@@ -137,11 +137,11 @@ class Mending(Guarded):
         self.bank.rebuild(np.empty(0, dtype=np.int32) if idle else self.seating.dishes(), slots)
         self._uncounted = False
 
-    def _found(self, component: Component) -> None:
+    def _found(self, component: Part) -> None:
         component.reset(self.slots.occupied_slots())
         self._lost.remove(component)
 
-    def _tell_all(self, tell: Callable[[Component], Any], *first: Callable[[], Any]) -> None:
+    def _tell_all(self, tell: Callable[[Part], Any], *first: Callable[[], Any]) -> None:
         """Call these, tell every component, and raise the first error when all has been done."""
         errors: list[BaseException] = []
         acts: list[Callable[[], Any]] = [

@@ -1,87 +1,125 @@
-"""The parts of a franchise while a verb is under way, and what is asked of them before it."""
+"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic, a count of one's own)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
-from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.walk.slots import DishSlots
-from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.bank import PythonBank
-from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, StateError
-from hdpkit.franchise.audit import audit
-from hdpkit.franchise.kernels import COUNTING_BANKS
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ReturnValueError
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
+    from hdpkit.random import ChoiceSource
 
-__all__ = ["Parts"]
+__all__ = ["Component", "Part", "cloned"]
 
-_STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
-
-
-def _overrides_bank(kind: type) -> bool:
-    """Whether a measure has methods of its own that the compiled bank of a class above it doesn't know."""
-    for parent in kind.__mro__:
-        if "bank" in vars(parent):
-            return False
-        if not _STATISTICS.isdisjoint(vars(parent)):
-            return True
-    return False
+Ints = npt.NDArray[np.int32]
 
 
-class Parts:
-    """The part of a franchise that keeps callers, its parts and compiled code apart."""
+class Part:
+    """A part of the state that belongs to dishes. Override what you need and `Franchise.register` it.
 
-    slots: DishSlots
-    store: Any
-    seating: Any
-    _own: Any
-    _seated_out: Any
-    _verb: str | None
+    Births, deaths and new numbers are announced inside the step that causes them, after the statistics of the
+    dish have changed. A part must not use the franchise in these calls.
 
-    def _new_bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """The measure's bank for data."""
-        bank: Any = measure.bank(data)
-        if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
-            bank = PythonBank(measure, data.values)
-        return self._own(bank)
+    Attributes
+    ----------
+    enumerable : bool
+        Whether all that the part draws comes from ``choose``, ``bernoulli`` and ``index`` of the choice
+        source. Then moves over a franchise with this part can be tested by enumeration, with `key` as the
+        part's state; otherwise they are tested by one step from exact draws and by Geweke's test.
+    """
 
-    def _outside(self) -> None:
-        """Refuse a call from inside a verb: a measure's or a component's method can't use the franchise."""
-        if self._verb is not None:
-            raise BusyError(
-                "franchise", f"inside the verb {self._verb!r}", "used by one verb at a time",
-                "A method that a verb calls may look at what it is given, and at franchise.slots.",
-            )  # fmt: skip
+    enumerable: bool = False
 
-    def _inside(self, verb: str, kernel: str, function: Any, *arguments: Any) -> Any:
-        """Call what serves a verb; until its end nothing else may use the franchise."""
-        stores = [] if kernel == "reference" else [s for s in (self.store, self._seated_out) if s is not None]
-        try:
-            self._verb = verb
-            for store in stores:
-                store.busy = True
-            return function(*arguments)
-        finally:
-            self._at_rest()
+    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+        """A dish was born.
 
-    def _at_rest(self) -> None:
-        """No verb is under way."""
-        self._verb = None
-        for store in (self.store, self._seated_out):
-            if isinstance(store, Seating):
-                store.busy = False
+        A class may also define ``born(self, slot)``.
 
-    def _trust_seating(self) -> None:
-        """Audit a seating that was changed through the store itself, before compiled code relies on it."""
-        if getattr(self.seating, "touched", False):
-            audit(cast("Franchise", self))
-            self.seating.touched = False
+        Parameters
+        ----------
+        slot : int
+        source : ChoiceSource or None
+            Of the verb that runs; None where a dish was opened outside of one.
+        customers : int32 array
+            Data customers who bring the dish to life; empty where they are not known yet.
+        """
 
-    def _not_seated_out(self, done: str) -> None:
-        if self._seated_out is not None:
-            raise StateError(
-                "franchise", "seated out", f"{done} outside a move", "Wait until the move is over."
-            )
+    def died(self, slot: int) -> None:
+        """The dish of this slot lost its last customer."""
+
+    def holds(self, slot: int) -> bool:
+        """Whether the slot of a dish that died must stay taken, empty, until `DishSlots.release`."""
+        return False
+
+    def relabelled(self, mapping: Ints) -> None:
+        """Slot s has the new number mapping[s] (-1: it was free). Between sweeps only."""
+
+    def reset(self, slots: Ints) -> None:
+        """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
+
+    def started(self, state: Franchise, source: ChoiceSource) -> None:
+        """A start has seated everybody, or a state without this part was thawed: draw what follows from it."""
+
+    def simulate(self, state: Franchise, source: ChoiceSource) -> None:
+        """Draw the part from its prior given a seating that was just drawn from the prior.
+
+        By default what the births of that seating have drawn stays.
+        """
+
+    def audit(self, slots: Ints) -> None:
+        """Raise an AuditError unless the part fits these occupied slots."""
+
+    def freeze(self) -> dict[str, Any]:
+        """Return the part's state as arrays and numbers."""
+        return {}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take over a frozen state; `reset` has been called before."""
+
+    def clone(self, state: Franchise) -> Self:
+        """Return a part for a copy of the franchise; what `freeze` keeps is thawed into it afterwards."""
+        return copy.deepcopy(self)
+
+    def memory_bytes(self) -> int:
+        """Bytes held, as far as known."""
+        return 0
+
+    def log_density(self, state: Franchise) -> float:
+        """Log density of the part given the rest of the state, in nats: a term of `Franchise.log_joint`."""
+        return 0.0
+
+    def scalars(self, state: Franchise) -> Mapping[str, float]:
+        """Numbers for the trace, recorded under "<name of the part>/<key>"."""
+        return {}
+
+    def key(self) -> Any:
+        """Return a hashable value that tells states of an `enumerable` part apart."""
+        return None
+
+
+def cloned(name: str, part: Part, state: Any) -> Part:
+    """Return a clone of a part for a franchise.
+
+    Raises
+    ------
+    ReturnValueError
+        If the part's `clone` fails or returns no part of this class.
+    """
+    remedy = "Define clone(self, state): it returns a part for a copy of the franchise."
+    try:
+        made = part.clone(state)
+    except (TypeError, copy.Error, NotImplementedError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ReturnValueError(f"clone() of the part {name!r}", what, "a part", remedy) from error
+    if not isinstance(made, Part):
+        raise ReturnValueError(f"clone() of the part {name!r}", made, "a part", remedy)
+    return made
+
+
+Component = Part  # its name before; kept for programs that derive from it

@@ -48,7 +48,7 @@ def restore(franchise: FranchiseCore, everybody: bool, reseated: tuple[int, int]
     if not franchise.measure.atomic and slots.occupied_slots().tolist() != root.tolist():
         held = [slot for slot in slots.held_slots() if slot not in root]
         franchise._reset_slots(root, held)
-        franchise._lost = list(franchise.components.values())
+        franchise._lost = list(franchise._components.values())
         with contextlib.suppress(Exception):  # of a user's; told again later
             franchise._find_lost()
     theta, d = franchise._concentration, franchise._discount

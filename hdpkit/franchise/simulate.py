@@ -42,6 +42,9 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     if keep is None:
         draw_hyperparameters(seated, source)
     values: Any = draw_seating(seated, source) if keep != "seating" else None
+    if keep != "seating":
+        for part in seated._components.values():
+            part.simulate(seated, source)
     if not franchise.measure.atomic:
         values = draw_values(seated, source)
     frozen = seated.freeze()
@@ -80,7 +83,7 @@ def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
     for i, node in enumerate(franchise.topology.home.tolist()):
         place = source.choose(walk.prior_row(node))
         live = franchise.slots.occupied_slots()
-        slot = int(live[place]) if place < len(live) else franchise.open_dish()
+        slot = int(live[place]) if place < len(live) else franchise.open_dish(source)
         walk.seat(i, node, slot, source)
         bank.add(slot, [i])
         drawn.append(slot)

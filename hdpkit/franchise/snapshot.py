@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.walk.root import AtomRoot, LatentRoot, WeightedRoot
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.franchise.counts import columns_of
@@ -50,11 +51,15 @@ class Snapshot:
         slots = DishSlots()
         slots.reset(franchise.slots.occupied_slots())
         bank: Any = franchise.bank
-        base, value = (bank.base.copy(), bank.values) if franchise.measure.atomic else (None, None)
-        self.base: Floats | None = base
-        self._walk = Walk(
-            self._counts, slots, t.parent, t.home, self.concentration, self.discount, base, value
-        )
+        root: Any = LatentRoot()
+        self.base: Floats | None = None
+        if franchise.measure.atomic:
+            self.base = bank.base.copy()
+            root = AtomRoot(self.base, bank.values)
+        elif franchise._weights is not None:
+            root = WeightedRoot(franchise._weights.table.copy())
+        theta, d = self.concentration, self.discount
+        self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
     def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
         """P_node(dish) for one restaurant and dish each: shape (n,).

@@ -83,17 +83,24 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     try:
         if prepared is None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
+            _parts_started(franchise, source)
             return
         names = _distinct(prepared)
-        slots = np.array([franchise.open_dish() for _ in names], dtype=np.int32)
+        slots = np.array([franchise.open_dish(source) for _ in names], dtype=np.int32)
         given = np.empty(n, dtype=np.int32)
         for first in range(0, n, _CHUNK):
             given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
         del prepared
         franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+        _parts_started(franchise, source)
     except BaseException:
         franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
         raise
+
+
+def _parts_started(franchise: Franchise, source: RandomStream) -> None:
+    for part in franchise._components.values():
+        part.started(franchise, source)
 
 
 def _resolved(init: Any, franchise: Franchise) -> Any:

@@ -17,6 +17,7 @@ from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.mending import Mending
 from hdpkit.franchise.recovery import restore
 from hdpkit.franchise.topology import Topology
+from hdpkit.franchise.weights import Weights
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, detail_of
 from hdpkit.stores.frozen import Draws, FrozenSeating
@@ -47,6 +48,7 @@ class FranchiseTurns(Mending):
     _torn: tuple[bool, tuple[int, int]] | None
     _functions: dict[str, Any]
     _seated_out: Any
+    _weights: Weights | None
     _walks: dict[Any, Any]
 
     if TYPE_CHECKING:  # of `FranchiseCore`
@@ -121,10 +123,40 @@ class FranchiseTurns(Mending):
             restore(cast("FranchiseCore", self), *self._torn)
             self._torn = None
         self._seat_back(True)
+        self._draw_root(True)
         if self._uncounted:
             with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
                 self.recount()
         self._turn.whole = True
+
+    # ------------------------------------------------------------------ root weights
+
+    @unguarded
+    def root_integrated(self, source: ChoiceSource) -> Block:
+        """Integrate the weights of the root out for the length of a block, and draw them anew at its end.
+
+        Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
+        hyperparameters invariant there, followed by a draw of the weights given both, leaves the posterior of
+        all invariant. Where the root has no weights the block does nothing; nested blocks are one.
+        """
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        return Block(self._turn, self, lambda: self._integrate_root(source), self._draw_root)
+
+    def _integrate_root(self, source: ChoiceSource) -> bool:
+        self._outside()
+        if self._weights is None or self._weights.integrated is not None:
+            return False
+        self._functions.clear()
+        self._weights.integrated = source
+        return True
+
+    def _draw_root(self, integrated: bool) -> None:
+        """End the block. The weights are drawn before they count, so that this may be done again."""
+        weights = self._weights
+        if integrated and weights is not None and weights.integrated is not None:
+            weights.draw(weights.integrated)
+            self._functions.clear()
+            weights.integrated = None
 
     # ------------------------------------------------------------------ seating out
 

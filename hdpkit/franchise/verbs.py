@@ -48,6 +48,7 @@ class FranchiseVerbs(FranchiseCore):
             source = Asked(source)
         if prepare and source is not None:
             self.bank.prepare(source)
+        self.slots.source = source
         before = self._before_failure()
         reseated = arguments[1:3] if verb == "reseat" else (0, 0)
         given = (self.walk(kernel), *arguments) if walk else arguments
@@ -183,6 +184,7 @@ class FranchiseVerbs(FranchiseCore):
         float
             ``log_q`` plus the log probability of the sides taken, each given those before it.
         """
+        self._integrated("scan_units")
         self._check_units(units)
         self._check_source(source)
         n = len(units)
@@ -261,6 +263,7 @@ class FranchiseVerbs(FranchiseCore):
         The final scan of a proposal starts from a state that ``launches`` scans have made, or from nothing.
         See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
         """
+        self._integrated("reseat_groups")
         self._need_tables()
         self._check_source(source)
         nodes, begin, customers = self._check_groups(groups, first, last)
@@ -286,12 +289,27 @@ class FranchiseVerbs(FranchiseCore):
         return int(done)
 
     @changes
-    def open_dish(self) -> int:
-        """A dish is born, without customers: whoever calls seats some at once."""
+    def open_dish(self, source: ChoiceSource | None = None) -> int:
+        """A dish is born, without customers: whoever calls seats some at once.
+
+        Parameters
+        ----------
+        source : ChoiceSource, optional
+            For what parts of the state draw at a birth; needed where the root has weights.
+
+        Returns
+        -------
+        int
+            Its slot.
+        """
         self._latent()
+        if source is not None:
+            self._check_source(source)
         try:
+            self.slots.source = source
             slot = int(self.slots.open())
         finally:
+            self.slots.source = None
             self.surface()
         return slot
 
@@ -376,6 +394,13 @@ class FranchiseVerbs(FranchiseCore):
     def _check_range(first: int, last: int, n: int) -> None:
         whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
         whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
+
+    def _integrated(self, verb: str) -> None:
+        if self._root_kind == "weights":
+            raise StateError(
+                "root", "weights", "a restaurant for the length of this verb, whose law needs it",
+                f"Call {verb} inside `with franchise.root_integrated(rng):`.",
+            )  # fmt: skip
 
     def _latent(self) -> None:
         if self.measure.atomic:

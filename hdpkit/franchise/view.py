@@ -164,7 +164,7 @@ class RestaurantView(Guarded):
         if dish == franchise.n_dishes:
             if isinstance(bank, KeepsParameters):
                 bank.bring_back(customer)
-            slot = franchise.open_dish()
+            slot = franchise.open_dish(source)
         else:
             slot = self._slot(dish)
         franchise.walk().seat(customer, self.node, slot, source)

@@ -10,6 +10,7 @@ from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
+from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_gibbs import TableGibbs
 
@@ -22,6 +23,7 @@ __all__ = [
     "Move",
     "MoveInfo",
     "ReseatGroups",
+    "RootWeights",
     "Scheduled",
     "SplitMerge",
     "TableGibbs",

@@ -58,21 +58,25 @@ class ByMethod(Move):
         info = MoveInfo()
         if steps == (0, 0):
             return info
-        (what,) = self.updates
-        for number, declaration in enumerate(state.declarations):
-            declared = declaration.hyperparameters[("concentration", "discount").index(what)]
-            sharing = Sharing.of(state, number, declaration)
-            if declared.prior is None or len(sharing.nodes) == 0:  # no context is as long as this level's
-                continue
-            groups = sharing.one_by_one() if declared.each else [sharing]
-            before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
-            after = [
-                self._draw(declaration, value, group, rng.generator)
-                for value, group in zip(before, groups, strict=True)
-            ]
-            getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
-            info += _moved(before, after)
+        with state.root_integrated(rng):  # the root's weights depend on its hyperparameters
+            for number, declaration in enumerate(state.declarations):
+                info += self._update(state, number, declaration, rng)
         return info
+
+    def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
+        (what,) = self.updates
+        declared = declaration.hyperparameters[("concentration", "discount").index(what)]
+        sharing = Sharing.of(state, number, declaration)
+        if declared.prior is None or len(sharing.nodes) == 0:  # no context is as long as this level's
+            return MoveInfo()
+        groups = sharing.one_by_one() if declared.each else [sharing]
+        before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
+        after = [
+            self._draw(declaration, value, group, rng.generator)
+            for value, group in zip(before, groups, strict=True)
+        ]
+        getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
+        return _moved(before, after)
 
 
 def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:

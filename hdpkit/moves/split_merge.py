@@ -60,7 +60,7 @@ class SplitMerge(Move):
         """Make one proposal."""
         if steps == (0, 0):
             return MoveInfo()
-        with state.seated_out(rng):
+        with state.root_integrated(rng), state.seated_out(rng):
             units = state.units(1, with_customers=True)
             if len(units) < 2:
                 return MoveInfo(1, 0)
@@ -92,7 +92,7 @@ class SplitMerge(Move):
         if not accepts(log_split if split else -log_split, rng):
             return False
         if split:
-            state.move_units(units, on_b, state.open_dish(), rng)
+            state.move_units(units, on_b, state.open_dish(rng), rng)
         else:
             state.move_units(units, on_b, int(dishes[a]), rng)
         return True

@@ -254,6 +254,7 @@ class RunFolder:
                 for name, component in dict(part["components"]).items()
             }
             kernel = part["kernel"]
+            more["root"] = part.get("root", "restaurant")
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, HdpkitError):
                 raise
@@ -312,6 +313,8 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
         "measure": None if _same(declared, there) else describe(there, "measure"),
         "store": describe(franchise.store_type, "store"),
         "kernel": franchise.forced_kernel,
+        # Folders of before have none: the root was a restaurant.
+        **({} if franchise.root == "restaurant" else {"root": franchise.root}),
         "components": {
             name: describe(component, f"components[{name!r}]")
             for name, component in franchise.components.items()

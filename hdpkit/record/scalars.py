@@ -19,7 +19,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         "n_dishes": franchise.n_dishes,
         "n_tables": franchise.n_tables,
         "log_likelihood": log_likelihood,
-        "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior(),
+        "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior() + franchise.log_parts(),
     }
     for number, declaration in enumerate(franchise.declarations):
         name = declaration.name
@@ -28,4 +28,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         values[f"discount/{name}"] = franchise.discount(name)
     for name, value in franchise.measure.parameters.items():
         values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
+    for name, part in franchise._components.items():
+        for key, scalar in part.scalars(franchise).items():
+            values[f"{name}/{key}"] = float(scalar)
     return values

@@ -41,6 +41,7 @@ class Recipe:
     data: Any
     store: Any
     kernel: str
+    root: str
     measure: Any
     components: dict[str, Any]
 
@@ -52,6 +53,7 @@ class Recipe:
             franchise.data,
             franchise.store_type,
             franchise.forced_kernel,
+            franchise.root,
             franchise.measure,
             dict(franchise.components),
         )
@@ -59,7 +61,12 @@ class Recipe:
     def build(self) -> Franchise:
         """Build it."""
         franchise = Franchise(
-            self.restaurant, self.data, store=self.store, kernel=self.kernel, measure=self.measure
+            self.restaurant,
+            self.data,
+            store=self.store,
+            kernel=self.kernel,
+            root=self.root,
+            measure=self.measure,
         )
         for name, component in self.components.items():
             franchise.register(name, component)

@@ -47,7 +47,7 @@ class Watcher(Component):
                 what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told."
             )
 
-    def born(self, slot: int) -> None:
+    def born(self, slot: int, source: Any, customers: Any) -> None:
         """It must be new, and occupied by now."""
         self._require(slot not in self.known and self.slots.is_occupied(slot), "born", slot)
         self.known.add(slot)
@@ -60,6 +60,10 @@ class Watcher(Component):
     def holds(self, slot: int) -> bool:
         """As told."""
         return self.keeping
+
+    def clone(self, state: Franchise) -> Watcher:
+        """One that watches the copy."""
+        return Watcher(state)
 
     def relabelled(self, mapping: Any) -> None:
         """Every known slot must have a new number."""

@@ -14,7 +14,8 @@ _CORE = "hdpkit.franchise.core"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.base_measures.atomic"
 
-_ABOVE = "float(self.base[dish]) if parent < 0 and self.base is not None else self.probability(parent, dish)"
+_ROOT = "hdpkit.franchise.reference.root"
+_ABOVE = "self.root.above(dish) if parent < 0 else self.probability(parent, dish)"
 _EMPTY = "            if total == 0:\n                continue\n"
 _TOLD = "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
 _SHARE = "share = self.store.customers(node, dish) - d * tables"
@@ -27,7 +28,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "A second table of a value opens in the root with theta + d T for (theta + d T) H.",
         _WALK,
         _ABOVE,
-        "1.0 if parent < 0 and self.base is not None else self.probability(parent, dish)",
+        "1.0 if parent < 0 else self.probability(parent, dish)",
         "check_observed_table_gibbs",
     ),
     PlantedBug(
@@ -43,15 +44,15 @@ BUGS: tuple[PlantedBug, ...] = (
         "1/V for H(dish), whatever H is.",
         _WALK,
         _ABOVE,
-        "1 / (len(self.base) - 1) if parent < 0 else self.probability(parent, dish)",
+        "1 / (len(self.root.row(())) - 1) if parent < 0 else self.probability(parent, dish)",
         "check_observed_table_gibbs",
     ),
     PlantedBug(
         "H left out of the root's row",
         "The root's predictive has its customers and nothing above them.",
-        _WALK,
-        "            row = self.base.copy()\n",
-        "            row[-1] = 1.0\n",
+        _ROOT,
+        "        return self.base.copy()\n",
+        "        return np.append(np.zeros(len(self.base) - 1), 1.0)\n",
         "check_observed_table_gibbs",
     ),
     PlantedBug(
@@ -73,16 +74,16 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "remainder ignored",
         "What is no atom has no probability in the root's row.",
-        _WALK,
-        "            row = self.base.copy()\n",
-        "            row = np.append(self.base[:-1], 0.0)\n",
+        _ROOT,
+        "        return self.base.copy()\n",
+        "        return np.append(self.base[:-1], 0.0)\n",
         "check_observed_predictives",
     ),
     PlantedBug(
         "one table a value in the root",
         "The rule of latent dishes: the root never opens a second table of a value.",
         _WALK,
-        "        if parent < 0 and self.base is None:\n",
+        "        if parent < 0 and not self.root.several:\n",
         "        if parent < 0:\n",
         "check_observed_table_gibbs",
     ),
@@ -98,7 +99,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "observed dish dies",
         "A value that loses its last customer is struck off the list of dishes.",
         _WALK,
-        "        return closed and self.base is None",
+        "        return closed and not self.root.several",
         "        return closed",
         "check_observed_dishes_stay",
     ),
@@ -116,7 +117,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "To share weighs c for c - d T in every restaurant.",
         _WALK,
         _SHARE,
-        "share = self.store.customers(node, dish) - (d * tables if self.base is None else 0.0)",
+        "share = self.store.customers(node, dish) - (d * tables if not self.root.several else 0.0)",
         "check_observed_dish_gibbs",
     ),
     PlantedBug(
@@ -173,7 +174,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _SWEEPS,
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
         "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
-        "        if walk.base is not None and store.tables(node, dish) == 1:\n"
+        "        if walk.root.several and store.tables(node, dish) == 1:\n"
         "            bank.add(dish, block)\n            continue\n"
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
         "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",

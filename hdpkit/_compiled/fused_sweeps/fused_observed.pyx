@@ -439,7 +439,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     check_customers(walk, bank, first, last)
-    if not walk.observed or type(walk.store) not in STORES:
+    if not walk.root.several or type(walk.store) not in STORES:
         raise KernelError("store", type(walk.store).__name__,
                           f"one of {[store.__name__ for store in STORES]}, over observed dishes",
                           "Use the generic kernel.")

@@ -1,9 +1,9 @@
 # distutils: language = c++
 """The walk through the tree: predictive rows from the root down, seating from a restaurant up.
 
-Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). With latent
-dishes each table of the root is a dish of its own. With observed ones (a base measure with atoms) the root may
-hold several tables of one dish, and what stands above it is H.
+Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). What the
+root's children draw from is a `Root`. Each table of the root is a dish of its own, unless dishes are atoms: then
+the root may hold several tables of one dish.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit._compiled.walk.root cimport AtomRoot, Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.errors import BusyError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -32,24 +33,23 @@ cdef class Walk:
         Restaurant of each data customer.
     concentration, discount : float64 arrays, shape (n_nodes,)
         Shared with the owner, who may change them between calls.
-    base : float64 array, shape (V + 1,), optional
-        H of each atom and, last, of all that is none of them; None: dishes are latent.
-    value : int32 array, shape (n_customers,), optional
-        Atom of each data customer, where dishes are observed.
+    root : Root
+        What the root's children draw from: its own, not another walk's.
     """
 
     def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
-                 base=None, value=None):
+                 Root root not None):
         if type(slots) is not DishSlots:
             refuse("slots", slots, "DishSlots itself", "Compiled code would not see what a subclass overrides.")
         self.turn = store.turn
         self.store = store
         self.slots = slots
-        self.topology = (parent, home, concentration, discount, base, value)
-        self.observed = base is not None
-        if self.observed:
-            self.base = base
-            self.value = value
+        self.topology = (parent, home, concentration, discount)
+        root.bind(store, slots, concentration, discount)
+        self.root = root
+        if isinstance(root, AtomRoot):
+            self.base = (<AtomRoot>root).base
+            self.value = (<AtomRoot>root).value
         self.parent = parent
         self.home = home
         self.concentration = concentration
@@ -67,9 +67,8 @@ cdef class Walk:
             if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
                 refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
                        "Parents come first.")
-        if self.observed:
+        if self.root.several:
             check_length("value", self.value.shape[0], self.home.shape[0])
-            check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
         return 0
 
     # ------------------------------------------------------------------ what callers pass
@@ -98,7 +97,7 @@ cdef class Walk:
         n_live = self.slots.live.size()
         n = self.store.nodes[0].n_entries
         entries = self.store.entries(0)
-        if self.observed:
+        if self.root.several:
             if n_live + 1 != self.base.shape[0]:
                 raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
             if n > 0 and entries[n - 1].dish >= n_live:
@@ -124,33 +123,19 @@ cdef class Walk:
 
     cdef int fill_row(self, int32_t node) except -1 nogil:
         """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
-        cdef Node *record = &self.store.nodes[0]
+        cdef Node *record
         cdef Entry *entries
         cdef int64_t n_live = self.slots.live.size(), i
         cdef int32_t r = node, step
         cdef double inverse, share, d
-        cdef const int32_t *position
+        cdef const int32_t *position = self.slots.position.data()
         self.path.clear()
-        while r > 0 or (r == 0 and self.observed):
+        while r > 0:
             if self.store.nodes[r].customers > 0:   # an empty restaurant passes its parent's row through
                 self.path.push_back(r)
             r = self.parent[r]
         self.row.resize(n_live + 1)
-        if self.observed:
-            for i in range(n_live + 1):
-                self.row[i] = self.base[i]
-        elif record.customers == 0:
-            self.row[n_live] = 1.0
-            return 0
-        else:
-            # The root's entries are the live dishes, in the same order: each of its tables is a dish.
-            d = self.discount[0]
-            inverse = 1.0 / (self.concentration[0] + record.customers)
-            entries = self.store.entries(0)
-            for i in range(n_live):
-                self.row[i] = (entries[i].customers - d) * inverse
-            self.row[n_live] = (self.concentration[0] + d * record.tables) * inverse
-        position = self.slots.position.data()
+        self.root.fill(self.row.data(), n_live)
         for step in range(<int32_t>self.path.size() - 1, -1, -1):
             r = self.path[step]
             record = &self.store.nodes[r]
@@ -164,12 +149,6 @@ cdef class Walk:
                 self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
         return 0
 
-    cdef double above_root(self, int32_t dish) noexcept nogil:
-        """What a new table of the root has as its probability of the dish: H, or 1 where dishes are latent."""
-        if not self.observed:
-            return 1.0
-        return self.base[dish] if dish < self.base.shape[0] else 0.0
-
     cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil:
         """P_r(dish) at every restaurant r from node (first) to root, into `path`, `level` and `place`.
 
@@ -179,7 +158,7 @@ cdef class Walk:
         cdef int32_t r = node, step, place, last
         cdef Node *record
         cdef Entry *entry
-        cdef double p = above, theta, d
+        cdef double p, theta, d
         self.path.clear()
         while r >= 0:
             self.path.push_back(r)
@@ -188,7 +167,11 @@ cdef class Walk:
         self.level.resize(last + 2)
         self.place.resize(last + 1)
         self.level[last + 1] = above
-        for step in range(last, -1, -1):
+        place = self.store.find(0, dish)
+        p = self.root.probability(dish, place, above)
+        self.place[last] = place
+        self.level[last] = p
+        for step in range(last - 1, -1, -1):
             r = self.path[step]
             record = &self.store.nodes[r]
             place = -1
@@ -196,15 +179,10 @@ cdef class Walk:
                 theta = self.concentration[r]
                 d = self.discount[r]
                 place = self.store.find(r, dish)
-                if step < last or self.observed:
-                    p *= theta + d * record.tables
-                    if place >= 0:
-                        entry = self.store.entries(r) + place
-                        p += entry.customers - d * entry.tables
-                elif place >= 0:
-                    p = (self.store.entries(r) + place).customers - d
-                else:
-                    p = theta + d * record.tables
+                p *= theta + d * record.tables
+                if place >= 0:
+                    entry = self.store.entries(r) + place
+                    p += entry.customers - d * entry.tables
                 p /= theta + record.customers
             self.place[step] = place
             self.level[step] = p
@@ -219,14 +197,14 @@ cdef class Walk:
         cdef Node *record
         cdef Entry *entry
         cdef double share, fresh
-        self.trace_dish(node, dish, self.above_root(dish))
+        self.trace_dish(node, dish, self.root.above(dish))
         last = <int32_t>self.path.size() - 1
         for step in range(last + 1):
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
             # A table of the root is a latent dish of its own, but one of several of an observed dish.
-            if place >= 0 and (step < last or self.observed):
+            if place >= 0 and (step < last or self.root.several):
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
                 share = entry.customers - self.discount[r] * entry.tables
@@ -253,7 +231,7 @@ cdef class Walk:
             if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
                 return 0
             r = self.parent[r]
-        return not self.observed
+        return not self.root.several
 
     # ------------------------------------------------------------------ for Python
 
@@ -275,7 +253,7 @@ cdef class Walk:
         cdef Held hold = in_turn(self.turn)
         self.face()
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
-        self.trace_dish(self.store.node_number(node), k, self.above_root(k))
+        self.trace_dish(self.store.node_number(node), k, self.root.above(k))
         return self.level[0]
 
     def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,

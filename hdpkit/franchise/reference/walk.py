@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import SeatingStore
@@ -23,8 +24,8 @@ class ReferenceWalk:
     """Seats customers of a franchise over any store.
 
     Predictive rows come from the root down, customers are seated from their restaurant up (Chinese
-    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``base`` is H of each atom
-    and, last, of all others; None: dishes are latent.
+    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``root`` is what the root's
+    children draw from; None: latent dishes.
     """
 
     def __init__(
@@ -34,27 +35,24 @@ class ReferenceWalk:
         topology: Topology | ContextTopology,
         concentration: Floats,
         discount: Floats,
-        base: Floats | None = None,
+        root: ReferenceRoot | None = None,
     ) -> None:
         self.store = store
         self.slots = slots
         self.topology = topology
         self.concentration = concentration
         self.discount = discount
-        self.base = base
+        self.root = ReferenceRoot() if root is None else root
 
     def prior_row(self, node: int) -> Floats:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
 
         P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); an empty restaurant passes its
-        parent's row through. Above the root stands H, or (latent dishes) all that is new.
+        parent's row through.
         """
         live = self.slots.occupied_slots()
-        row = np.zeros(len(live) + 1)
-        row[-1] = 1.0
-        if self.base is not None:
-            row = self.base.copy()
-        for r in reversed(self.topology.path(node)):
+        row = self.root.row(live)
+        for r in reversed(self.root.restaurants(self.topology.path(node))):
             total = self.store.node_customers(r)
             if total == 0:
                 continue
@@ -95,13 +93,11 @@ class ReferenceWalk:
         tables = self.store.tables(node, dish)
         if tables == 0:
             return True
-        if parent < 0 and self.base is None:
+        if parent < 0 and not self.root.several:
             return False  # latent dishes: each table of the root is a dish of its own
         theta, d = self.concentration[node], self.discount[node]
         share = self.store.customers(node, dish) - d * tables
-        above = (
-            float(self.base[dish]) if parent < 0 and self.base is not None else self.probability(parent, dish)
-        )
+        above = self.root.above(dish) if parent < 0 else self.probability(parent, dish)
         fresh = (theta + d * self.store.node_tables(node)) * above
         return source.bernoulli(fresh / (fresh + share))
 
@@ -114,4 +110,4 @@ class ReferenceWalk:
         while closed and node >= 0:
             closed, customer = self.store.remove(node, dish, customer, source)
             node = int(self.topology.parent[node])
-        return closed and self.base is None
+        return closed and not self.root.several

@@ -1,0 +1,39 @@
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.seating cimport Seating
+from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.walk.slots cimport DishSlots
+
+
+cdef class Root:
+    cdef Seating store
+    cdef DishSlots slots
+    cdef const double[::1] concentration
+    cdef const double[::1] discount
+    cdef readonly bint several       # several tables of the root may serve one dish: dishes are atoms, never born
+
+    cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1
+    cdef int fill(self, double *row, int64_t n_live) noexcept nogil
+    cdef double above(self, int32_t dish) noexcept nogil
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil
+
+
+cdef class LatentRoot(Root):
+    pass
+
+
+cdef class AtomRoot(Root):
+    cdef const double[::1] base       # H of each atom and, last, of all others
+    cdef const int32_t[::1] value     # atom of each data customer
+
+
+cdef class WeightTable:
+    cdef public Turn turn             # of the franchise that it belongs to, None for an object on its own
+    cdef vector[double] weight        # of each slot, 0 where there is no dish
+    cdef double rest                  # of all that is new
+    cdef int make_room(self, int64_t n_slots) except -1
+
+
+cdef class WeightedRoot(Root):
+    cdef readonly WeightTable table

@@ -1,0 +1,246 @@
+# distutils: language = c++
+"""What the root's children draw from: latent dishes, atoms, or weights that are part of the state.
+
+The walk computes everything below the root from these few functions. The readable twins are in
+`hdpkit.franchise.reference.root`.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit.vectors cimport copy_into
+
+from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse, whole32
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.errors import StateError
+
+cdef int32_t LARGEST = 1 << 30
+
+
+cdef class Root:
+    """Base of what may stand above the root's children. A walk binds it to its store and slots."""
+
+    cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1:
+        if type(self) is Root:
+            refuse("root", self, "LatentRoot, AtomRoot or WeightedRoot", "Leave it to Franchise.walk().")
+        self.store = store
+        self.slots = slots
+        self.concentration = concentration
+        self.discount = discount
+        return 0
+
+    cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
+        """Probability of each live dish, ascending, and of a new one (of all other atoms), last."""
+        return 0
+
+    cdef double above(self, int32_t dish) noexcept nogil:
+        """What a new table of the root has as its probability of the dish."""
+        return 1.0
+
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
+        """Probability of one dish, of all that is new for a slot that has no dish.
+
+        ``place`` is that of its entry at the root, -1 for none; ``above`` as the method of this name.
+        """
+        return above
+
+
+cdef class LatentRoot(Root):
+    """A Chinese restaurant of which each table is a dish of its own (Teh et al. 2006, section 5.1)."""
+
+    cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
+        cdef Node *record = &self.store.nodes[0]
+        cdef Entry *entries
+        cdef int64_t i
+        cdef double inverse, d
+        if record.customers == 0:
+            row[n_live] = 1.0
+            return 0
+        # The root's entries are the live dishes, in the same order.
+        d = self.discount[0]
+        inverse = 1.0 / (self.concentration[0] + record.customers)
+        entries = self.store.entries(0)
+        for i in range(n_live):
+            row[i] = (entries[i].customers - d) * inverse
+        row[n_live] = (self.concentration[0] + d * record.tables) * inverse
+        return 0
+
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
+        cdef Node *record = &self.store.nodes[0]
+        cdef double p
+        if record.customers == 0:
+            return above
+        if place >= 0:
+            p = (self.store.entries(0) + place).customers - self.discount[0]
+        else:
+            p = self.concentration[0] + self.discount[0] * record.tables
+        return p / (self.concentration[0] + record.customers)
+
+
+cdef class AtomRoot(Root):
+    """A Chinese restaurant over a base measure with atoms: several of its tables may serve one dish.
+
+    Parameters
+    ----------
+    base : float64 array, shape (V + 1,)
+        H of each atom and, last, of all that is none of them.
+    value : int32 array, shape (n_customers,)
+        Atom of each data customer.
+    """
+
+    def __init__(self, base, value):
+        self.several = True
+        self.base = base
+        self.value = value
+        check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
+
+    cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
+        cdef Node *record = &self.store.nodes[0]
+        cdef Entry *entries
+        cdef int64_t i
+        cdef double inverse, share, d
+        cdef const int32_t *position = self.slots.position.data()
+        for i in range(n_live + 1):
+            row[i] = self.base[i]
+        if record.customers == 0:
+            return 0
+        d = self.discount[0]
+        inverse = 1.0 / (self.concentration[0] + record.customers)
+        share = (self.concentration[0] + d * record.tables) * inverse
+        for i in range(n_live + 1):
+            row[i] *= share
+        entries = self.store.entries(0)
+        for i in range(record.n_entries):
+            row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
+        return 0
+
+    cdef double above(self, int32_t dish) noexcept nogil:
+        return self.base[dish] if dish < self.base.shape[0] else 0.0
+
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
+        cdef Node *record = &self.store.nodes[0]
+        cdef Entry *entry
+        cdef double p = above, d = self.discount[0]
+        if record.customers == 0:
+            return above
+        p *= self.concentration[0] + d * record.tables
+        if place >= 0:
+            entry = self.store.entries(0) + place
+            p += entry.customers - d * entry.tables
+        return p / (self.concentration[0] + record.customers)
+
+
+cdef class WeightTable:
+    """Weights of the dishes and of all that is new, which add up to 1: beta of Teh et al. 2006, section 5.2."""
+
+    def __init__(self):
+        self.rest = 1.0
+
+    cdef int make_room(self, int64_t n_slots) except -1:
+        if <int64_t>self.weight.size() < n_slots:
+            self.weight.resize(n_slots, 0.0)
+        return 0
+
+    def clear(self):
+        """No dish has a weight; the remainder is 1."""
+        cdef Held hold = in_turn(self.turn)
+        self.weight.clear()
+        self.rest = 1.0
+
+    def copy(self):
+        """A table of the same weights that belongs to no franchise."""
+        cdef Held hold = in_turn(self.turn)
+        cdef WeightTable made = WeightTable()
+        copy_into(made.weight, self.weight)
+        made.rest = self.rest
+        return made
+
+    def get(self, slot):
+        """Weight of the dish in a slot; 0 where there is none."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        return self.weight[k] if k < <int64_t>self.weight.size() else 0.0
+
+    @property
+    def remainder(self):
+        """Weight of all that is new."""
+        cdef Held hold = in_turn(self.turn)
+        return self.rest
+
+    def many(self, slots):
+        """Weights of these slots and, last, the remainder: float64, shape (n + 1,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        out = np.zeros(which.shape[0] + 1)
+        cdef double[::1] view = out
+        for i in range(which.shape[0]):
+            if which[i] < <int64_t>self.weight.size():
+                view[i] = self.weight[which[i]]
+        view[which.shape[0]] = self.rest
+        return out
+
+    def put(self, slots, weights):
+        """Replace all weights: those of these slots and, last, the remainder."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i, n
+        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        cdef const double[::1] given = np.ascontiguousarray(weights, dtype=np.float64)
+        n = which.shape[0]
+        check_length("weights", given.shape[0], n + 1)
+        for i in range(n + 1):
+            if not 0.0 <= given[i] <= 1.0:
+                refuse("weights", given[i], "numbers from 0 to 1", "They add up to 1.")
+        self.make_room(max(np.asarray(which), default=-1) + 1)
+        for i in range(<int64_t>self.weight.size()):
+            self.weight[i] = 0.0
+        for i in range(n):
+            self.weight[which[i]] = given[i]
+        self.rest = given[n]
+
+    def split(self, slot, double share):
+        """A dish is born: it takes this share of the remainder."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if not 0.0 <= share <= 1.0:
+            refuse("share", share, "a number from 0 to 1", "It is a draw of a beta distribution.")
+        self.make_room(k + 1)
+        self.weight[k] = share * self.rest
+        self.rest = (1.0 - share) * self.rest
+
+    def bring_home(self, slot):
+        """A dish has died: its weight goes to the remainder."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if k < <int64_t>self.weight.size():
+            self.rest += self.weight[k]
+            self.weight[k] = 0.0
+
+    def memory_bytes(self):
+        """Bytes that the weights take."""
+        cdef Held hold = in_turn(self.turn)
+        return self.weight.capacity() * sizeof(double)
+
+
+cdef class WeightedRoot(Root):
+    """Weights that are part of the state: the root's children are independent given them."""
+
+    def __init__(self, WeightTable table not None):
+        self.table = table
+
+    cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
+        cdef int64_t i
+        cdef int32_t k
+        for i in range(n_live):
+            k = self.slots.live[i]
+            row[i] = self.table.weight[k] if k < <int64_t>self.table.weight.size() else 0.0
+        row[n_live] = self.table.rest
+        return 0
+
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
+        if not self.slots.occupied(dish):
+            return self.table.rest
+        return self.table.weight[dish] if dish < <int64_t>self.table.weight.size() else 0.0

@@ -1,0 +1,75 @@
+"""What the root's children draw from, in Python: the one to read. Its twins are in `hdpkit._compiled.walk.root`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.walk.root import WeightTable
+
+__all__ = ["AtomRoot", "LatentRoot", "ReferenceRoot", "WeightedRoot"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+class ReferenceRoot:
+    """Latent dishes: above the root restaurant everything is new.
+
+    Attributes
+    ----------
+    several : bool
+        Whether several tables of the root may serve one dish. Then dishes are atoms, and are never born.
+    """
+
+    several = False
+
+    def row(self, live: Ints) -> Floats:
+        """Probability of each live dish and, last, of a new one above the first of `restaurants`."""
+        return np.append(np.zeros(len(live)), 1.0)
+
+    def above(self, dish: int) -> float:
+        """Probability of a dish for a new table of the root."""
+        return 1.0
+
+    def restaurants(self, path: Sequence[int]) -> Sequence[int]:
+        """Which restaurants of a path that ends at the root change the row."""
+        return path
+
+
+LatentRoot = ReferenceRoot
+
+
+class AtomRoot(ReferenceRoot):
+    """Observed dishes: above the root restaurant stands H. ``base`` is H of each atom and, last, of all others."""
+
+    several = True
+
+    def __init__(self, base: Floats) -> None:
+        self.base = base
+
+    def row(self, live: Ints) -> Floats:
+        """H."""
+        return self.base.copy()
+
+    def above(self, dish: int) -> float:
+        """H of the dish."""
+        return float(self.base[dish])
+
+
+class WeightedRoot(ReferenceRoot):
+    """Weights that are part of the state, for the root's predictive (Teh et al. 2006, section 5.2)."""
+
+    def __init__(self, table: WeightTable) -> None:
+        self.table = table
+
+    def row(self, live: Ints) -> Floats:
+        """The weights of the dishes and the remainder."""
+        weights: Floats = self.table.many(live)
+        return weights
+
+    def restaurants(self, path: Sequence[int]) -> Sequence[int]:
+        """All but the root."""
+        return path[:-1]

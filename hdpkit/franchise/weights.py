@@ -1,0 +1,159 @@
+"""The weights of the root's dishes as a part of the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.walk.root import WeightTable
+from hdpkit.checks import number_array
+from hdpkit.errors import AuditError, DataError, StateError
+from hdpkit.franchise.parts import Part
+
+if TYPE_CHECKING:
+    from hdpkit.franchise.core import FranchiseCore
+    from hdpkit.franchise.franchise import Franchise
+    from hdpkit.random import ChoiceSource
+
+__all__ = ["NAME", "Weights"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+NAME = "root weights"
+
+
+class Weights(Part):
+    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all that is new; their sum is 1.
+
+    Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers of the
+    root who eat dish k (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A dish that is born takes the
+    share nu ~ Beta(1 - d_0, theta_0 + K d_0) of the remainder, K with the new dish; the weight of one that
+    dies goes back to the remainder.
+    """
+
+    def __init__(self, franchise: FranchiseCore) -> None:
+        self.franchise = franchise
+        self.table: WeightTable = franchise._own(WeightTable())
+        self.integrated: ChoiceSource | None = None  # source of a block in which there are no weights
+
+    def _numbers(self) -> tuple[float, float]:
+        franchise = self.franchise
+        return float(franchise._concentration[0]), float(franchise._discount[0])
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+        """A new dish takes its share of the remainder."""
+        if self.integrated is not None:
+            return
+        if source is None:
+            raise StateError(
+                "source", None, "a choice source where a dish is born: its weight is drawn",
+                "Pass one: open_dish(source).",
+            )  # fmt: skip
+        theta, d = self._numbers()
+        k = len(self.franchise.slots)
+        self.table.split(slot, float(source.generator.beta(1.0 - d, theta + k * d)))
+
+    def died(self, slot: int) -> None:
+        """Its weight goes home before anything else is drawn."""
+        self.table.bring_home(slot)
+
+    def relabelled(self, mapping: Ints) -> None:
+        """Weights follow their dishes."""
+        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
+        self.table.put(np.asarray(mapping)[old], self.table.many(old))
+
+    def reset(self, slots: Ints) -> None:
+        """Weights of these dishes: their expectations given the seating, until they are drawn or thawed."""
+        if len(slots) == 0:
+            self.table.clear()
+            return
+        theta, d = self._numbers()
+        m = self._customers(slots)
+        total = theta + float(m.sum())
+        weights = np.append(m - d, theta + len(slots) * d) / total
+        self.table.put(slots, np.clip(weights, 0.0, 1.0))
+
+    def _customers(self, slots: Ints) -> Floats:
+        """Customers of the root by dish."""
+        seating = self.franchise.seating
+        return np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
+
+    def draw(self, source: ChoiceSource) -> None:
+        """Draw all weights given the seating."""
+        slots = self.franchise.slots.occupied_slots()
+        if len(slots) == 0:
+            self.table.clear()
+            return
+        theta, d = self._numbers()
+        shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
+        self.table.put(slots, _dirichlet(shapes, source.generator))
+
+    def started(self, state: Franchise, source: ChoiceSource) -> None:
+        """Weights given the seats that were just taken."""
+        self.draw(source)
+
+    def audit(self, slots: Ints) -> None:
+        """A weight for each dish and none for any other; the sum is 1."""
+        weights = self.table.many(slots)
+        if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
+            raise AuditError(
+                "root weights", weights, "not negative, with a sum of 1",
+                "The state contradicts itself: report the move that ran last.",
+            )  # fmt: skip
+
+    def freeze(self) -> dict[str, Any]:
+        """The weights of the occupied slots, ascending, and the remainder, last."""
+        return {"weights": self.table.many(self.franchise.slots.occupied_slots())}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take the weights over."""
+        slots = self.franchise.slots.occupied_slots()
+        weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
+        if (
+            weights is None
+            or weights.shape != (len(slots) + 1,)
+            or not np.all(weights >= 0.0)
+            or not abs(float(np.sum(weights)) - 1.0) < 1e-6
+        ):
+            raise DataError(
+                "root weights, in the frozen state", frozen, f"{len(slots) + 1} weights with a sum of 1",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
+        self.table.put(slots, weights)
+
+    def clone(self, state: Franchise) -> Self:
+        """A franchise makes its own."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """Bytes of the weights."""
+        return int(self.table.memory_bytes())
+
+    def log_density(self, state: Franchise) -> float:
+        """Log density of the weights given the seating: Dirichlet, with respect to the first K of them."""
+        slots = state.slots.occupied_slots()
+        if len(slots) == 0:
+            return 0.0
+        theta, d = self._numbers()
+        shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.table.many(slots))
+        terms = sum(math.lgamma(shape) for shape in shapes.tolist())
+        return float(math.lgamma(float(shapes.sum())) - terms + np.dot(shapes - 1.0, logs))
+
+    def scalars(self, state: Franchise) -> Mapping[str, float]:
+        """The remainder."""
+        return {"remainder": float(self.table.remainder)}
+
+
+def _dirichlet(shapes: Floats, generator: np.random.Generator) -> Floats:
+    """Draw from a Dirichlet distribution; small shapes may underflow, so logarithms are normalised."""
+    boosted = np.log(generator.standard_gamma(shapes + 1.0))
+    logs = boosted + np.log(1.0 - generator.random(len(shapes))) / shapes
+    weights: Floats = np.exp(logs - logs.max())
+    return weights / weights.sum()
