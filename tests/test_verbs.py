@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import verb_trials
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.walk.root import LatentRoot
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
@@ -376,4 +377,4 @@ def test_a_walk_takes_the_package_s_slots_only():
 
     t = state.topology
     with pytest.raises(ParameterError, match="slots"):
-        Walk(state.store, Mine(), t.parent, t.home, state._concentration, state._discount)
+        Walk(state.store, Mine(), t.parent, t.home, state._concentration, state._discount, LatentRoot())

@@ -391,6 +391,8 @@ def is_fault(told):
         return True
     if told["after"] == "whole":
         return False
+    if told["call"] == "state.open_dish" and told["outcome"] == "accepted":
+        return False  # the dish waits for customers, as the docstring says
     if "after a thaw:" in told["after"] or "untyped" in told["after"]:
         return True
     return not part

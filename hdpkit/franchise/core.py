@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +17,16 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import choice, instance, real_number, text
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
+from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.callers import Callers
+from hdpkit.franchise.copies import maker
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS, VERBS, choose_kernel, is_compiled
 from hdpkit.franchise.look import Requests
-from hdpkit.franchise.parts import Part, cloned
+from hdpkit.franchise.parts import Part, thaw_part
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.roots import ROOTS
 from hdpkit.franchise.topology import build_topology
@@ -49,13 +49,11 @@ from hdpkit.stores import (
 )
 
 if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
+    pass
 
 __all__ = ["FranchiseCore"]
 
 OWN_STORES = frozenset({HistogramStore, ExplicitStore, HistogramReference, ExplicitReference})
-
-CHUNK_SECONDS = 0.1  # a verb over many customers comes up for air about this often (Ctrl-C, progress)
 
 
 class FranchiseCore(Callers, FranchiseTurns):
@@ -285,23 +283,6 @@ class FranchiseCore(Callers, FranchiseTurns):
         instantiated = self._weights is not None and self._weights.integrated is None
         return "weights" if instantiated else "restaurant"
 
-    @changes
-    def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
-        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
-        start, total, size = first, max(last - first, 1), 256
-        while start < last:
-            began = time.perf_counter()
-            end = min(start + size, last)
-            verb(start, end)
-            took = time.perf_counter() - began
-            if took < CHUNK_SECONDS / 2:
-                size *= 2
-            elif took > CHUNK_SECONDS:
-                size = max(1, size // 2)
-            start = end
-            if self.on_pulse is not None:
-                self.on_pulse((start - first) / total)
-
     # ------------------------------------------------------------------ components and slots
 
     @property
@@ -390,7 +371,7 @@ class FranchiseCore(Callers, FranchiseTurns):
         self._tell_all(self._found, self.recount)
         if parts is not None:
             names = {id(part): name for name, part in self._components.items()}
-            self._tell_all(lambda one: self._thaw_component(names[id(one)], one, parts, None))
+            self._tell_all(lambda one: thaw_part(self, names[id(one)], one, parts, None))
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a seed given twice has other words then."""
@@ -463,24 +444,7 @@ class FranchiseCore(Callers, FranchiseTurns):
         self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
         kept = frozen.get("components", {})
         names = {id(component): name for name, component in self._components.items()}
-        self._tell_all(lambda one: self._thaw_component(names[id(one)], one, kept, source))
-
-    def _thaw_component(
-        self, name: str, component: Part, frozen: Mapping[str, Any], source: ChoiceSource | None
-    ) -> None:
-        if name not in frozen:
-            if source is not None:
-                component.started(cast("Franchise", self), source)
-            return
-        try:
-            component.thaw(frozen[name])
-        except HdpkitError:
-            raise
-        except Exception as error:  # whatever the component's own code raises
-            raise DataError(
-                f"component {name!r}, in the frozen state", f"{type(error).__name__}: {error}",
-                "what its freeze returned", "Thaw a state of the same component.",
-            ) from error  # fmt: skip
+        self._tell_all(lambda one: thaw_part(self, names[id(one)], one, kept, source))
 
     def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.
@@ -505,20 +469,7 @@ class FranchiseCore(Callers, FranchiseTurns):
 
     def _maker(self, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
         """What makes franchises like the present one over data of the same shape, in a given state."""
-        kind, declared, measure = type(self), self.restaurant_declared, self.measure
-        store, kernel, root = self.store_type, self.forced_kernel, self.root
-        parts = {name: cloned(name, part, self) for name, part in self.components.items()}
-        # The package's compiled stores freeze whole states, unless somebody changed them from outside.
-        whole = not self.foreign_store and not getattr(self.store, "touched", True)
-
-        def make(frozen: dict[str, Any]) -> Any:
-            twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure)
-            for name, part in parts.items():
-                twin.register(name, cloned(name, part, twin))
-            (twin._thaw if whole else twin.thaw)(frozen)
-            return twin
-
-        return make
+        return maker(self, data)
 
     def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
         """The present state, and what makes a franchise of it: an answer to `look`."""

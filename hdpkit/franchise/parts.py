@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import ReturnValueError
+from hdpkit.errors import DataError, HdpkitError, ReturnValueError
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
     from hdpkit.random import ChoiceSource
 
-__all__ = ["Component", "Part", "cloned"]
+__all__ = ["Component", "Part", "cloned", "thaw_part"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -120,6 +120,31 @@ def cloned(name: str, part: Part, state: Any) -> Part:
     if not isinstance(made, Part):
         raise ReturnValueError(f"clone() of the part {name!r}", made, "a part", remedy)
     return made
+
+
+def thaw_part(
+    state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None
+) -> None:
+    """Give a part its state out of those of all parts; one without draws it, if there is a source.
+
+    Raises
+    ------
+    DataError
+        If the part can't make sense of it.
+    """
+    if name not in frozen:
+        if source is not None:
+            part.started(state, source)
+        return
+    try:
+        part.thaw(frozen[name])
+    except HdpkitError:
+        raise
+    except Exception as error:  # whatever the part's own code raises
+        raise DataError(
+            f"component {name!r}, in the frozen state", f"{type(error).__name__}: {error}",
+            "what its freeze returned", "Thaw a state of the same part.",
+        ) from error  # fmt: skip
 
 
 Component = Part  # its name before; kept for programs that derive from it

@@ -56,7 +56,7 @@ class Weights(Part):
             )  # fmt: skip
         theta, d = self._numbers()
         k = len(self.franchise.slots)
-        self.table.split(slot, float(source.generator.beta(1.0 - d, theta + k * d)))
+        self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
         """Its weight goes home before anything else is drawn."""
@@ -91,7 +91,7 @@ class Weights(Part):
             return
         theta, d = self._numbers()
         shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
-        self.table.put(slots, _dirichlet(shapes, source.generator))
+        self.table.put(slots, source.dirichlet(shapes))
 
     def started(self, state: Franchise, source: ChoiceSource) -> None:
         """Weights given the seats that were just taken."""
@@ -149,11 +149,3 @@ class Weights(Part):
     def scalars(self, state: Franchise) -> Mapping[str, float]:
         """The remainder."""
         return {"remainder": float(self.table.remainder)}
-
-
-def _dirichlet(shapes: Floats, generator: np.random.Generator) -> Floats:
-    """Draw from a Dirichlet distribution; small shapes may underflow, so logarithms are normalised."""
-    boosted = np.log(generator.standard_gamma(shapes + 1.0))
-    logs = boosted + np.log(1.0 - generator.random(len(shapes))) / shapes
-    weights: Floats = np.exp(logs - logs.max())
-    return weights / weights.sum()

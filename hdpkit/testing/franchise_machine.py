@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from hypothesis import strategies as st
@@ -147,8 +147,9 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     def _adopt(self, franchise: Franchise) -> None:
         self.franchise = franchise
-        self.watcher = Watcher(franchise)
-        franchise.register("watcher", self.watcher)
+        if "watcher" not in franchise.components:  # a copy has a clone
+            franchise.register("watcher", Watcher(franchise))
+        self.watcher = cast(Watcher, franchise.components["watcher"])
 
     @property
     def n(self) -> int:
