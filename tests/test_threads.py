@@ -20,9 +20,9 @@ from hdpkit.franchise import RestaurantView
 from hdpkit.random import RandomStream
 
 # Attributes of an instance that are never replaced and never change.
-IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store"}
+IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
 # Methods that take the turn themselves, or need none.
-OPEN = {"turn", "seated_out", "reserved", "look", "kept_whole"}
+OPEN = {"turn", "seated_out", "root_integrated", "reserved", "look", "kept_whole"}
 
 
 @pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView])

@@ -53,7 +53,7 @@ def members(f):
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
         "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
-        "seated_out": (source,), "set_base_parameters": (), "set_concentration": ("document", 1.0),
+        "root_integrated": (source,), "seated_out": (source,), "set_base_parameters": (), "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
         "thaw": (frozen,), "turn": (), "unit_dishes": None, "units": (1,),
     }  # fmt: skip
@@ -64,7 +64,7 @@ def members(f):
 
         def use(name=name):
             thing = getattr(f, name)
-            if name in ("turn", "reserved", "seated_out"):
+            if name in ("turn", "reserved", "root_integrated", "seated_out"):
                 with thing(*arguments[name]):
                     return None
             return (
@@ -94,7 +94,7 @@ def members(f):
                         "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
                         "in_floats": ([(1.0, 0.0)] * 2, 60),
                         "log_marginal_total": ([0],), "attach": (slots,)}),
-        "slots": (slots, {"reset": (list(slots.occupied_slots()),), "observe": None, "open_in": None,
+        "slots": (slots, {"reset": (list(slots.occupied_slots()),), "attach": None, "add_part": None, "open_in": None,
                           "close": (10**6,), "release": (10**6,), "is_occupied": (0,), "place": (0,),
                           "is_reserved": (0,),
                           "relabel": None, "open": None, "reserve": None}),

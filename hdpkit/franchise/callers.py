@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from hdpkit._compiled.stores.seating import Seating
@@ -13,15 +11,12 @@ from hdpkit.base_measures.bank import PythonBank
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, StateError
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import COUNTING_BANKS
 
 if TYPE_CHECKING:
     from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["Callers"]
-
-CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 
 _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 
@@ -45,7 +40,6 @@ class Callers:
     _own: Any
     _seated_out: Any
     _verb: str | None
-    on_pulse: Any
 
     def _new_bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
@@ -53,23 +47,6 @@ class Callers:
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
             bank = PythonBank(measure, data.values)
         return self._own(bank)
-
-    @changes
-    def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
-        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
-        start, total, size = first, max(last - first, 1), 256
-        while start < last:
-            began = time.perf_counter()
-            end = min(start + size, last)
-            verb(start, end)
-            took = time.perf_counter() - began
-            if took < CHUNK_SECONDS / 2:
-                size *= 2
-            elif took > CHUNK_SECONDS:
-                size = max(1, size // 2)
-            start = end
-            if self.on_pulse is not None:
-                self.on_pulse((start - first) / total)
 
     def _outside(self) -> None:
         """Refuse a call from inside a verb: a measure's or a component's method can't use the franchise."""

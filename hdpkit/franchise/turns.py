@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +14,7 @@ from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import ChangedDataError
 from hdpkit.franchise.contexts import ContextTopology
-from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.mending import Mending
 from hdpkit.franchise.recovery import restore
 from hdpkit.franchise.topology import Topology
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hdpkit.franchise.core import FranchiseCore
 
 __all__ = ["FranchiseTurns"]
+
+CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 
 
 class FranchiseTurns(Mending):
@@ -128,6 +131,23 @@ class FranchiseTurns(Mending):
             with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
                 self.recount()
         self._turn.whole = True
+
+    @changes
+    def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
+        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
+        start, total, size = first, max(last - first, 1), 256
+        while start < last:
+            began = time.perf_counter()
+            end = min(start + size, last)
+            verb(start, end)
+            took = time.perf_counter() - began
+            if took < CHUNK_SECONDS / 2:
+                size *= 2
+            elif took > CHUNK_SECONDS:
+                size = max(1, size // 2)
+            start = end
+            if self.on_pulse is not None:
+                self.on_pulse((start - first) / total)
 
     # ------------------------------------------------------------------ root weights
 

@@ -87,7 +87,7 @@ cdef class DishSlots:
         self.lowest = 0
         self.telling = len(self.parts) > 0
 
-    def add_part(self, part):
+    def add_part(self, part not None):
         """Tell this part from now on."""
         cdef Held hold = in_turn(self.turn)
         for method in ("born", "died", "holds", "relabelled"):
