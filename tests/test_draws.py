@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from hdpkit.random._source import Asked
+from hdpkit.random.draws import beyond_cubes
 from hdpkit.testing.asked import AskedSource
 from hdpkit.testing.words import GivenWords
 from scipy import special, stats
@@ -140,6 +142,20 @@ for law, (p_values, _) in LAWS.items():
 @pytest.mark.parametrize("law", LAWS)
 def test_laws(law):
     FAMILY.check(law, LAWS[law][1])
+
+
+def test_the_probability_to_accept_a_gamma_draw():
+    with localcontext() as context:
+        context.prec = 60
+        for t in [
+            *np.linspace(-0.99, 3.0, 400).tolist(),
+            *np.geomspace(1e-60, 0.1, 50),
+            *-np.geomspace(1e-60, 0.1, 50),
+        ]:
+            x = Decimal(t)
+            small = sum((-1) ** (k + 1) * x**k / k for k in range(4, 40)) if abs(t) < 0.02 else None
+            exact = float(small if small is not None else (1 + x).ln() - x + x * x / 2 - x**3 / 3)
+            assert beyond_cubes(t) == pytest.approx(exact, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("n", [1, 5, 19, 20, 21, 40, 90])

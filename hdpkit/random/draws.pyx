@@ -68,9 +68,24 @@ cdef double draw_normal(void *state) noexcept nogil:
             return x * sqrt(-2.0 * det_log(square) / square)
 
 
+cdef double log1p_beyond_cubes(double t) noexcept nogil:
+    """log(1 + t) - t + t**2 / 2 - t**3 / 3 for t > -1, to nearly full relative precision near 0."""
+    if -0.1 < t < 0.1:
+        return -(t * t) * (t * t) * (
+            1.0 / 4.0 - t * (1.0 / 5.0 - t * (1.0 / 6.0 - t * (1.0 / 7.0 - t * (1.0 / 8.0 - t * (
+                1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0 - t * (1.0 / 12.0 - t * (1.0 / 13.0 - t * (
+                    1.0 / 14.0 - t * (1.0 / 15.0 - t * (1.0 / 16.0 - t * (1.0 / 17.0))))))))))))))
+    return det_log1p(t) - t * (1.0 - t * (0.5 - t * (1.0 / 3.0)))
+
+
+def beyond_cubes(double t):
+    """log(1 + t) - t + t**2 / 2 - t**3 / 3 for t > -1, for tests."""
+    return log1p_beyond_cubes(t)
+
+
 cdef double squeezed(void *state, double d) noexcept nogil:
     """t such that d (1 + t)**3 is a gamma draw of shape d + 1/3 >= 1 (Marsaglia and Tsang 2000)."""
-    cdef double c = 1.0 / (3.0 * sqrt(d)), x, t, u, rest
+    cdef double c = 1.0 / (3.0 * sqrt(d)), x, t, u
     while True:
         x = draw_normal(state)
         t = c * x
@@ -80,15 +95,8 @@ cdef double squeezed(void *state, double d) noexcept nogil:
         if u < 1.0 - 0.0331 * (x * x) * (x * x):
             return t
         # The logarithm of the probability to accept is x**2 / 2 + d (1 - v + log v) where v = (1 + t)**3, and
-        # that is 3 d (log(1 + t) - t + t**2 / 2 - t**3 / 3). A large d leaves a small t: a series is exact there.
-        if -0.1 < t < 0.1:
-            rest = -(t * t) * (t * t) * (
-                1.0 / 4.0 - t * (1.0 / 5.0 - t * (1.0 / 6.0 - t * (1.0 / 7.0 - t * (1.0 / 8.0 - t * (
-                    1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0 - t * (1.0 / 12.0 - t * (1.0 / 13.0 - t * (
-                        1.0 / 14.0 - t * (1.0 / 15.0 - t * (1.0 / 16.0 - t * (1.0 / 17.0))))))))))))))
-        else:
-            rest = det_log1p(t) - t * (1.0 - t * (0.5 - t * (1.0 / 3.0)))
-        if det_log(u) < 3.0 * (d * rest):
+        # that is 3 d (log(1 + t) - t + t**2 / 2 - t**3 / 3). A large d leaves a small t.
+        if det_log(u) < 3.0 * (d * log1p_beyond_cubes(t)):
             return t
 
 
