@@ -1,4 +1,4 @@
-"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic, a count of one's own)."""
+"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic)."""
 
 from __future__ import annotations
 
