@@ -64,6 +64,7 @@ EXCLUDED = {
     # what only moves call, with what the franchise itself gave them
     "Franchise.in_chunks": "a loop around a verb, which checks its range",
     "Franchise.seated_out": "called by moves with the source that they were given",
+    "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
     "Franchise.enter*": "a verb: called by starts with a range over the customers, which it checks",
     "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",

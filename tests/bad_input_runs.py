@@ -99,6 +99,9 @@ RUNS = {
         for kind in (moves.Concentration, moves.Discount)
     },
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
+    "moves.TableCounts": Row(
+        plain(moves.TableCounts, method="binomial"), {"method": [None, 5, "", "poisson", ["binomial"]]}
+    ),
     "moves.SplitMerge": Row(plain(moves.SplitMerge, scans=2), {"scans": optional(whole(0))}),
     "moves.Scheduled": Row(
         plain(moves.Scheduled, move=moves.TableGibbs(), first=1, last=3, period=2, times=2),

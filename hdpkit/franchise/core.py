@@ -21,6 +21,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import hyperparameters
 from hdpkit.franchise.callers import Callers
 from hdpkit.franchise.copies import maker
+from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
@@ -37,6 +38,8 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
 from hdpkit.stores import (
     Compacts,
+    CountsReference,
+    CountsStore,
     Detail,
     ExplicitReference,
     ExplicitStore,
@@ -53,7 +56,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FranchiseCore"]
 
-OWN_STORES = frozenset({HistogramStore, ExplicitStore, HistogramReference, ExplicitReference})
+OWN_STORES = frozenset(
+    {CountsStore, HistogramStore, ExplicitStore, CountsReference, HistogramReference, ExplicitReference}
+)
 
 
 class FranchiseCore(Callers, FranchiseTurns):
@@ -107,6 +112,7 @@ class FranchiseCore(Callers, FranchiseTurns):
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class",
                 f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
             )  # fmt: skip
+        check_counts_store(self.store_type, root, self.declarations, declared.atomic)
         self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
         if root == "weights" and self.measure.atomic:
@@ -454,6 +460,7 @@ class FranchiseCore(Callers, FranchiseTurns):
         bank: Any = self.bank
         observed = (bank.values, len(bank.log_base)) if self.measure.atomic else None
         seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
+        check_no_discount(self.store, np.asarray(frozen["discount"])[1:], frozen=True)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.priors import Prior, draw_from, log_density_at
 
@@ -69,6 +70,8 @@ def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
         d = _entries(declared[1], name, values["discount"], len(d))
         if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
             raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
+        if number > 0:
+            check_no_discount(franchise.store, np.atleast_1d(d))
     elif not np.all(theta > -d):
         raise _outside("concentration", values["concentration"], "finite and above -discount")
     _put(franchise, nodes, theta, d)

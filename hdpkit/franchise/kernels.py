@@ -19,6 +19,7 @@ import hdpkit._compiled.generic_sweeps.groups as compiled_groups
 import hdpkit._compiled.generic_sweeps.sweeps as sweeps
 import hdpkit._compiled.generic_sweeps.units as units
 import hdpkit._compiled.stores.seating_out as compiled_seating_out
+import hdpkit._compiled.walk.table_counts as compiled_table_counts
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
@@ -26,10 +27,11 @@ from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
 from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.errors import KernelError
-from hdpkit.franchise.reference import groups
+from hdpkit.franchise.reference import groups, table_counts
 from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.stores.reference import seating_out
 
@@ -42,6 +44,8 @@ VERBS = {
     "reseat": False,
     "leave": False,
     "draw_sizes": False,
+    "draw_tables": False,
+    "draw_tables_by_dish": False,
     "seat_out": False,
     "index_units": True,
     "unit_dishes": True,
@@ -55,7 +59,7 @@ KERNELS = ("auto", "fused", "generic", "reference")
 
 
 # Compiled code serves exactly these classes: it calls C functions, not what a subclass overrides.
-COMPILED_STORES = frozenset({HistogramStore, ExplicitStore})
+COMPILED_STORES = frozenset({CountsStore, HistogramStore, ExplicitStore})
 COUNTING_BANKS = frozenset(
     {
         BetaBernoulliBank,
@@ -154,11 +158,11 @@ TABLE = [
     ),
     Row(
         "generic",
-        _namespace(sweeps, units, compiled_groups, compiled_seating_out),
+        _namespace(sweeps, units, compiled_groups, compiled_seating_out, compiled_table_counts),
         COMPILED_STORES,
         COMPILED_BANKS,
     ),
-    Row("reference", _namespace(reference, groups, seating_out)),
+    Row("reference", _namespace(reference, groups, seating_out, table_counts)),
 ]
 
 

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.walk import table_counts
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.franchise.audit import check_labelled
 from hdpkit.franchise.counts import columns_of
+from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.random import STARTS, Streams
 from hdpkit.stores import Detail, detail_of
 
@@ -123,4 +125,7 @@ def _seat_anew(franchise: FranchiseCore, dishes: Ints, lost: Ints) -> None:
     home = franchise.topology.home
     for customer in np.flatnonzero(dishes >= 0).tolist():
         walk.seat(customer, int(home[customer]), int(dishes[customer]), source)
+    if detail_of(store) is Detail.COUNTS:
+        draw = table_counts.draw_tables if isinstance(store, Seating) else readable.draw_tables
+        draw(walk, 0, franchise.topology.n_nodes, source)
     vars(franchise).update({"_seated_out" if seated_out else "store": store, "_walks": {}})

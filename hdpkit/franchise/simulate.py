@@ -87,6 +87,8 @@ def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
         walk.seat(i, node, slot, source)
         bank.add(slot, [i])
         drawn.append(slot)
+    if franchise.draws_tables:
+        franchise.draw_tables(0, franchise.topology.n_nodes, source)
     return drawn
 
 

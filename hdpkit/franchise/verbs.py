@@ -113,6 +113,29 @@ class FranchiseVerbs(FranchiseCore):
         self._check_source(source)
         self._run("reseat", self.bank, first, last, source=source, prepare=True)
 
+    @property
+    def draws_tables(self) -> bool:
+        """Whether tables are drawn given the customers (`draw_tables`): over a store of counts."""
+        return detail_of(self.seating) is Detail.COUNTS
+
+    @changes
+    def draw_tables(self, first: int, last: int, source: ChoiceSource) -> None:
+        """Draw the tables of restaurants first .. last - 1 given their customers. For a store of counts.
+
+        Verbs that seat or unseat customers do so at their end for the restaurants of these.
+        """
+        self._check_range(first, last, self.topology.n_nodes)
+        self._check_source(source)
+        self._need_counts()
+        self._run("draw_tables", first, last, source=source)
+
+    @changes
+    def draw_tables_by_dish(self, source: ChoiceSource) -> None:
+        """The same for all restaurants by binomial draws: they have one concentration."""
+        self._check_source(source)
+        self._need_counts()
+        self._run("draw_tables_by_dish", source=source)
+
     @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
         """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
@@ -407,6 +430,13 @@ class FranchiseVerbs(FranchiseCore):
             raise StateError(
                 "dishes", "observed", "latent, where dishes are proposed or born",
                 "A customer's dish is its value: check(state) of the move should refuse it.",
+            )  # fmt: skip
+
+    def _need_counts(self) -> None:
+        if not self.draws_tables:
+            raise StateError(
+                "store", type(self.seating).__name__, "one of counts",
+                "Any other store has tables as they are drawn: leave the call out.",
             )  # fmt: skip
 
     def _need_tables(self) -> None:

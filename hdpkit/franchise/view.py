@@ -168,6 +168,8 @@ class RestaurantView(Guarded):
         else:
             slot = self._slot(dish)
         franchise.walk().seat(customer, self.node, slot, source)
+        if franchise.draws_tables:
+            franchise.draw_tables(self.node, self.node + 1, source)
         bank.add(slot, [customer])
 
     def _check(self, customer: int, seated: bool) -> int:

@@ -12,6 +12,7 @@ from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.split_merge import SplitMerge
+from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RootWeights",
     "Scheduled",
     "SplitMerge",
+    "TableCounts",
     "TableGibbs",
     "needs_latent_dishes",
     "needs_marginals",

@@ -1,5 +1,6 @@
 """Seating stores: how a franchise remembers who sits where."""
 
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.stores.detail import Detail, detail_of
@@ -13,15 +14,18 @@ from hdpkit.stores.optional import (
     ScoresSeating,
     TotalsInBulk,
 )
-from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, missing_verbs
+from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, TallyStore, missing_verbs
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
+from hdpkit.stores.reference.tallies import CountsReference
 from hdpkit.stores.registry import stores
 
 __all__ = [
     "Compacts",
     "CountsInBulk",
+    "CountsReference",
     "CountsSizes",
+    "CountsStore",
     "Detail",
     "ExplicitReference",
     "ExplicitStore",
@@ -37,6 +41,7 @@ __all__ = [
     "ScoresSeating",
     "SeatingStore",
     "TableStore",
+    "TallyStore",
     "TotalsInBulk",
     "detail_of",
     "missing_verbs",

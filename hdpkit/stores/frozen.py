@@ -154,12 +154,13 @@ class FrozenSeating:
         found: FrozenSeating = self
         while detail < found.DETAIL:
             found = found._lower()
-        if detail > found.DETAIL and source is None:
-            raise StateError(
-                "source", None, f"given, to draw seats of customers from {_WORDS[found.DETAIL]}",
-                "Pass a choice source or an rng.",
-            )  # fmt: skip
-        while source is not None and detail > found.DETAIL:
+        if detail is found.DETAIL:
+            return found
+        if source is None or tree is None:
+            missing = "source" if source is None else "tree"
+            allowed = f"given, to draw seats of customers from {_WORDS[found.DETAIL]}"
+            raise StateError(missing, None, allowed, "Pass a choice source or an rng.")
+        while detail > found.DETAIL:
             found = found._higher(tree, source, draws)
         return found
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail, declared_detail
 
-__all__ = ["Frozen", "Ints", "SeatingStore", "TableStore", "missing_verbs"]
+__all__ = ["Frozen", "Ints", "SeatingStore", "TableStore", "TallyStore", "missing_verbs"]
 
 Frozen = dict[str, npt.NDArray[np.int32]]
 Ints = npt.NDArray[np.int32]
@@ -87,6 +87,17 @@ class SeatingStore(Protocol):
         """Bytes held, as far as known."""
 
 
+class TallyStore(SeatingStore, Protocol):
+    """The further verb of a store of counts, whose `join` and `remove` draw nothing.
+
+    A customer who leaves takes a table along where there would be more tables than customers. `table_sizes`
+    raises a StateError.
+    """
+
+    def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
+        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers."""
+
+
 class TableStore(SeatingStore, Protocol):
     """The further verbs of a store of seats."""
 
@@ -114,6 +125,7 @@ def missing_verbs(store: type) -> list[str]:
 @functools.cache
 def _verbs(detail: Detail) -> tuple[str, ...]:
     """Public methods that a store of this kind must have."""
-    protocols = (SeatingStore, TableStore) if detail is Detail.SEATS else (SeatingStore,)
+    further = {Detail.SEATS: (TableStore,), Detail.COUNTS: (TallyStore,), Detail.SIZES: ()}
+    protocols = (SeatingStore, *further[detail])
     verbs = [name for protocol in protocols for name, verb in vars(protocol).items() if isfunction(verb)]
     return tuple(name for name in verbs if not name.startswith("_"))

@@ -396,7 +396,14 @@ class StoreMachine(RuleBasedStateMachine):
             assert tables.tolist() == [self.store.node_tables(node) for node in nodes]
 
 
-def run_store_machine(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> None:
+def run_store_machine(
+    store_class: type,
+    *,
+    examples: int = 60,
+    steps: int = 30,
+    shrink: bool = True,
+    machine: type[StoreMachine] = StoreMachine,
+) -> None:
     """Run the state machine over a store class, the same way every time."""
-    machine = type(f"{store_class.__name__}Machine", (StoreMachine,), {"store_class": store_class})
-    run_state_machine_as_test(machine, settings=deterministic(examples, steps, shrink))
+    made = type(f"{store_class.__name__}Machine", (machine,), {"store_class": store_class})
+    run_state_machine_as_test(made, settings=deterministic(examples, steps, shrink))

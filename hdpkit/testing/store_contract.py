@@ -4,35 +4,49 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
+from math import factorial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.stores import seating_out as compiled_seating_out
 from hdpkit.checks import flag, whole_number
-from hdpkit.errors import ParameterError
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import (
+    CountsReference,
     CountsSizes,
     Detail,
     ExplicitReference,
+    FrozenSeating,
     HistogramReference,
     ScoresSeating,
     detail_of,
     missing_verbs,
 )
-from hdpkit.stores.reference.seating_out import seat_out
-from hdpkit.stores.seating_out import lump
+from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import SHAPES, TinyShape
-from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings
-from hdpkit.testing.exact import histograms_of, labelled_arrays, labelled_key
-from hdpkit.testing.machines import run_store_machine
-from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require
+from hdpkit.testing.counted_states import lump_to_counts
+from hdpkit.testing.counts_machine import CountsMachine
+from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings, table_sizes
+from hdpkit.testing.exact import frozen_key, labelled_arrays, labelled_key
+from hdpkit.testing.machines import StoreMachine, run_store_machine
+from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require, seen
 
 __all__ = ["StoreFailure", "check_store"]
 
 TOLERANCE = 1e-12
+READABLE_STORES: dict[Detail, Any] = {
+    Detail.COUNTS: CountsReference,
+    Detail.SIZES: HistogramReference,
+    Detail.SEATS: ExplicitReference,
+}
+FORMS = {
+    Detail.COUNTS: "dishes and counts",
+    Detail.SIZES: "dishes and histograms",
+    Detail.SEATS: "labelled seating",
+}
 PARENT, HOME = [-1, 0, 0, 1], [3, 3, 3, 3, 1, 1, 2, 2, 2, 0]  # the tree on which stores are compared
 
 
@@ -65,12 +79,14 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     flag("shrink", shrink)
     missing = missing_verbs(store_class)
     require(not missing, f"it lacks {missing}")
-    run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink)
+    counts = detail_of(store_class) is Detail.COUNTS
+    machine = CountsMachine if counts else StoreMachine
+    run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink, machine=machine)
     return [
         "state machine: the store agrees with a plain model",
         _check_empty(store_class),
-        _check_join(store_class),
-        _check_remove(store_class),
+        _check_join_counts(store_class) if counts else _check_join(store_class),
+        _check_remove_counts(store_class) if counts else _check_remove(store_class),
         _check_laws(store_class),
         _check_continuation(store_class),
         _check_seating_out(store_class),
@@ -103,7 +119,7 @@ def _check_empty(store_class: type) -> str:
     store = store_class(3, 2)
     for again in range(2):
         require(store.dishes().tolist() == [-1, -1, -1], f"an empty store seats {store.dishes()}")
-        require(store.node_dishes(1).tolist() == [] and store.table_sizes(1, 0).tolist() == [], "not empty")
+        require(store.node_dishes(1).tolist() == [] and not any(seen(store, 1, 0)), "not empty")
         counts = [store.customers(1, 5), store.tables(1, 5), store.node_customers(0), store.node_tables(0)]
         require(counts == [0, 0, 0, 0], f"an empty store counts {counts}")
         if again == 0:
@@ -131,8 +147,7 @@ def _seated(store_class: type, sizes: Iterable[int] = SIZES) -> Any:
     }
     labelled["seat"][:n] += 1
     store = store_class(n + 1, 2)
-    known = detail_of(store_class) is Detail.SEATS
-    store.thaw(labelled if known else lump(labelled))
+    store.thaw(FrozenSeating.of(labelled).to(detail_of(store_class)).arrays())
     return store
 
 
@@ -184,6 +199,38 @@ def _check_remove(store_class: type) -> str:
         law = _law(remove)
         _compare(f"removal of customer {customer}", law, {k: p for k, p in expected.items() if p > 0.0})
     return "remove: by customer, " + ("from its own table" if known else "size s with probability s c_s / n")
+
+
+def _check_join_counts(store_class: type) -> str:
+    """A customer comes and nothing is drawn; a table comes only where one is opened."""
+    store, source = _seated(store_class), ScriptedSource()
+    n, tables = sum(SIZES), len(SIZES)
+    store.join(1, 1, n, 0.0, source)
+    require(seen(store, 1, 1) == (n + 1, tables), f"join makes {seen(store, 1, 1)} of {(n, tables)}")
+    require(source.probability == 1.0 and not source.advance(), "join draws")
+    store.remove(1, 1, n, source)
+    store.open(0, 1, store.open(1, 1, n))
+    require(seen(store, 1, 1) == (n + 1, tables + 1), "open adds a customer and a table")
+    store.set_tables(1, 1, 2, 0)
+    require(seen(store, 1, 1) == (n + 1, 2), "set_tables sets the tables")
+    require(store.node_tables(1) == store.node_customers(0) == 2, "set_tables moves the parent's customers")
+    try:
+        store.table_sizes(1, 1)
+    except StateError:
+        return "join: a customer more and no draw; sizes of tables are refused"
+    raise StoreFailure("table_sizes of a store of counts must be a StateError")
+
+
+def _check_remove_counts(store_class: type) -> str:
+    """Nothing is drawn; a table leaves where there would be more tables than customers."""
+    store, source, n = _seated(store_class), ScriptedSource(), sum(SIZES)
+    for customer in range(n):
+        before = seen(store, 1, 1)
+        closed, _ = store.remove(1, 1, customer, source)
+        require(closed is (before[0] == before[1]), f"remove says closed = {closed!r} at {before}")
+        require(seen(store, 1, 1) == (before[0] - 1, before[1] - closed), f"remove at {before}")
+    require(source.probability == 1.0 and not source.advance(), "remove draws")
+    return "remove: a table leaves where there would be more tables than customers"
 
 
 # ---------------------------------------------------------------------------------------------- laws
@@ -242,12 +289,12 @@ def _one_step(
 
 def _check_laws(store_class: type) -> str:
     """From any state every customer leaves and enters by the law of the readable store, exactly."""
-    labelled = detail_of(store_class) is Detail.SEATS
-    readable: Any = ExplicitReference if labelled else HistogramReference
+    detail = detail_of(store_class)
+    readable: Any = READABLE_STORES[detail]
     compared = 0
     for seed in range(6):
         seating = _random_seating(seed)
-        frozen = seating if labelled else lump(seating)
+        frozen = FrozenSeating.of(seating).to(detail).arrays()
         dishes = readable(len(HOME), len(PARENT))
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
@@ -261,7 +308,7 @@ def _check_laws(store_class: type) -> str:
 
 def _check_continuation(store_class: type) -> str:
     """A thawed copy makes the same choices under the same stream afterwards."""
-    labelled = detail_of(store_class) is Detail.SEATS
+    detail = detail_of(store_class)
     parent, home = PARENT, np.tile(HOME, 12)
     store = store_class(len(home), len(parent))
 
@@ -283,7 +330,7 @@ def _check_continuation(store_class: type) -> str:
                         break
                     code = store.open(node, dish, code)
                     node = parent[node]
-            log.append((i, dish, node, store.table_sizes(int(home[i]), dish).tolist()))
+            log.append((i, dish, node, seen(store, int(home[i]), dish)))
         return log
 
     for seed in range(3):
@@ -297,9 +344,18 @@ def _check_continuation(store_class: type) -> str:
         require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
         for name, array in frozen.items():
             require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
-    _check_optional(store, len(parent))
-    kind = "labelled seating" if labelled else "dishes and histograms"
-    return f"freeze and thaw: a copy made of the {kind} goes on exactly"
+    (_check_score if detail is Detail.COUNTS else _check_optional)(store, len(parent))
+    return f"freeze and thaw: a copy made of the {FORMS[detail]} goes on exactly"
+
+
+def _check_score(store: Any, n_nodes: int) -> None:
+    """The optional `log_seating` of counts is that of the readable store."""
+    readable = CountsReference(len(store.dishes()), n_nodes)
+    readable.thaw(store.freeze())
+    theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.zeros(n_nodes)
+    expected = readable.log_seating(theta, d)
+    score = store.log_seating(theta, d) if isinstance(store, ScoresSeating) else expected
+    require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
 
 
 def _check_optional(store: Any, n_nodes: int) -> None:
@@ -328,7 +384,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 # ---------------------------------------------------------------------------------------------- seating out
 
 
-def _shape_of(tiny: TinyShape) -> tuple[Shape, Any, Any, Any]:
+def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
     """Nodes of a tiny tree, numbered as a franchise would: a declaration's restaurants together."""
     parent, level, home = [-1], [0], [0] * tiny.n_customers
     for labels in tiny.labels.values():
@@ -342,43 +398,52 @@ def _shape_of(tiny: TinyShape) -> tuple[Shape, Any, Any, Any]:
                 level.append(level[home[i]] + 1)
             home[i] = number[label]
     homes, parents, levels = (np.array(values, dtype=np.int32) for values in (home, parent, level))
-    return Shape(parent=tuple(parent), home=tuple(home)), homes, parents, levels
-
-
-def _seating_out_of(
-    twin: Any, frozen: dict[str, Any], tree: tuple[Any, Any, Any], shape: Shape
-) -> Callable[[ScriptedSource], Hashable]:
-    def out(source: ScriptedSource) -> Hashable:
-        seating = twin(frozen, *tree, source)
-        again = lump(seating)
-        require(all(np.array_equal(again[name], frozen[name]) for name in again), "lump undoes seat_out")
-        return labelled_key(seating, shape)
-
-    return out
+    tree = SimpleNamespace(home=homes, parent=parents, level=levels)
+    return Shape(parent=tuple(parent), home=tuple(home)), tree
 
 
 def _check_seating_out(store_class: type) -> str:
-    """Lumping and seating out again: uniform among the labelled seatings that fit, by both twins."""
-    states = 0
+    """What a state leaves open is drawn by its law given the state, by both twins, and lumping undoes it.
+
+    Every labelled seating that fits sizes is as likely as the next; one that fits counts has the weight of
+    its tables, (size - 1)! each.
+    """
+    states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):
-        shape, home, parent, level = _shape_of(SHAPES[name])
+        shape, tree = _shape_of(SHAPES[name])
+        reduce = lump_to_counts if detail is Detail.COUNTS else lump_to_histograms
         members: dict[Any, list[Any]] = defaultdict(list)
         for key in seatings(shape):
-            members[lump_to_histograms(key, shape)].append(key)
-        for histograms, keys in members.items():
+            members[reduce(key, shape)].append(key)
+        for state, keys in members.items():
             store = store_class(shape.n_customers, shape.n_nodes)
-            labelled = labelled_arrays(keys[0], shape)
-            if detail_of(store_class) is Detail.SEATS:
-                store.thaw(labelled)
+            labelled = FrozenSeating.of(labelled_arrays(keys[0], shape))
+            store.thaw(labelled.to(detail).arrays())
+            if detail is Detail.SEATS:
                 require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
-                frozen = lump(store.freeze())
-            else:
-                store.thaw(lump(labelled))
-                frozen = store.freeze()
-            require(histograms_of(frozen) == histograms, "freezing or lumping loses the histograms")
-            for twin in (seat_out, compiled_seating_out.seat_out):
-                uniform = dict.fromkeys(keys, 1.0 / len(keys))
-                law = _law(_seating_out_of(twin, frozen, (home, parent, level), shape))
-                _compare(f"seating out by {twin.__module__} on {name!r}", law, uniform)
+            frozen = FrozenSeating.of(store.freeze()).to(min(detail, Detail.SIZES))
+            require(frozen_key(frozen.arrays(), shape) == state, "freezing or lumping loses the state")
+            weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
+            expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
+            for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
+                law = _law(_seating_out_of(frozen, tree, shape, draws))
+                _compare(f"seating out by the {which} functions on {name!r}", law, expected)
             states += 1
-    return f"seating out: uniform from each of {states} lumped states, by both twins"
+    return f"seating out: by its law from each of {states} lumped states, by both twins"
+
+
+def _weight(key: Any, shape: Shape) -> float:
+    sizes = [size for tables in table_sizes(key, shape) for size in tables.values()]
+    return float(np.prod([factorial(size - 1) for size in sizes]))
+
+
+def _seating_out_of(
+    frozen: FrozenSeating, tree: Any, shape: Shape, draws: Draws
+) -> Callable[[ScriptedSource], Hashable]:
+    def out(source: ScriptedSource) -> Hashable:
+        seating = frozen.to(Detail.SEATS, tree, source, draws)
+        again, before = seating.to(frozen.DETAIL).arrays(), frozen.arrays()
+        require(all(np.array_equal(again[name], before[name]) for name in again), "lumping undoes the draw")
+        return labelled_key(seating.arrays(), shape)
+
+    return out

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hdpkit.random import RandomStream
-from hdpkit.stores import Compacts, FrozenSeating, FrozenSeats
+from hdpkit.stores import Compacts, Detail, FrozenSeating, FrozenSeats, detail_of
 
-__all__ = ["StoreFailure", "canonical", "check_capacity", "check_growth", "require"]
+__all__ = ["StoreFailure", "canonical", "check_capacity", "check_growth", "require", "seen"]
 
 
 class StoreFailure(AssertionError):
@@ -36,6 +36,20 @@ def canonical(store: Any) -> Hashable:
             table = int(frozen["table_seat"][table])
     rows = zip(frozen["table_node"].tolist(), frozen["table_dish"].tolist(), strict=True)
     return frozenset((node, dish, frozenset(below[t])) for t, (node, dish) in enumerate(rows))
+
+
+def seen(store: Any, node: int, dish: int) -> Any:
+    """What a store tells of the tables of a dish: sizes and how many have each, or customers and tables."""
+    if detail_of(store) is Detail.COUNTS:
+        return store.customers(node, dish), store.tables(node, dish)
+    return Counter(store.table_sizes(node, dish).tolist())
+
+
+def expected_of(store: Any, sizes: Counter[int]) -> Any:
+    """What `seen` should return where tables have these sizes."""
+    if detail_of(store) is Detail.COUNTS:
+        return sum(size * count for size, count in sizes.items()), sizes.total()
+    return sizes
 
 
 def check_growth(store_class: type) -> str:
@@ -93,9 +107,12 @@ def check_capacity(store_class: type) -> str:
         require(np.array_equal(store.dishes(), expected), "dishes after growth")
         require(store.node_dishes(1).tolist() == list(range(n_dishes)), "node_dishes ascend after growth")
         for dish in range(n_dishes):
-            require(Counter(store.table_sizes(1, dish).tolist()) == sizes[1, dish], f"sizes of dish {dish}")
-        big = store.table_sizes(2, 7)
-        require(len(big) == n_tables and int(big.sum()) == n_tables + 300, "tables of one dish after growth")
+            require(seen(store, 1, dish) == expected_of(store, sizes[1, dish]), f"tables of dish {dish}")
+        big = [store.tables(2, 7), store.customers(2, 7)]
+        require(big == [n_tables, n_tables + 300], "tables of one dish after growth")
+        if detail_of(store) is not Detail.COUNTS:
+            many = store.table_sizes(2, 7)
+            require([len(many), int(many.sum())] == big, "sizes of the tables of one dish after growth")
         require(store.node_tables(2) == store.tables(2, 7) == n_tables, "tables after growth")
         require(store.node_customers(1) == n_customers - n_tables - 300, "customers after growth")
         full = store.memory_bytes()

@@ -16,6 +16,7 @@ from hdpkit._compiled.measures.measure cimport (
     CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.generic_sweeps.units cimport Units
+from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -168,10 +169,13 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef vector[double] weights
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
     check_customers(walk, bank, first, last)
     with nogil:
+        restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
             reseat_one(walk, &bank.c, <int32_t>i, &weights, &source.c)
+        draw_tables_of(walk, &nodes, &source.c)
 
 
 def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
@@ -181,9 +185,11 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
     cdef int64_t i, n_live, k, chosen
     cdef int32_t customer, dish
     cdef vector[double] weights
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
     cdef measure_t *measure = &bank.c
     check_customers(walk, bank, first, last)
     with nogil:
+        restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
             customer = <int32_t>i
             if walk.store.dish_at(customer) >= 0:
@@ -212,6 +218,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
             if measure.add(measure.self, dish, &customer, 1) < 0:
                 with gil:
                     fail(pending_exception(), "the addition", customer)
+        draw_tables_of(walk, &nodes, &source.c)
 
 
 def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
@@ -220,6 +227,7 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
     walk.standing()
     check_bank(walk, bank)
     check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
@@ -228,6 +236,7 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
         if not walk.slots.occupied(dishes[i]):
             refuse("dishes", dishes[i], "occupied slots", "See open_dish().")
     with nogil:
+        restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
             customer = <int32_t>i
             if walk.store.dish_at(customer) >= 0:
@@ -238,6 +247,7 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
             if bank.c.add(bank.c.self, dishes[i], &customer, 1) < 0:
                 with gil:
                     fail(pending_exception(), "the addition", customer)
+        draw_tables_of(walk, &nodes, &source.c)
 
 
 def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
@@ -246,10 +256,12 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer, dish
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
     walk.standing()
     check_bank(walk, bank)
     check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
     with nogil:
+        restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
             customer = <int32_t>i
             dish = walk.store.dish_at(customer)
@@ -261,6 +273,7 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
                     fail(pending_exception(), "removal", customer)
             if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
                 walk.slots.death(dish)
+        draw_tables_of(walk, &nodes, &source.c)
 
 
 # ------------------------------------------------------------------------------------------- units

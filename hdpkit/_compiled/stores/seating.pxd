@@ -50,6 +50,7 @@ cdef class Seating:
     cdef int32_t most_tables         # no dish has had more in a restaurant
     cdef public bint touched         # customers were moved through the Python face since the owner last looked
     cdef public bint busy            # compiled code is in the middle of it
+    cdef readonly bint tables_at_end   # whether tables are drawn at the end of a verb, given counts of customers
     cdef bint indexed                # `samples` are those of the present entries
     cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
 
@@ -66,6 +67,22 @@ cdef class Seating:
         """Words of the arena that a step may take for one more dish of a restaurant."""
         cdef Node *record = &self.nodes[node]
         return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
+
+    cdef inline int change_tables(self, int32_t node, int32_t place, int32_t tables, int32_t parent) noexcept nogil:
+        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+
+        For a store that keeps no more of tables than their number.
+        """
+        cdef Entry *entry = self.entries(node) + place
+        cdef int32_t more = tables - entry.tables
+        if more == 0:
+            return 0
+        entry.tables = tables
+        self.nodes[node].tables += more
+        if parent >= 0:
+            self.entries(parent)[self.find(parent, entry.dish)].customers += more
+            self.nodes[parent].customers += more
+        return 0
 
     cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil

@@ -3,12 +3,13 @@
 
 import numpy as np
 
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32
 from hdpkit.errors import StateError
+from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
 
 cdef enum:
@@ -57,7 +58,7 @@ cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
     cdef int i
     for i in range(60):
         a = sqrt(low * high)
-        if 1.0 + a * log((a + n - 0.5) / (a + 0.5)) < t:
+        if 1.0 + a * det_log((a + n - 0.5) / (a + 0.5)) < t:
             low = a
         else:
             high = a

@@ -203,8 +203,9 @@ cdef class Walk:
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
-            # A table of the root is a latent dish of its own, but one of several of an observed dish.
-            if place >= 0 and (step < last or self.root.several):
+            # A table of the root is a latent dish of its own, but one of several of an observed dish. A store of
+            # counts gets its tables at the end of the verb (`draw_tables`).
+            if place >= 0 and (step < last or self.root.several) and not self.store.tables_at_end:
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
                 share = entry.customers - self.discount[r] * entry.tables

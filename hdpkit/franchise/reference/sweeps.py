@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
+from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
@@ -79,6 +80,7 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
             if walk.store.dish_of(i) < 0:
                 walk.seat(i, node, _put_back(walk), source)
             raise
+    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
 
 
 def _put_back(walk: ReferenceWalk) -> int:
@@ -106,6 +108,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
         _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
+    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
 
 
 def enter_given(
@@ -117,6 +120,7 @@ def enter_given(
         walk.ready(int(walk.topology.home[i]))
         _add(walk, bank, int(dishes[i]), [i])
         walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
+    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
 
 
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
@@ -129,6 +133,7 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         bank.remove(dish, [i])
         if walk.unseat(i, int(walk.topology.home[i]), dish, source):
             walk.slots.close(dish)
+    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
 
 
 def _unseated(walk: ReferenceWalk, customer: int) -> None:

@@ -13,7 +13,7 @@ from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import SeatingStore
+from hdpkit.stores import Detail, SeatingStore, detail_of
 
 __all__ = ["ReferenceWalk"]
 
@@ -95,6 +95,8 @@ class ReferenceWalk:
             return True
         if parent < 0 and not self.root.several:
             return False  # latent dishes: each table of the root is a dish of its own
+        if detail_of(self.store) is Detail.COUNTS:
+            return False  # tables are drawn at the end of the verb
         theta, d = self.concentration[node], self.discount[node]
         share = self.store.customers(node, dish) - d * tables
         above = self.root.above(dish) if parent < 0 else self.probability(parent, dish)

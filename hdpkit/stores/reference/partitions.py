@@ -7,8 +7,9 @@ probability proportional to the product of (size - 1)! over its tables.
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import sqrt
 
+from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
 
 __all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]

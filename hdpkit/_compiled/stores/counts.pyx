@@ -1,0 +1,244 @@
+# distutils: language = c++
+"""The store of counts: customers and tables by restaurant and dish, and the dish of each data customer.
+
+It keeps no sizes of tables. While verbs run, nothing depends on how many tables there are (Teh et al. 2006, section
+5.3), so that a customer who joins draws nothing, and one who leaves takes a table along only where tables would
+outnumber customers. At the end of a verb the tables of its restaurants are drawn anew, given the customers
+(`hdpkit._compiled.walk.table_counts`).
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.arguments cimport check_length, refuse, whole32
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
+from hdpkit._compiled.stores.stirling cimport log_stirling_sum
+from hdpkit.errors import StateError
+from hdpkit.numerics cimport log_rising, log_rising_by
+from hdpkit.random._source cimport choice_source
+
+
+cdef class CountsStore(Seating):
+    """Customers and tables by restaurant and dish, and the dish of each data customer."""
+
+    DETAIL = "counts"
+
+    def __init__(self, n_customers, n_nodes):
+        Seating.__init__(self, n_customers, n_nodes)
+        self.tables_at_end = True
+        self.clear()
+
+    def clear(self):
+        """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
+        self.begin_change()
+        self.clear_nodes(self.nodes.size())
+        self.dish_of_customer.assign(self.n_customers, -1)
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        return self.dish_of_customer[customer]
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
+        """Remember a customer's dish (-1: it left); tables as customers are not remembered."""
+        if customer >= 0:
+            self.dish_of_customer[customer] = dish
+        return 0
+
+    cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
+                        choice_source *source) except -1 nogil:
+        self.entries(node)[self.find(node, dish)].customers += 1
+        self.nodes[node].customers += 1
+        self.label(customer, dish)
+        return 0
+
+    cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
+                        int32_t *as_customer) except -1 nogil:
+        cdef Entry *entry = self.entries(node) + self.find_or_insert(node, dish)
+        entry.customers += 1
+        entry.tables += 1
+        self.nodes[node].customers += 1
+        self.nodes[node].tables += 1
+        self.label(customer, dish)
+        as_customer[0] = ANONYMOUS
+        return 0
+
+    cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
+                             int32_t *as_customer) except -1 nogil:
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        cdef bint closes = entry.tables == entry.customers
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        self.label(customer, -1)
+        as_customer[0] = ANONYMOUS
+        if not closes:
+            return 0
+        entry.tables -= 1
+        self.nodes[node].tables -= 1
+        if entry.tables == 0:
+            self.erase(node, place)
+        return 1
+
+    cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
+                      vector[int32_t] *counts) except -1 nogil:
+        with gil:
+            raise no_sizes()
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int64_t i
+        for i in range(<int64_t>self.dish_of_customer.size()):
+            if self.dish_of_customer[i] >= 0:
+                self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
+        return 0
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        self.dish_of_customer.resize(n_customers, -1)
+        return 0
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        if not unused_share(self.dish_of_customer.capacity(), self.dish_of_customer.size(), share):
+            return False
+        self.dish_of_customer.shrink_to_fit()
+        return True
+
+    # ------------------------------------------------------------------ Python face
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) >= 0:
+            raise StateError("customer", customer, "unseated", "Remove the customer first.")
+        return 0
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        if customer >= 0 and self.dish_at(customer) != dish:
+            raise StateError("customer", customer, f"one who eats dish {dish}", "Ask dish_of(customer).")
+        return 0
+
+    def set_tables(self, node, dish, tables, parent):
+        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+
+        Parameters
+        ----------
+        node, dish : int
+        tables : int
+            From 1 to the customers of the dish.
+        parent : int
+            The parent restaurant, -1 for the root.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t r = self.node_number(node)
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
+        cdef int32_t above = whole32("parent", parent, -1, r - 1)
+        cdef int32_t place = self.find(r, k), at
+        if place < 0:
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "See node_dishes(node).")
+        cdef int32_t n = whole32("tables", tables, 1, self.entries(r)[place].customers)
+        if above >= 0:
+            at = self.find(above, k)
+            if at < 0 or self.entries(above)[at].customers < self.entries(r)[place].tables:
+                raise StateError("parent", parent, f"where the tables of restaurant {r} are customers",
+                                 "See topology.parent.")
+        self.begin_change()
+        self.touched = True
+        self.change_tables(r, place, n, above)
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t i
+        dishes = np.empty(self.n_customers, dtype=np.int32)
+        cdef int32_t[::1] view = dishes
+        for i in range(self.n_customers):
+            view[i] = self.dish_of_customer[i]
+        return dishes
+
+    def table_sizes(self, node, dish):
+        """Not kept: a StateError."""
+        raise no_sizes()
+
+    def size_counts(self, nodes):
+        """Not kept: a StateError."""
+        raise no_sizes()
+
+    def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
+        """Log probability of the COUNTS of all restaurants given theta, one each a restaurant.
+
+        It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and t_k of
+        them with dish k, theta^T / [theta]_1^n prod_k s(n_k, t_k), with unsigned Stirling numbers of the first kind.
+        Stores of more detail return the log probability of one labelled seating, which is another number.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef double total = 0.0
+        cdef int32_t node, place
+        cdef Node *record
+        cdef Entry *entry
+        cdef vector[int64_t] customers, tables
+        check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
+        check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
+        for node in range(<int32_t>self.nodes.size()):
+            if discount[node] != 0.0:
+                refuse("discount", discount[node], "0 over a store of counts", "Take store='histogram'.")
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                record = &self.nodes[node]
+                if record.customers == 0:
+                    continue
+                total += log_rising_by(concentration[node], 0.0, record.tables - 1)
+                total -= log_rising(concentration[node] + 1.0, record.customers - 1)
+                for place in range(record.n_entries):
+                    entry = self.entries(node) + place
+                    customers.push_back(entry.customers)
+                    tables.push_back(entry.tables)
+            total += log_stirling_sum(&customers, &tables)
+        return total
+
+    def freeze(self):
+        """Dishes and counts as arrays (see `hdpkit.stores.frozen`)."""
+        cdef Held hold = in_turn(self.turn)
+        node, dish, customers, tables = self.counts()
+        return {"dish": self.dishes(), "count_node": node, "count_dish": dish, "count_customers": customers,
+                "count_tables": tables}
+
+    def thaw(self, frozen):
+        """Take over dishes and counts. Nobody is seated if it fails."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
+        cdef const int32_t[::1] node = np.ascontiguousarray(frozen["count_node"], dtype=np.int32)
+        cdef const int32_t[::1] served = np.ascontiguousarray(frozen["count_dish"], dtype=np.int32)
+        cdef const int32_t[::1] customers = np.ascontiguousarray(frozen["count_customers"], dtype=np.int32)
+        cdef const int32_t[::1] tables = np.ascontiguousarray(frozen["count_tables"], dtype=np.int32)
+        check_range("dish", dish, -1, LARGEST, self.n_customers)
+        check_counts(node, served, customers, tables, self.nodes.size())
+        self.clear()
+        try:
+            self.fill(dish, node, served, customers, tables)
+        except BaseException:
+            self.clear()
+            raise
+
+    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] node, const int32_t[::1] served,
+                  const int32_t[::1] customers, const int32_t[::1] tables) except -1:
+        cdef int64_t i
+        cdef Entry *entry
+        with nogil:
+            for i in range(self.n_customers):
+                self.dish_of_customer[i] = dish[i]
+            for i in range(node.shape[0]):
+                entry = self.entries(node[i]) + self.find_or_insert(node[i], served[i])
+                entry.customers = customers[i]
+                entry.tables = tables[i]
+                self.nodes[node[i]].customers += customers[i]
+                self.nodes[node[i]].tables += tables[i]
+        return 0
+
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
+        return {"customers": self.dish_of_customer.capacity() * sizeof(int32_t), **Seating.memory_parts(self)}
+
+
+cdef object no_sizes():
+    return StateError("store", "CountsStore", "one that keeps sizes of tables", "Take store='histogram' or 'explicit'.")

@@ -1,0 +1,8 @@
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.random._source cimport choice_source
+
+cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil
+cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source) except -1 nogil

@@ -1,0 +1,250 @@
+# distutils: language = c++
+"""Numbers of tables given the customers, over a store of counts (the readable twin: `franchise.reference.table_counts`).
+
+Without a discount, the tables of n customers who eat a dish in a restaurant have the law of a sum of Bernoulli draws
+with probabilities a / (a + l - 1), l = 1 .. n, where a = theta P_parent(dish); the first of them is 1 by definition
+(Teh et al. 2006, section 5.3). What stands above the restaurants is fixed meanwhile.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.arguments cimport check_range, refuse
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit._compiled.stores.seating cimport Entry
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.errors import StateError
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+cdef extern from "<algorithm>" namespace "std" nogil:
+    void sort(int32_t *first, int32_t *last)
+
+
+cdef int cannot(int32_t dish) except -1:
+    raise FloatingPointError(f"tables of dish {dish} can't be drawn")
+
+
+cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil:
+    """Restaurants of data customers first .. last - 1, ascending, if the store has tables drawn for them at the end.
+
+    To be called before a verb changes anything: it asks for memory.
+    """
+    cdef int64_t i, n = 0
+    cdef bint ascending = True
+    cdef int32_t *found
+    if not walk.store.tables_at_end:
+        return 0
+    for i in range(first, last):
+        if nodes.size() == 0 or walk.home[i] != nodes.back():
+            ascending = ascending and (nodes.size() == 0 or walk.home[i] > nodes.back())
+            nodes.push_back(walk.home[i])
+    if ascending:
+        return 0
+    found = nodes.data()
+    sort(found, found + nodes.size())
+    for i in range(<int64_t>nodes.size()):
+        if i == 0 or found[i] != found[n - 1]:
+            found[n] = found[i]
+            n += 1
+    nodes.resize(n)
+    return 0
+
+
+cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source) except -1 nogil:
+    """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
+    cdef Entry *entry
+    cdef size_t i
+    cdef int32_t node, place, l, tables
+    cdef int64_t yes
+    cdef double a
+    if nodes.size() == 0:
+        return 0
+    walk.fill_row(0)
+    for i in range(nodes.size()):
+        node = nodes.at(i)
+        if node == 0:
+            continue
+        for place in range(walk.store.nodes[node].n_entries):
+            entry = walk.store.entries(node) + place
+            a = walk.concentration[node] * walk.row[walk.slots.position[entry.dish]]
+            tables = 1
+            for l in range(1, entry.customers):
+                yes = source.bernoulli(source.state, a / (a + l))
+                if yes < 0:
+                    with gil:
+                        cannot(entry.dish)
+                tables += <int32_t>yes
+            walk.store.change_tables(node, place, tables, 0)
+    return 0
+
+
+cdef CountsStore counts_store(Walk walk):
+    """The store, checked: everything below its root is at one level."""
+    cdef int64_t r
+    walk.check_dishes()
+    if type(walk.store) is not CountsStore:
+        raise StateError("store", type(walk.store).__name__, "CountsStore", "Any other store has tables as it goes.")
+    for r in range(1, walk.parent.shape[0]):
+        if walk.parent[r] != 0:
+            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Take store='histogram'.")
+    return walk.store
+
+
+def draw_tables(Walk walk not None, int64_t first, int64_t last, ChoiceSource source not None):
+    """Draw the tables of restaurants first .. last - 1 given their customers, one Bernoulli draw a customer."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef vector[int32_t] nodes
+    cdef int32_t node
+    counts_store(walk)
+    check_range(first, last, walk.parent.shape[0])
+    for node in range(<int32_t>first, <int32_t>last):
+        nodes.push_back(node)
+    walk.ready(0)
+    with nogil:
+        draw_tables_of(walk, &nodes, &source.c)
+
+
+# ------------------------------------------------------------------------- all restaurants at once
+
+cdef class Bulk:
+    """What all restaurants below the root together need: entries by dish, the largest first."""
+
+    cdef object node, dish, customers, begins
+    cdef CountsStore store
+    cdef double theta
+
+    def __init__(self, Walk walk):
+        cdef int64_t r
+        self.store = counts_store(walk)
+        for r in range(2, walk.concentration.shape[0]):
+            if walk.concentration[r] != walk.concentration[1]:
+                refuse("concentration", walk.concentration[r], f"{walk.concentration[1]}, one for all restaurants",
+                       "Where each restaurant has its own, take method='bernoulli'.")
+        self.theta = walk.concentration[1] if walk.concentration.shape[0] > 1 else 0.0
+        node, dish, customers, _ = self.store.counts()
+        below = node > 0
+        node, dish, customers = node[below], dish[below], customers[below]
+        order = np.lexsort((node, -customers, dish))
+        self.node, self.dish, self.customers = node[order], dish[order], customers[order]
+        begins = np.flatnonzero(np.diff(self.dish, prepend=-1, append=-1) if len(dish) else np.zeros(0))
+        self.begins = begins.astype(np.int64) if len(dish) else np.zeros(1, dtype=np.int64)
+
+
+cdef int64_t opened(choice_source *source, int64_t n, double a, int64_t l) except -1 nogil:
+    """How many of n customers who are the (l + 1)th of their dish in their restaurants have opened a table."""
+    cdef int64_t yes = source.binomial(source.state, n, a / (a + l))
+    if yes < 0:
+        with gil:
+            raise FloatingPointError("tables can't be drawn")
+    return yes
+
+
+cdef int spread(int32_t *tables, int64_t n, int64_t n_open, int32_t *order, int32_t *swapped,
+                choice_source *source) except -1 nogil:
+    """Give a table each to a uniform subset of n entries. ``order`` is 0 .. n - 1, before and after."""
+    cdef bint all_but = 2 * n_open > n
+    cdef int64_t i, j, picks = n - n_open if all_but else n_open
+    cdef int32_t held
+    if all_but:
+        for i in range(n):
+            tables[i] += 1
+    for i in range(picks):
+        j = source.index(source.state, n - i)
+        if j < 0:
+            with gil:
+                raise FloatingPointError("tables can't be drawn")
+        j += i
+        swapped[i] = <int32_t>j
+        held = order[i]
+        order[i] = order[j]
+        order[j] = held
+        tables[order[i]] += -1 if all_but else 1
+    for i in range(picks - 1, -1, -1):
+        j = swapped[i]
+        held = order[i]
+        order[i] = order[j]
+        order[j] = held
+    return 0
+
+
+def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
+    """Draw the tables of all restaurants given their customers, by one binomial draw for each dish and l.
+
+    It says in how many of the restaurants where at least l customers eat the dish the lth of them has opened a table;
+    in which is a uniform subset. The restaurants have one concentration.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef Bulk bulk = Bulk(walk)
+    cdef const int32_t[::1] node = bulk.node
+    cdef const int32_t[::1] dish = bulk.dish
+    cdef const int32_t[::1] customers = bulk.customers
+    cdef const int64_t[::1] begins = bulk.begins
+    drawn = np.ones(len(bulk.node), dtype=np.int32)
+    cdef int32_t[::1] tables = drawn
+    cdef int32_t[::1] order = np.arange(len(bulk.node), dtype=np.int32)
+    cdef int32_t[::1] swapped = np.empty(len(bulk.node), dtype=np.int32)
+    cdef int64_t k, i, n, l
+    cdef double a
+    cdef CountsStore store = bulk.store
+    walk.ready(0)
+    with nogil:
+        walk.fill_row(0)
+        for k in range(begins.shape[0] - 1):
+            a = bulk.theta * walk.row[walk.slots.position[dish[begins[k]]]]
+            n = begins[k + 1] - begins[k]
+            l = 1
+            while True:
+                while n > 0 and customers[begins[k] + n - 1] <= l:
+                    n -= 1
+                if n == 0:
+                    break
+                spread(&tables[begins[k]], n, opened(&source.c, n, a, l), &order[0], &swapped[0], &source.c)
+                l += 1
+        for i in range(node.shape[0]):
+            store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0)
+
+
+def draw_totals(Walk walk not None, ChoiceSource source not None):
+    """Draw how many customers the root would have with each dish, given those below it.
+
+    The law is that of the root's customers after `draw_tables`, in one binomial draw for each dish and l. Nothing in
+    the seating changes.
+
+    Returns
+    -------
+    int64 array
+        One number for each live dish.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef Bulk bulk = Bulk(walk)
+    cdef const int32_t[::1] dish = bulk.dish
+    cdef const int32_t[::1] customers = bulk.customers
+    cdef const int64_t[::1] begins = bulk.begins
+    totals = np.zeros(walk.slots.live.size(), dtype=np.int64)
+    cdef int64_t[::1] m = totals
+    cdef int64_t k, i, n, l
+    cdef int32_t live
+    cdef double a
+    walk.ready(0)
+    for i in range(bulk.store.n_customers):          # those who sit at the root themselves
+        if walk.home[i] == 0 and bulk.store.dish_of_customer[i] >= 0:
+            m[walk.slots.position[bulk.store.dish_of_customer[i]]] += 1
+    with nogil:
+        walk.fill_row(0)
+        for k in range(begins.shape[0] - 1):
+            live = walk.slots.position[dish[begins[k]]]
+            a = bulk.theta * walk.row[live]
+            n = begins[k + 1] - begins[k]
+            m[live] += n
+            l = 1
+            while True:
+                while n > 0 and customers[begins[k] + n - 1] <= l:
+                    n -= 1
+                if n == 0:
+                    break
+                m[live] += opened(&source.c, n, a, l)
+                l += 1
+    return totals

@@ -1,0 +1,111 @@
+"""Numbers of tables given the customers, over a store of counts: the functions to read.
+
+Their twins are in `hdpkit._compiled.walk.table_counts`, with the same laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import ParameterError
+from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.random import ChoiceSource
+from hdpkit.stores import Detail, detail_of
+
+__all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_of", "draw_totals"]
+
+Wide = npt.NDArray[np.int64]
+
+
+def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
+    """Draw the tables of these restaurants given their customers, if the store is one of counts.
+
+    Of n customers who eat a dish the ith opens a table with probability a / (a + i - 1), whatever the others
+    do, where a = theta P_parent(dish): the first always does (Teh et al. 2006, section 5.3). What stands
+    above the restaurants is fixed, and each table of the root is a dish.
+    """
+    if detail_of(walk.store) is not Detail.COUNTS:
+        return
+    store: Any = walk.store
+    above = _above(walk)
+    for node in sorted(set(nodes) - {0}):
+        for dish in store.node_dishes(node).tolist():
+            a = walk.concentration[node] * above[dish]
+            opened = [source.bernoulli(a / (a + i)) for i in range(1, store.customers(node, dish))]
+            store.set_tables(node, dish, 1 + sum(opened), 0)
+
+
+def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
+    """Draw the tables of restaurants first .. last - 1 given their customers."""
+    draw_tables_of(walk, range(first, last), source)
+
+
+def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
+    """Draw the tables of all restaurants, by one binomial draw for each dish and i.
+
+    It says in how many of the restaurants where at least i customers eat the dish the ith of them has opened
+    a table; in which is a uniform subset.
+    """
+    store: Any = walk.store
+    above, theta = _above(walk), _one_concentration(walk)
+    for dish, nodes in _served(walk).items():
+        tables = dict.fromkeys(nodes, 1)
+        for i, there in _at_least(walk, dish, nodes):
+            a = theta * above[dish]
+            n_open = int(source.binomial(len(there), a / (a + i - 1)))
+            for place in source.permutation(len(there))[:n_open]:
+                tables[there[place]] += 1
+        for node, n in tables.items():
+            store.set_tables(node, dish, n, 0)
+
+
+def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Wide:
+    """Draw how many customers the root would have with each live dish; nothing in the seating changes."""
+    above, theta = _above(walk), _one_concentration(walk)
+    live = walk.slots.occupied_slots()
+    here = np.asarray(walk.store.dishes())[np.asarray(walk.topology.home) == 0]
+    totals = np.array([np.count_nonzero(here == dish) for dish in live], dtype=np.int64)
+    for dish, nodes in _served(walk).items():
+        place = int(np.searchsorted(live, dish))
+        totals[place] += len(nodes)
+        for i, there in _at_least(walk, dish, nodes):
+            a = theta * above[dish]
+            totals[place] += int(source.binomial(len(there), a / (a + i - 1)))
+    return totals
+
+
+def _above(walk: ReferenceWalk) -> dict[int, float]:
+    """P_root of each live dish."""
+    return dict(zip(walk.slots.occupied_slots().tolist(), walk.prior_row(0).tolist(), strict=False))
+
+
+def _served(walk: ReferenceWalk) -> dict[int, list[int]]:
+    """Restaurants below the root that serve each dish."""
+    found: dict[int, list[int]] = {}
+    for node in range(1, walk.topology.n_nodes):
+        for dish in walk.store.node_dishes(node).tolist():
+            found.setdefault(dish, []).append(node)
+    return dict(sorted(found.items()))
+
+
+def _at_least(walk: ReferenceWalk, dish: int, nodes: list[int]) -> Iterable[tuple[int, list[int]]]:
+    """i = 2, 3, ... with the restaurants where at least i customers eat a dish."""
+    i, there = 2, [node for node in nodes if walk.store.customers(node, dish) >= 2]
+    while there:
+        yield i, there
+        i += 1
+        there = [node for node in there if walk.store.customers(node, dish) >= i]
+
+
+def _one_concentration(walk: ReferenceWalk) -> float:
+    theta = np.asarray(walk.concentration)[1:]
+    if len(theta) and np.any(theta != theta[0]):
+        raise ParameterError(
+            "concentration", theta, "one for all restaurants",
+            "Where each restaurant has its own, take method='bernoulli'.",
+        )  # fmt: skip
+    return float(theta[0]) if len(theta) else 0.0

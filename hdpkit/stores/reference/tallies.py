@@ -1,0 +1,128 @@
+"""The store of counts in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import lgamma, log
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import StateError
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.detail import Detail
+from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.reference.counts import CountedStore
+
+__all__ = ["CountsReference", "log_stirling"]
+
+ANONYMOUS = -1  # a table as a customer of the parent, where nobody remembers which
+_NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
+
+
+class CountsReference(CountedStore):
+    """Customers and tables by restaurant and dish, and the dish of each data customer.
+
+    While verbs run, nothing depends on how many tables there are (Teh et al. 2006, section 5.3): a customer
+    who joins draws nothing, and one who leaves takes a table along only where tables would outnumber
+    customers. At the end of a verb the tables of its restaurants are drawn given the customers.
+    """
+
+    DETAIL = Detail.COUNTS
+
+    def clear(self) -> None:
+        """Unseat everybody."""
+        super().clear()
+        self._dish = [-1] * self.n_customers
+
+    def _grow_customers(self, more: int) -> None:
+        self._dish += [-1] * more
+
+    def _sizes(self, node: int, dish: int) -> Iterable[int]:
+        raise StateError(
+            "store", type(self).__name__, "one that keeps sizes of tables",
+            "Take store='histogram' or 'explicit'.",
+        )  # fmt: skip
+
+    def dish_of(self, customer: int) -> int:
+        """Dish of a data customer, -1 while it is not seated."""
+        return self._dish[customer]
+
+    def _label(self, customer: int, dish: int) -> None:
+        if customer >= 0:
+            self._dish[customer] = dish
+
+    def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
+        """Add a customer of a dish. Nothing is drawn."""
+        self._label(customer, dish)
+        self._count(node, dish, customers=1)
+
+    def open(self, node: int, dish: int, customer: int) -> int:
+        """Add a customer and a table; returns that table as a customer of the parent."""
+        self._label(customer, dish)
+        self._count(node, dish, customers=1, tables=1)
+        return ANONYMOUS
+
+    def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
+        """Take a customer out, and a table if there would be more tables than customers."""
+        closes = self.tables(node, dish) == self.customers(node, dish)
+        self._label(customer, -1)
+        self._count(node, dish, customers=-1, tables=-closes)
+        return closes, ANONYMOUS
+
+    def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
+        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers."""
+        more = tables - self.tables(node, dish)
+        self._count(node, dish, tables=more)
+        if parent >= 0:
+            self._count(parent, dish, customers=more)
+
+    def relabel_dishes(self, mapping: Ints) -> None:
+        """Rename dishes; the mapping keeps their order."""
+        super().relabel_dishes(mapping)
+        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
+
+    def log_seating(self, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]) -> float:
+        """Log probability of the counts, a sum over labelled seatings: see `CountsStore.log_seating`."""
+        total = 0.0
+        for node, theta in enumerate(concentration.tolist()):
+            n, tables = self.node_customers(node), self.node_tables(node)
+            if n == 0:
+                continue
+            total += (tables - 1) * log(theta) - sum(log(theta + i) for i in range(1, n))
+            for dish, customers in self._customers[node].items():
+                total += log_stirling(customers, self.tables(node, dish))
+        return total
+
+    def freeze(self) -> Frozen:
+        """Dishes and counts."""
+        rows = [
+            (node, dish, counts[dish], self.tables(node, dish))
+            for node, counts in enumerate(self._customers)
+            for dish in sorted(counts)
+        ]
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 4)
+        return {
+            "dish": self.dishes(),
+            **{name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(_NAMES)},
+        }
+
+    def thaw(self, frozen: Frozen) -> None:
+        """Take over dishes and counts."""
+        self.clear()
+        self._dish = frozen["dish"].tolist()
+        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in _NAMES), strict=True):
+            self._count(node, dish, customers=customers, tables=tables)
+
+
+def log_stirling(n: int, t: int) -> float:
+    """log s(n, t): how many permutations of n have t cycles (unsigned, of the first kind)."""
+    if t == 1:
+        return lgamma(n)
+    logs = np.full(t + 1, -np.inf)
+    logs[0] = 0.0
+    for i in range(n):
+        here = log(i) if i else -np.inf
+        shifted = np.concatenate([[-np.inf], logs[:-1]])
+        logs = np.logaddexp(shifted, logs + here)
+    return float(logs[t])

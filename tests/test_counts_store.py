@@ -1,0 +1,420 @@
+"""The store of counts, and tables drawn given the customers: laws, refusals, twins."""
+
+import math
+from collections import defaultdict
+from itertools import product
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit._compiled.stores import stirling
+from hdpkit._compiled.walk import table_counts as compiled
+from hdpkit.franchise import core
+from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
+from hdpkit.franchise.reference import table_counts as readable
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
+from hdpkit.stores.reference.tallies import log_stirling
+from hdpkit.testing import tiny_franchise
+from hdpkit.testing.counted_states import counts_of, lump_to_counts
+from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.exact import labelled_arrays
+from hdpkit.testing.planted import PlantedBug, planted
+
+TOLERANCE = 1e-12
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+TWINS = {"compiled": (CountsStore, "generic", compiled), "readable": (CountsReference, "reference", readable)}
+
+
+def law_of(run):
+    law, source = defaultdict(float), ScriptedSource()
+    while True:
+        outcome = run(source)
+        law[outcome] += source.probability
+        if not source.advance():
+            return law
+
+
+def compare(law, expected):
+    assert law.keys() <= expected.keys()
+    for key, p in expected.items():
+        assert abs(law.get(key, 0.0) - p) <= TOLERANCE, (key, law.get(key, 0.0), p)
+
+
+def stirling_numbers(n):
+    """s(n, t) for t = 0 .. n, whole numbers."""
+    row = [1]
+    for i in range(n):
+        row = [(row[t - 1] if t else 0) + (i * row[t] if t <= i else 0) for t in range(i + 2)]
+    return row
+
+
+def law_of_tables(n, a):
+    """p(t | n) in proportion to s(n, t) a^t."""
+    weights = [s * a**t for t, s in enumerate(stirling_numbers(n))]
+    return {t: weight / sum(weights) for t, weight in enumerate(weights) if weight}
+
+
+def counted(name, twin, seed):
+    """A walk over counts, of a state that table Gibbs has reached; restaurants and dishes that they serve."""
+    kind, kernel, module = TWINS[twin]
+    franchise = tiny_franchise(name, MEASURE, store="explicit")
+    t = franchise.topology
+    for sweep in range(seed):
+        franchise.reseat(0, t.n_customers, RandomStream((seed, sweep)))
+    seats = FrozenSeating.of(franchise.store.freeze())
+    frozen = seats.to(Detail.COUNTS).arrays()
+    store = kind(t.n_customers, t.n_nodes)
+    store.thaw(frozen)
+    walk = franchise.walk_over(store, franchise.slots, kernel)
+    return franchise, store, walk, module, frozen
+
+
+def tables_of(store, n_nodes):
+    return tuple((r, k, store.tables(r, k)) for r in range(1, n_nodes) for k in store.node_dishes(r).tolist())
+
+
+def laws_of_cells(franchise, store, walk):
+    """Law of the tables of each restaurant and dish, and the cells."""
+    above = dict(zip(franchise.slots.occupied_slots().tolist(), walk.prior_row(0).tolist(), strict=False))
+    cells = [(r, k) for r in range(1, franchise.topology.n_nodes) for k in store.node_dishes(r).tolist()]
+    theta = franchise._concentration
+    return cells, [law_of_tables(store.customers(r, k), theta[r] * above[k]) for r, k in cells]
+
+
+def expected_tables(franchise, store, walk):
+    cells, laws = laws_of_cells(franchise, store, walk)
+    law = {}
+    for drawn in product(*(one.items() for one in laws)):
+        key = tuple((r, k, t) for (r, k), (t, _) in zip(cells, drawn, strict=True))
+        law[key] = math.prod(p for _, p in drawn)
+    return law
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("method", ["draw_tables", "draw_tables_by_dish"])
+@pytest.mark.parametrize(("name", "seed"), [("3+2", 0), ("3+3", 2), ("4+3", 0), ("2+2+2", 3), ("3+3+2", 1),
+                                            ("2+1 with one at the root", 1)])  # fmt: skip
+def test_tables_drawn_given_customers_have_their_law(name, seed, method, twin):
+    franchise, store, walk, module, frozen = counted(name, twin, seed)
+    n_nodes, home = franchise.topology.n_nodes, franchise.topology.home
+    expected = expected_tables(franchise, store, walk)
+
+    def run(source):
+        store.thaw(frozen)
+        if method == "draw_tables":
+            module.draw_tables(walk, 0, n_nodes, source)
+        else:
+            module.draw_tables_by_dish(walk, source)
+        at_root = np.bincount(store.dishes()[home == 0], minlength=10)
+        for k in store.node_dishes(0).tolist():
+            below = sum(store.tables(r, k) for r in range(1, n_nodes))
+            assert store.customers(0, k) == below + at_root[k]
+            assert store.tables(0, k) == 1
+        assert store.node_customers(0) == sum(store.customers(0, k) for k in store.node_dishes(0))
+        assert store.node_tables(1) == store.tables(1, 0) + sum(
+            store.tables(1, k) for k in store.node_dishes(1).tolist() if k
+        )
+        return tables_of(store, n_nodes)
+
+    compare(law_of(run), expected)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize(
+    ("name", "seed"), [("3+3", 2), ("4+3", 0), ("2+2+2", 3), ("2+1 with one at the root", 1)]
+)
+def test_totals_have_the_law_of_the_sum(name, seed, twin):
+    franchise, store, walk, module, frozen = counted(name, twin, seed)
+    cells, laws = laws_of_cells(franchise, store, walk)
+    live = franchise.slots.occupied_slots().tolist()
+    at_root = np.bincount(store.dishes()[franchise.topology.home == 0], minlength=10)
+    expected = defaultdict(float)
+    for drawn in product(*(one.items() for one in laws)):
+        totals = {k: int(at_root[k]) for k in live}
+        for (_, k), (t, _) in zip(cells, drawn, strict=True):
+            totals[k] += t
+        expected[tuple(totals.values())] += math.prod(p for _, p in drawn)
+
+    law = law_of(lambda source: tuple(module.draw_totals(walk, source).tolist()))
+    compare(law, expected)
+    assert all(np.array_equal(store.freeze()[key], array) for key, array in frozen.items())
+
+
+def check_table_counts():
+    """The law of the readable function over one state, for a mistake that is planted in it."""
+    test_tables_drawn_given_customers_have_their_law("4+3", 0, "draw_tables", "readable")
+
+
+def test_tables_drawn_with_n_for_n_minus_1_are_caught():
+    bug = PlantedBug(
+        "tables drawn with n for n - 1",
+        "The ith customer opens a table with probability a / (a + i) for a / (a + i - 1).",
+        "hdpkit.franchise.reference.table_counts",
+        "source.bernoulli(a / (a + i))",
+        "source.bernoulli(a / (a + i + 1))",
+        "check_table_counts",
+    )
+    check_table_counts()
+    with planted(bug), pytest.raises(AssertionError):
+        check_table_counts()
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_one_binomial_draw_needs_one_concentration(twin):
+    franchise, _, walk, module, _ = counted("3+2", twin, 1)
+    franchise._concentration[2] = 3.0
+    with pytest.raises(errors.ParameterError, match="bernoulli"):
+        module.draw_tables_by_dish(walk, RandomStream((1, 1)))
+    module.draw_tables(walk, 0, 3, RandomStream((1, 1)))
+
+
+# ------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root"])
+@pytest.mark.parametrize("store", [CountsStore, CountsReference])
+def test_log_seating_is_the_sum_over_labelled_seatings(name, store):
+    tree = tiny_franchise(name, MEASURE).topology
+    shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
+    theta, sums, some = [1.3] + [0.6] * (shape.n_nodes - 1), defaultdict(float), {}
+    for key in seatings(shape):
+        state = lump_to_counts(key, shape)
+        sums[state] += math.exp(log_prior(key, shape, theta, [0.0] * shape.n_nodes))
+        some[state] = key
+    for state, key in some.items():
+        one = store(shape.n_customers, shape.n_nodes)
+        one.thaw(FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS).arrays())
+        assert counts_of(one.freeze()) == state
+        score = one.log_seating(np.array(theta), np.zeros(shape.n_nodes))
+        assert score == pytest.approx(math.log(sums[state]), rel=1e-12, abs=1e-12)
+
+
+def test_stirling_numbers_in_logs():
+    pairs = [(n, t) for n in (1, 2, 3, 7, 40, 90) for t in range(1, n + 1)]
+    rng = np.random.default_rng(0)
+    for n, t in pairs:
+        exact = math.log(stirling_numbers(n)[t])
+        assert log_stirling(n, t) == pytest.approx(exact, rel=1e-12, abs=1e-12)
+        single = stirling.sum_of_logs(np.array([n]), np.array([t]))
+        assert single == pytest.approx(exact, rel=1e-12, abs=1e-12)
+    chosen = [pairs[i] for i in rng.integers(0, len(pairs), 300)]
+    whole = stirling.sum_of_logs(*(np.array(column, dtype=np.int64) for column in zip(*chosen, strict=True)))
+    assert whole == pytest.approx(sum(math.log(stirling_numbers(n)[t]) for n, t in chosen), rel=1e-12)
+    for n, t in ((3, 0), (3, 4), (0, 0)):
+        with pytest.raises(errors.ParameterError):
+            stirling.sum_of_logs(np.array([n]), np.array([t]))
+
+
+# ------------------------------------------------------------------------- refusals
+
+
+def test_sizes_are_refused():
+    for kind in (CountsStore, CountsReference):
+        store = kind(3, 2)
+        store.open(0, 0, store.open(1, 0, 0))
+        with pytest.raises(errors.StateError, match="sizes of tables"):
+            store.table_sizes(1, 0)
+    with pytest.raises(errors.StateError, match="sizes of tables"):
+        CountsStore(3, 2).size_counts(np.array([1]))
+    with pytest.raises(errors.ParameterError, match="discount"):
+        CountsStore(3, 2).log_seating(np.ones(2), np.array([0.0, 0.5]))
+
+
+def test_a_store_of_counts_looks_at_what_it_is_given():
+    store = CountsStore(3, 2)
+    store.open(0, 4, store.open(1, 4, 0))
+    store.join(1, 4, 1, 0.0, RandomStream((1, 1)))
+    for arguments, name in (
+        ((1, 3, 1, 0), "dish"), ((1, 4, 0, 0), "tables"), ((1, 4, 3, 0), "tables"), ((1, 4, 1, 1), "parent"),
+        ((2, 4, 1, 0), "node"), ((1, 4, 1.5, 0), "tables"),
+    ):  # fmt: skip
+        with pytest.raises((errors.ParameterError, errors.StateError), match=name):
+            store.set_tables(*arguments)
+    frozen = store.freeze()
+    for name in frozen:
+        for value in (-2, 2**31 - 1):
+            if value > 0 and name not in ("count_node",):
+                continue  # any number may be a dish; counts are compared by the franchise
+            with pytest.raises(errors.DataError):
+                store.thaw({**frozen, name: np.full_like(frozen[name], value)})
+    store.thaw(frozen)
+    assert store.dishes().tolist() == [4, 4, -1]
+    assert store.memory_bytes() == sum(store.memory_parts().values()) > 0
+
+
+def declared(levels, discount=0.0):
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    for name in ("author", "document")[: levels - 1]:
+        restaurant = hk.Restaurant(restaurant, each=name, discount=discount)
+    return tuple(restaurant.chain())
+
+
+@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
+def test_where_a_store_of_counts_can_serve(kind):
+    for levels in (1, 2):
+        check_counts_store(kind, "weights", declared(levels))
+    wrong = [
+        ("restaurant", declared(2), False, "root='weights'"),
+        ("weights", declared(3), False, "two levels"),
+        ("weights", declared(2, 0.3), False, "discount"),
+        ("weights", declared(2, hk.Beta(1, 1)), False, "discount"),
+        ("weights", declared(2), True, "latent"),
+    ]
+    for root, declarations, observed, message in wrong:
+        with pytest.raises(errors.DeclarationError, match=message):
+            check_counts_store(kind, root, declarations, observed)
+        check_counts_store(HistogramStore, root, declarations, observed)
+    store = kind(1, 1)
+    check_no_discount(store, np.zeros(3))
+    with pytest.raises(errors.ParameterError, match="discount"):
+        check_no_discount(store, np.array([0.0, 0.2]))
+    with pytest.raises(errors.DataError, match="discount"):
+        check_no_discount(store, np.array([0.2]), frozen=True)
+    check_no_discount(HistogramStore(1, 1), np.array([0.2]))
+
+
+def test_a_franchise_without_weights_refuses_it():
+    with pytest.raises(errors.DeclarationError, match="root='weights'"):
+        tiny_franchise("2+1", MEASURE, store=CountsStore)
+
+
+def test_verbs_for_counts_are_refused_by_other_stores():
+    franchise = tiny_franchise("2+1", MEASURE)
+    for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
+                 lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
+        with pytest.raises(errors.StateError, match="counts"):
+            call()
+    before = franchise.freeze()["seating"]
+    for move in (moves.TableCounts(), moves.TableCounts("binomial")):
+        move.check(franchise)
+        assert move.apply(franchise, RandomStream((1, 1))) == moves.MoveInfo(0, 0)
+    assert all(np.array_equal(before[key], value) for key, value in franchise.freeze()["seating"].items())
+    with pytest.raises(errors.ParameterError, match="method"):
+        moves.TableCounts("poisson")
+
+
+# ------------------------------------------------------------------------- verbs, both twins
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Whatever stands above the restaurants: for what both twins do alike, even where it is no Gibbs step."""
+    monkeypatch.setattr(core, "check_counts_store", lambda *arguments: None)
+
+
+def states_of(name):
+    franchise = tiny_franchise(name, MEASURE, store=CountsReference, kernel="reference")
+    t = franchise.topology
+    shape = Shape(tuple(t.parent.tolist()), tuple(t.home.tolist()))
+    found = {}
+    for key in seatings(shape):
+        seats = FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS)
+        found.setdefault(lump_to_counts(key, shape), seats)
+    return {state: {**franchise.freeze(), "seating": seats.arrays(), "slots": np.unique(seats.dishes)}
+            for state, seats in found.items()}  # fmt: skip
+
+
+def leave_and_enter(franchise, source):
+    franchise.leave(0, 2, source)
+    franchise.enter(0, 2, source)
+
+
+def leave_and_enter_given(franchise, source):
+    franchise.leave(1, 2, source)
+    franchise.enter_given(
+        np.full(franchise.topology.n_customers, franchise.slots.occupied_slots()[0]), 1, 2, source
+    )
+
+
+VERBS = {
+    "reseat": lambda franchise, source: franchise.reseat(0, 1, source),
+    "reseat two": lambda franchise, source: franchise.reseat(1, 3, source),
+    "leave and enter": leave_and_enter,
+    "leave and enter given": leave_and_enter_given,
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("name", ["flat 3", "2+1", "2+1 with one at the root"])
+def test_both_twins_of_a_verb_have_one_law(name, verb):
+    franchises = [
+        tiny_franchise(name, MEASURE, store=kind, kernel=kernel) for kind, kernel, _ in TWINS.values()
+    ]
+    for state, frozen in states_of(name).items():
+        laws = []
+        for franchise in franchises:
+
+            def run(source, franchise=franchise, frozen=frozen):
+                franchise.thaw(frozen)
+                VERBS[verb](franchise, source)
+                return counts_of(franchise.store.freeze())
+
+            laws.append(law_of(run))
+            franchise.audit()
+        compare(laws[0], laws[1])
+        assert laws[0].keys() == laws[1].keys(), state
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("twin", TWINS)
+def test_tables_of_the_restaurants_of_a_verb_are_drawn_at_its_end(twin):
+    # With one dish only nothing is drawn of dishes: tables have their law given 4 and 3 customers.
+    kind, kernel, _ = TWINS[twin]
+    franchise = tiny_franchise("4+3", hk.DirichletMultinomial(1e6, n_terms=1), store=kind, kernel=kernel,
+                               values=[0] * 7, concentration=(1e-300, 0.7))  # fmt: skip
+    frozen = franchise.freeze()
+    expected = law_of_tables(4, 0.7)
+
+    def run(source):
+        franchise.thaw(frozen)
+        before = franchise.store.tables(2, 0)
+        franchise.reseat(0, 2, source)
+        assert franchise.store.tables(2, 0) == before, "a restaurant that no customer is of is left alone"
+        return franchise.store.tables(1, 0)
+
+    law = law_of(run)
+    assert max(abs(law[t] - p) for t, p in expected.items()) <= TOLERANCE
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_franchise_over_counts_goes_on_through_everything_else(twin):
+    kind, kernel, _ = TWINS[twin]
+    rng = np.random.default_rng(3)
+    corpus = hk.Corpus.from_documents([rng.integers(0, 9, 30).tolist() for _ in range(12)], n_terms=9)
+    restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1, 1)),
+                               each="document", concentration=hk.Gamma(1, 1))  # fmt: skip
+    franchise = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel)
+    schedule = [moves.TableGibbs(), moves.TableCounts(), moves.TableCounts("binomial"), moves.DishGibbs(),
+                moves.SplitMerge(), moves.Concentration()]  # fmt: skip
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=0)
+    franchise.audit()
+    assert np.isfinite(franchise.log_joint())
+    with pytest.raises(errors.ParameterError, match="discount"):
+        franchise.set_discount("document", 0.2)
+    frozen = franchise.freeze()
+    with pytest.raises(errors.DataError, match="discount"):
+        franchise.thaw({**frozen, "discount": np.full_like(frozen["discount"], 0.1)})
+    for store in ("histogram", "explicit"):
+        other = hk.Franchise(restaurant, corpus, store=store)
+        other.thaw(frozen, RandomStream((1, 2)))
+        other.audit()
+        assert other.n_tables == franchise.n_tables
+        assert np.array_equal(other.dishes, franchise.dishes)
+        back = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel)
+        back.thaw(other.freeze())
+        assert all(np.array_equal(back.freeze()["seating"][k], a) for k, a in frozen["seating"].items())
+    twin = franchise.copy()
+    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=7)
+    hk.Scheduler(schedule).run(twin, sweeps=1, rng=7)
+    assert twin.log_joint() == franchise.log_joint()
+    franchise.simulate(5).audit()
+    view = franchise.restaurant("document", 0)
+    view.unseat(view.customers[0], rng=1)
+    view.seat(view.customers[0], 0, rng=1)
+    franchise.audit()
+    assert franchise.memory_parts()["customers"] >= 0 if twin == "compiled" else True
