@@ -1,7 +1,7 @@
-"""Direct assignment: table Gibbs over a store of counts, given the root's weights, leaves the posterior alone.
+"""Direct assignment: verbs over a store of counts, given the root's weights, leave the posterior alone.
 
-Weights are fixed here and leave nothing for a new dish; customers at the root keep both dishes alive, so that every
-branch of a verb can be enumerated.
+Weights are fixed here and leave nothing for a new dish; customers at the root keep both dishes alive, so that
+every branch of a verb can be enumerated.
 """
 
 import math
@@ -15,10 +15,9 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise import Restaurant, start
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.stores import CountsReference, CountsStore
 
 TOLERANCE = 1e-12
-KINDS = {"compiled": (CountsStore, "generic"), "readable": (CountsReference, "reference")}
+KINDS = {"compiled": ("counts", "generic"), "readable": ("counts-reference", "reference")}
 VALUES = [0, 1, 1, 2, 0, 0, 2]
 DOCUMENT = [0, 0, 0, 1, 1, None, None]  # the last two sit at the root, one with each dish
 HOME = [1, 1, 1, 2, 2, 0, 0]
@@ -50,7 +49,7 @@ def log_marginal(values):
 
 
 def states():
-    """(dishes, counts) -> weight: prod s(n, t) (alpha beta_k)^t over restaurants and dishes, and the likelihood."""
+    """(dishes, counts) -> probability: prod s(n, t) (alpha beta_k)^t over entries, times the likelihood."""
     found = {}
     for z in product([0, 1], repeat=N):
         dishes = (*z, 0, 1)
@@ -151,3 +150,41 @@ def test_a_dish_is_born_and_dies_with_its_weight():
         births.add(franchise.n_dishes)
         franchise.audit()
     assert len(births) > 2
+
+
+def test_the_number_of_dishes_has_its_posterior():
+    # P(K) of three documents, by enumeration of the Chinese restaurant franchise.
+    expected = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5)
+    restaurant = hk.Restaurant(restaurant, each="document", concentration=0.7)
+    franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights")
+    schedule = [moves.TableGibbs(), moves.TableCounts("binomial"), moves.RootWeights()]
+    found = np.zeros(8)
+    for _ in hk.Scheduler(schedule).sample(franchise, 4000, 11):
+        found[franchise.n_dishes] += 1
+    assert 0.5 * np.abs(found[1:6] / 4000 - expected).sum() < 0.05
+
+
+@pytest.mark.parametrize("other", ["histogram", "explicit", "counts-reference"])
+def test_states_go_from_store_to_store_with_their_weights(other):
+    franchise = franchise_of("compiled")
+    moves.TableGibbs().apply(franchise, RandomStream((5, 5)))
+    frozen = franchise.freeze()
+    there = hk.Franchise(franchise.restaurant_declared, franchise.data, store=other, root="weights")
+    there.thaw(frozen, RandomStream((5, 6)))
+    there.audit()
+    assert np.array_equal(there.dishes, franchise.dishes)
+    assert there.root_weights()[1] == franchise.root_weights()[1]
+    franchise.thaw(there.freeze())
+    again = franchise.freeze()
+    assert all(np.array_equal(again["seating"][name], a) for name, a in frozen["seating"].items())
+
+
+def test_a_run_over_counts_is_saved_and_resumed(tmp_path):
+    schedule = [moves.TableGibbs(), moves.TableCounts(), moves.RootWeights()]
+    whole = hk.Scheduler(schedule).run(franchise_of("compiled"), 6, rng=3, folder=tmp_path / "whole")
+    hk.Scheduler(schedule).run(franchise_of("compiled"), 3, rng=3, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    run.resume(3)
+    assert hk.open_run(tmp_path / "run").trace["log_joint"].tolist() == whole["log_joint"].tolist()

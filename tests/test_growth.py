@@ -10,7 +10,7 @@ from hdpkit import errors, moves
 from hdpkit.franchise import Snapshot, start
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.random import STARTS, ScriptedSource, Streams
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, at_least
 from hdpkit.testing import ExactModel, check_exact, step_matrices
 from hdpkit.testing.marginals import atomic_log_marginal
 
@@ -119,7 +119,7 @@ def test_chains_over_a_tree_and_over_labels_have_one_law():
 # ------------------------------------------------------------------ exact kernels over trees
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("sentences", [[["a", "a", "a"]], [["a", "b", "a"], ["a"]]], ids=["aaa", "aba, a"])
 def test_moves_over_trees_are_exact(store, order, sentences):
@@ -132,7 +132,7 @@ def test_moves_over_trees_are_exact(store, order, sentences):
         check_exact(model, moves.DishGibbs())
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 def test_moves_are_exact_after_growth(store):
     franchise = franchise_over(ngrams([["a", "a"], ["b"]], 3), store)
     franchise.extend(franchise.data.plus([["a"]]), rng=1)
@@ -144,7 +144,7 @@ def test_moves_are_exact_after_growth(store):
     assert all(abs(law[state] - p) < 1e-12 for state, p in zip(grown.states, grown.pi, strict=True))
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 def test_new_customers_enter_by_their_predictive(store):
     data = ngrams([["a", "a"]], 2, end=None)
     law, source = {}, ScriptedSource()
@@ -165,7 +165,7 @@ def test_new_customers_enter_by_their_predictive(store):
 # ------------------------------------------------------------------ coming and going
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_sentences_come_and_go(store, seed):
@@ -190,7 +190,7 @@ def normal(value, mean):
     return -0.5 * (value - mean) ** 2
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 @pytest.mark.parametrize(
     "measure",
     [
@@ -300,7 +300,7 @@ def test_a_fixed_base_refuses_more_words_than_it_has():
     assert all(np.array_equal(before[key], after[key]) for key in before)
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 def test_an_extension_that_fails_leaves_all_as_it_was(store, monkeypatch):
     franchise = franchise_over(ngrams(text(5, 10), 3), store)
     before, data, joint = franchise.freeze()["seating"], franchise.data, franchise.log_joint()
@@ -408,7 +408,7 @@ def test_a_restaurant_for_every_context_of_a_long_text(store):
 # ------------------------------------------------------------------ snapshots
 
 
-@pytest.mark.parametrize("store", list(stores))
+@pytest.mark.parametrize("store", at_least(Detail.SIZES))
 @pytest.mark.parametrize("latent", [False, True])
 def test_snapshots_stay_while_the_franchise_goes_on(store, latent):
     data = ngrams(text(7, 15), 3)

@@ -17,7 +17,7 @@ import hdpkit as hk
 from hdpkit.franchise import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
-from hdpkit.stores import Detail, detail_of, stores
+from hdpkit.stores import Detail, at_least, detail_of
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound, dkw_p
@@ -263,7 +263,7 @@ def test_all_stores_give_the_same_draws(name):
     moves = [Concentration(), Discount(), Concentration("slice"), Discount("slice")]
     ends = []
     seating = franchise_of(name, "explicit").freeze()
-    for store in stores:
+    for store in at_least(Detail.SIZES):
         franchise = franchise_of(name, store)
         franchise.thaw(seating if detail_of(franchise.store_type) is Detail.SEATS else lumped(seating))
         source = Streams(1).source(2)

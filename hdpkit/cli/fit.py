@@ -25,7 +25,7 @@ from hdpkit.data import Corpus
 from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, read_corpus
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, at_least
 
 __all__ = ["fit"]
 
@@ -87,7 +87,7 @@ def _prior(name: str) -> Parsed:
     "that has a prior]",
 )
 @click.option(
-    "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
+    "--store", type=click.Choice(sorted(at_least(Detail.SIZES))), default="histogram", show_default=True,
     help="How seating is remembered.",
 )  # fmt: skip
 @click.option(

@@ -41,7 +41,7 @@ from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.models.settings import ORDER_LIMIT
 from hdpkit.schedule import Checkpoint
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, at_least
 
 __all__ = ["add", "resume_training", "train"]
 
@@ -98,7 +98,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )  # fmt: skip
 @seed_option
 @click.option(
-    "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
+    "--store", type=click.Choice(sorted(at_least(Detail.SIZES))), default="histogram", show_default=True,
     help="How seating is remembered.",
 )  # fmt: skip
 @click.option("--start/--no-start", default=True, show_default=True, help="<s> before a sentence.")

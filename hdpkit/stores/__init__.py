@@ -18,7 +18,7 @@ from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, TallyStore,
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.reference.tallies import CountsReference
-from hdpkit.stores.registry import stores
+from hdpkit.stores.registry import at_least, stores
 
 __all__ = [
     "Compacts",
@@ -43,6 +43,7 @@ __all__ = [
     "TableStore",
     "TallyStore",
     "TotalsInBulk",
+    "at_least",
     "detail_of",
     "missing_verbs",
     "stores",

@@ -1,15 +1,35 @@
 """The registry of seating stores."""
 
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.registry import Registry
+from hdpkit.stores.detail import Detail, declared_detail
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
+from hdpkit.stores.reference.tallies import CountsReference
 
-__all__ = ["stores"]
+__all__ = ["at_least", "stores"]
 
 stores: Registry[type] = Registry("store")
 stores.register("explicit", ExplicitStore)
 stores.register("histogram", HistogramStore)
+stores.register("counts", CountsStore)
 stores.register("explicit-reference", ExplicitReference)
 stores.register("histogram-reference", HistogramReference)
+stores.register("counts-reference", CountsReference)
+
+
+def at_least(detail: Detail) -> list[str]:
+    """Names of the registered stores that keep this much or more, in the order in which they were registered.
+
+    Parameters
+    ----------
+    detail : Detail
+        `Detail.SIZES` for those that serve every franchise: a store of counts needs ``root="weights"``.
+
+    Returns
+    -------
+    list of str
+    """
+    return [name for name, entry in stores.items() if (declared_detail(entry.thing) or 0) >= detail]

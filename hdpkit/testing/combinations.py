@@ -11,7 +11,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.kernels import available_kernels
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.registry import moves
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
 
 __all__ = ["example_measures", "example_moves", "fewer_units", "kernels_of", "serves", "stores_and_kernels"]
@@ -49,9 +49,9 @@ def kernels_of(
 def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
-    """Every registered store with every kernel that it has with this measure (over values like these)."""
-    for name, entry in stores.items():
-        for kernel in kernels_of(entry.thing, measure, values, shape):
+    """Every store that needs no weights of the root, with its kernels over this measure (and such values)."""
+    for name in at_least(Detail.SIZES):
+        for kernel in kernels_of(stores[name].thing, measure, values, shape):
             yield name, kernel
 
 
