@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t
 from hdpkit.checks import broadcast, number_array, numbers_between
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp
-from hdpkit.random.draws cimport not_a_number
+from hdpkit.random.draws cimport is_binomial, is_shape, not_a_number
 
 cdef double SMALLEST = 5e-324, BELOW_ONE = 0.9999999999999999
 METHODS = (
@@ -50,6 +50,26 @@ cdef _shapes(str name, object values):
     return numbers_between(name, values, 1e-300, DBL_MAX, remedy="Check what it was computed from.")
 
 
+cdef bint plain(object value) noexcept:
+    """Whether a value is one number, of the types that need no conversion."""
+    return type(value) is float or (type(value) is int and -1 < value < 1000000000)
+
+
+cdef bint rows(object n, object p) except -1:
+    """Whether both are arrays of one length that need no conversion."""
+    if type(n) is not np.ndarray or type(p) is not np.ndarray or n.shape != p.shape or n.ndim != 1:
+        return False
+    return n.dtype == np.int64 and p.dtype == np.float64 and n.flags.c_contiguous and p.flags.c_contiguous
+
+
+cdef bint good(const int64_t[::1] n, const double[::1] p) noexcept:
+    cdef Py_ssize_t i
+    for i in range(n.shape[0]):
+        if not is_binomial(n[i], p[i]):
+            return False
+    return True
+
+
 cdef laid(object row, tuple shape):
     """A row of draws in the shape that was asked for; a number of Python if that is ()."""
     return row.reshape(shape) if shape else row[0].item()
@@ -58,12 +78,14 @@ cdef laid(object row, tuple shape):
 cdef exponentials(object logs):
     cdef double[::1] row
     cdef Py_ssize_t i
+    if type(logs) is float:
+        return det_exp(logs)
     values = np.array(logs)
     flat = values.reshape(-1)
     row = flat
     for i in range(row.shape[0]):
         row[i] = det_exp(row[i])
-    return values if values.shape else float(values)
+    return values
 
 
 cdef class ChoiceSource:
@@ -191,7 +213,13 @@ cdef class ChoiceSource:
     cdef object _alike(self, str name, draw_t draw, object size):
         """Draws from a law without parameters."""
         cdef double[::1] row
+        cdef double drawn
         cdef Py_ssize_t i
+        if size is None:
+            drawn = draw(self.own.state)
+            if isnan(drawn):
+                raise self.refusal(name, size)
+            return drawn
         where, (given,) = broadcast(size, **{name: np.zeros(())})
         row = given = given.copy()
         for i in range(row.shape[0]):
@@ -219,11 +247,18 @@ cdef class ChoiceSource:
         ParameterError
             If a parameter is out of range.
         """
+        cdef const double[::1] a
+        cdef double[::1] row
+        cdef double drawn
+        cdef Py_ssize_t i
+        if size is None and plain(shape) and is_shape(shape):
+            drawn = self.own.log_gamma(self.own.state, shape)
+            if isnan(drawn):
+                raise self.refusal("shape", shape)
+            return drawn
         where, (shapes,) = broadcast(size, shape=_shapes("shape", shape))
         logs = np.empty(len(shapes))
-        cdef const double[::1] a = shapes
-        cdef double[::1] row = logs
-        cdef Py_ssize_t i
+        a, row = shapes, logs
         for i in range(row.shape[0]):
             row[i] = self.own.log_gamma(self.own.state, a[i])
             if isnan(row[i]):
@@ -253,11 +288,18 @@ cdef class ChoiceSource:
         ParameterError
             If a parameter is out of range.
         """
+        cdef const double[::1] x, y
+        cdef double[::1] log_x, log_rest
+        cdef double drawn, rest
+        cdef Py_ssize_t i
+        if size is None and plain(a) and plain(b) and is_shape(a) and is_shape(b):
+            drawn = self.own.log_beta(self.own.state, a, b, &rest)
+            if isnan(drawn):
+                raise self.refusal("a, b", (a, b))
+            return drawn, rest
         where, (first, second) = broadcast(size, a=_shapes("a", a), b=_shapes("b", b))
         logs, rests = np.empty(len(first)), np.empty(len(first))
-        cdef const double[::1] x = first, y = second
-        cdef double[::1] log_x = logs, log_rest = rests
-        cdef Py_ssize_t i
+        x, y, log_x, log_rest = first, second, logs, rests
         for i in range(log_x.shape[0]):
             log_x[i] = self.own.log_beta(self.own.state, x[i], y[i], &log_rest[i])
             if isnan(log_x[i]):
@@ -320,14 +362,24 @@ cdef class ChoiceSource:
         ParameterError
             If a parameter is out of range.
         """
-        trials = numbers_between("n", n, 0, 9007199254740992, whole=True, remedy="Give a number of trials.")
-        chances = numbers_between("p", p, 0.0, 1.0, remedy="Give a probability.")
-        where, (trials, chances) = broadcast(size, n=trials, p=chances)
-        counts = np.empty(len(trials), dtype=np.int64)
-        cdef const int64_t[::1] most = trials
-        cdef const double[::1] odds = chances
-        cdef int64_t[::1] row = counts
+        cdef const int64_t[::1] most
+        cdef const double[::1] odds
+        cdef int64_t[::1] row
+        cdef int64_t count
         cdef Py_ssize_t i
+        if size is None and plain(n) and type(n) is int and plain(p) and is_binomial(n, p):
+            count = self.own.binomial(self.own.state, n, p)
+            if count < 0:
+                raise self.refusal("n, p", (n, p))
+            return count
+        if size is None and rows(n, p) and good(n, p):
+            where, trials, chances = n.shape, n, p
+        else:
+            trials = numbers_between("n", n, 0, 9007199254740992, whole=True, remedy="Give a number of trials.")
+            chances = numbers_between("p", p, 0.0, 1.0, remedy="Give a probability.")
+            where, (trials, chances) = broadcast(size, n=trials, p=chances)
+        counts = np.empty(len(trials), dtype=np.int64)
+        most, odds, row = trials, chances, counts
         for i in range(row.shape[0]):
             row[i] = self.own.binomial(self.own.state, most[i], odds[i])
             if row[i] < 0:
