@@ -52,7 +52,7 @@ def check_frozen(
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
     seating = {} if missing else frozen["seating"]
     if not missing and not isinstance(seating, Mapping):
-        missing = ["seating"]
+        missing, seating = ["seating"], {}
     kind = FrozenSeating.kind_of(seating)
     arrays, labelled = kind.names(), kind is FrozenSeats
     missing += [] if missing else [f"seating/{key}" for key in arrays if key not in seating]
