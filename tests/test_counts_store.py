@@ -21,7 +21,6 @@ from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import labelled_arrays
-from hdpkit.testing.planted import PlantedBug, planted
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -141,25 +140,6 @@ def test_totals_have_the_law_of_the_sum(name, seed, twin):
     law = law_of(lambda source: tuple(module.draw_totals(walk, source).tolist()))
     compare(law, expected)
     assert all(np.array_equal(store.freeze()[key], array) for key, array in frozen.items())
-
-
-def check_table_counts():
-    """The law of the readable function over one state, for a mistake that is planted in it."""
-    test_tables_drawn_given_customers_have_their_law("4+3", 0, "draw_tables", "readable")
-
-
-def test_tables_drawn_with_n_for_n_minus_1_are_caught():
-    bug = PlantedBug(
-        "tables drawn with n for n - 1",
-        "The ith customer opens a table with probability a / (a + i) for a / (a + i - 1).",
-        "hdpkit.franchise.reference.table_counts",
-        "source.bernoulli(a / (a + i))",
-        "source.bernoulli(a / (a + i + 1))",
-        "check_table_counts",
-    )
-    check_table_counts()
-    with planted(bug), pytest.raises(AssertionError):
-        check_table_counts()
 
 
 @pytest.mark.parametrize("twin", TWINS)

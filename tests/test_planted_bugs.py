@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 from bugs import BUGS
+from counts_checks import *  # noqa: F403 - its checks are among those of this file
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from observed_checks import *  # noqa: F403 - the same
 

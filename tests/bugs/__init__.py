@@ -1,6 +1,7 @@
 """The planted bugs, by place."""
 
 from bugs import (
+    counts,
     hyperparameters,
     measures,
     moves,
@@ -20,4 +21,5 @@ BUGS: tuple[PlantedBug, ...] = (
     *hyperparameters.BUGS,
     *updates.BUGS,
     *observed.BUGS,
+    *counts.BUGS,
 )

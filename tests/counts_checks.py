@@ -1,0 +1,200 @@
+"""What verbs over a store of counts must do, by enumeration: for the tests of the tests, too.
+
+Weights of the root are fixed and leave nothing for a new dish; customers at the root keep both dishes alive,
+so that every branch of a verb can be enumerated.
+"""
+
+import math
+from collections import defaultdict
+from itertools import product
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.franchise import Restaurant, start
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.stores import CountsReference, Detail, FrozenSeating
+from hdpkit.stores.frozen import READABLE
+from hdpkit.testing import check_store
+from hdpkit.testing.counted_states import lump_to_counts
+from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.exact import labelled_arrays, labelled_key
+
+__all__ = [
+    "check_direct_assignment",
+    "check_log_seating_of_counts",
+    "check_seats_drawn_from_counts",
+    "check_store_of_counts",
+    "check_tables_by_binomial_draws",
+    "check_tables_given_customers",
+]
+
+TOLERANCE = 1e-12
+KINDS = {"compiled": ("counts", "generic"), "readable": ("counts-reference", "reference")}
+VALUES = [0, 1, 1, 2, 0, 0, 2]
+DOCUMENT = [0, 0, 0, 1, 1, None, None]  # the last two sit at the root, one with each dish
+HOME = [1, 1, 1, 2, 2, 0, 0]
+ALPHA, ETA, BETA = 0.7, 0.5, (0.65, 0.35)
+N = 5  # customers below the root
+
+
+def franchise_of(twin, root="weights"):
+    kind, kernel = KINDS[twin]
+    restaurant = Restaurant(hk.DirichletMultinomial(ETA, n_terms=3), concentration=1.5)
+    restaurant = Restaurant(restaurant, each="document", concentration=ALPHA)
+    data = hk.Groups.from_labels(VALUES, {"document": DOCUMENT})
+    franchise = hk.Franchise(restaurant, data, store=kind, kernel=kernel, root=root)
+    start(franchise, "one", RandomStream((1, 1)))
+    return franchise
+
+
+def stirling(n, t):
+    row = [1]
+    for i in range(n):
+        row = [(row[j - 1] if j else 0) + (i * row[j] if j <= i else 0) for j in range(i + 2)]
+    return row[t]
+
+
+def log_marginal(values):
+    counts, total = np.bincount(values, minlength=3), 0.0
+    total += math.lgamma(3 * ETA) - math.lgamma(3 * ETA + len(values))
+    return total + sum(math.lgamma(ETA + n) - math.lgamma(ETA) for n in counts)
+
+
+def states():
+    """(dishes, counts) -> probability: prod s(n, t) (alpha beta_k)^t over entries, times the likelihood."""
+    found = {}
+    for z in product([0, 1], repeat=N):
+        dishes = (*z, 0, 1)
+        likelihood = sum(
+            log_marginal([x for x, k in zip(VALUES, dishes, strict=True) if k == dish]) for dish in (0, 1)
+        )
+        cells = defaultdict(int)
+        for i in range(N):
+            cells[HOME[i], z[i]] += 1
+        for tables in product(*(range(1, n + 1) for n in cells.values())):
+            weight, root = likelihood, [1, 1]
+            for (cell, n), t in zip(cells.items(), tables, strict=True):
+                weight += math.log(stirling(n, t)) + t * math.log(ALPHA * BETA[cell[1]])
+                root[cell[1]] += t
+            rows = [(0, 0, root[0], 1), (0, 1, root[1], 1)]
+            rows += [(*cell, n, t) for (cell, n), t in zip(cells.items(), tables, strict=True)]
+            found[dishes, tuple(sorted(rows))] = weight
+    largest = max(found.values())
+    total = sum(math.exp(weight - largest) for weight in found.values())
+    return {state: math.exp(weight - largest) / total for state, weight in found.items()}
+
+
+STATES = states()
+NUMBER = {state: i for i, state in enumerate(STATES)}
+PI = np.array(list(STATES.values()))
+
+
+def frozen_states(franchise):
+    template = franchise.freeze()
+    parts = {name: {"weights": np.array([*BETA, 0.0])} for name in template["components"]}
+    names = ("count_node", "count_dish", "count_customers", "count_tables")
+    for dishes, rows in STATES:
+        columns = dict(zip(names, np.array(rows, dtype=np.int32).T.copy(), strict=True))
+        seating = {"dish": np.array(dishes, dtype=np.int32), **columns}
+        yield {**template, "seating": seating, "slots": np.arange(2, dtype=np.int32), "components": parts}
+
+
+def read(franchise):
+    frozen = franchise.store.freeze()
+    names = ("count_node", "count_dish", "count_customers", "count_tables")
+    rows = sorted(zip(*(frozen[name].tolist() for name in names), strict=True))
+    return NUMBER[tuple(frozen["dish"].tolist()), tuple(rows)]
+
+
+def matrix(franchise, apply):
+    P = np.zeros((len(PI), len(PI)))
+    for row, frozen in enumerate(frozen_states(franchise)):
+        source = ScriptedSource()
+        while True:
+            franchise.thaw(frozen)
+            apply(franchise, source)
+            P[row, read(franchise)] += source.probability
+            if not source.advance():
+                break
+    return P
+
+
+def leave_and_enter(franchise, source):
+    franchise.leave(1, 2, source)
+    franchise.enter(1, 2, source)
+
+
+def assert_invariant(P):
+    assert np.max(np.abs(P.sum(axis=1) - 1.0)) <= TOLERANCE
+    assert np.max(np.abs(PI @ P - PI)) <= TOLERANCE
+
+
+def check_direct_assignment():
+    """Table Gibbs over counts, one customer and two of different restaurants, leaves the posterior alone."""
+    franchise = franchise_of("readable")
+    for first, last in ((0, 1), (2, 4)):
+        assert_invariant(matrix(franchise, lambda f, s, first=first, last=last: f.reseat(first, last, s)))
+
+
+def assert_tables_are_drawn(method):
+    """From every state TableCounts draws tables by their law given who eats what."""
+    P = matrix(franchise_of("readable"), lambda f, s: moves.TableCounts(method).apply(f, s))
+    dishes = [state[0] for state in STATES]
+    same = np.array([[a == b for b in dishes] for a in dishes])
+    expected = np.where(same, PI, 0.0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.max(np.abs(P - expected)) <= TOLERANCE
+
+
+def check_tables_given_customers():
+    """Numbers of tables by Bernoulli draws."""
+    assert_tables_are_drawn("bernoulli")
+
+
+def check_tables_by_binomial_draws():
+    """Numbers of tables by binomial draws."""
+    assert_tables_are_drawn("binomial")
+
+
+def check_store_of_counts():
+    """The readable store keeps its contract."""
+    check_store(CountsReference, examples=10, steps=20, shrink=False)
+
+
+SHAPE = Shape((-1, 0, 0), (1, 1, 1, 1, 2))
+
+
+def check_seats_drawn_from_counts():
+    """Who sits where, drawn from counts, has the law of the model given the counts."""
+    tree = franchise_of("readable").topology
+    tree = type("Tree", (), {"home": np.array(SHAPE.home, dtype=np.int32), "level": tree.level,
+                             "parent": np.array(SHAPE.parent, dtype=np.int32)})  # fmt: skip
+    members = defaultdict(dict)
+    for key in seatings(SHAPE):
+        members[lump_to_counts(key, SHAPE)][key] = math.exp(log_prior(key, SHAPE, [1.3, 0.7, 0.7], [0.0] * 3))
+    for priors in members.values():
+        frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), SHAPE)).to(Detail.COUNTS)
+        law, source = defaultdict(float), ScriptedSource()
+        while True:
+            seats = frozen.to(Detail.SEATS, tree, source, READABLE)
+            law[labelled_key(seats.arrays(), SHAPE)] += source.probability
+            if not source.advance():
+                break
+        assert law.keys() == priors.keys()
+        for key, prior in priors.items():
+            assert abs(law[key] - prior / sum(priors.values())) <= TOLERANCE
+
+
+def check_log_seating_of_counts():
+    """The score of counts is the sum over labelled seatings."""
+    theta, sums, some = [1.3, 0.6, 0.6], defaultdict(float), {}
+    for key in seatings(SHAPE):
+        state = lump_to_counts(key, SHAPE)
+        sums[state] += math.exp(log_prior(key, SHAPE, theta, [0.0] * 3))
+        some[state] = key
+    for state, key in some.items():
+        store = CountsReference(5, 3)
+        store.thaw(FrozenSeating.of(labelled_arrays(key, SHAPE)).to(Detail.COUNTS).arrays())
+        assert abs(store.log_seating(np.array(theta), np.zeros(3)) - math.log(sums[state])) <= TOLERANCE
