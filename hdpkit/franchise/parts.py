@@ -64,7 +64,7 @@ class Part:
         """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
 
     def started(self, state: Franchise, source: ChoiceSource) -> None:
-        """A start has seated everybody, or a state without this part was thawed: draw what follows from it."""
+        """A start has seated everybody, or a state without this part was thawed: draw the part."""
 
     def simulate(self, state: Franchise, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.

@@ -324,15 +324,28 @@ class FranchiseVerbs(FranchiseCore):
         -------
         int
             Its slot.
+
+        Raises
+        ------
+        StateError
+            If there is no source, and the root has weights. What a part raises comes as it is; the dish is
+            closed then.
         """
         self._latent()
         if source is not None:
             self._check_source(source)
+        elif self._root_kind == "weights":
+            raise StateError(
+                "source", None, "a choice source where the root has weights: that of the dish is drawn",
+                "Pass the rng that the move is given: open_dish(rng).",
+            )  # fmt: skip
+        self.slots.source = source
         try:
-            self.slots.source = source
             slot = int(self.slots.open())
         finally:
             self.slots.source = None
+        if self.slots.trouble is not None:
+            self.slots.close(slot)
             self.surface()
         return slot
 

@@ -15,8 +15,8 @@ class RootWeights(Move):
     """Draw the weights of all dishes and of what is new, given the seating.
 
     (beta_1, ..., beta_K, beta_u) ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers
-    of the root who eat dish k (Teh et al. 2006, section 5.2; with a discount Pitman 1996). Over a franchise with
-    ``root="weights"``.
+    of the root who eat dish k (Teh et al. 2006, section 5.2; with a discount Pitman 1996). Over a franchise
+    with ``root="weights"``.
     """
 
     continuous = True

@@ -97,6 +97,7 @@ def tiny_franchise(
     values: Any = None,
     concentration: Any = None,
     discount: Any = None,
+    root: str = "restaurant",
 ) -> Franchise:
     """Build a tiny franchise in its sequential state.
 
@@ -109,6 +110,8 @@ def tiny_franchise(
         One value a customer; by default the measure's `example_values`, or terms 0, 1, 2.
     concentration, discount : (root, below), optional
         In place of the corner's, for instance priors.
+    root : str
+        "restaurant" or "weights".
     """
     if isinstance(shape, str):
         shape = SHAPES[shape]
@@ -121,7 +124,8 @@ def tiny_franchise(
         restaurant = Restaurant(base=restaurant, concentration=below, discount=below_d, each=label)
     if values is None:
         values = _values_for(measure, shape.n_customers)
-    franchise = Franchise(restaurant, Groups.from_labels(values, shape.labels), store=store, kernel=kernel)
+    data = Groups.from_labels(values, shape.labels)
+    franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root)
     start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
 

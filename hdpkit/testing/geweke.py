@@ -42,7 +42,8 @@ def statistics(franchise: Franchise) -> dict[str, float]:
     """What the two samples are compared by.
 
     Dishes, tables, the share of the largest dish, the log joint, every hyperparameter that has a prior (one
-    each restaurant where each has its own), and the data: the probability that two customers drawn with
+    each restaurant where each has its own), the remainder and the largest weight where the root has weights,
+    and the data: the probability that two customers drawn with
     replacement have the same value, or for numbers that are not whole their mean square.
 
     Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
@@ -57,6 +58,9 @@ def statistics(franchise: Franchise) -> dict[str, float]:
         **hyperparameters(franchise),
         "data": _of_data(franchise.data.values),
     }
+    if franchise.root == "weights":
+        weights, values["remainder"] = franchise.root_weights()
+        values["largest weight"] = float(weights.max())
     if not franchise.measure.conjugate:
         values["dish parameters"] = float(np.mean(franchise.dish_parameters() ** 2))
     return rounded(values)
@@ -166,6 +170,7 @@ def check_geweke(
     seed: int = 0,
     replicas: int = 250,
     rounds: int = 4,
+    root: str = "restaurant",
 ) -> list[str]:
     """Run Geweke's test of a move over every registered store, or raise.
 
@@ -185,6 +190,8 @@ def check_geweke(
         Of the family of tests.
     replicas, rounds : int
         See `geweke`.
+    root : str
+        "restaurant", or "weights" for franchises whose root has weights.
 
     Returns
     -------
@@ -210,8 +217,8 @@ def check_geweke(
         for kind, options in kinds.items():
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
-            for store in at_least(Detail.SIZES):
-                franchise = tiny_franchise(shape, measure, store=store, **options)
+            for store in at_least(Detail.SIZES if root == "restaurant" else Detail.COUNTS):
+                franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
     if not cases:

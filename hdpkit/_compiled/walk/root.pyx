@@ -18,6 +18,12 @@ from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.errors import StateError
 
 cdef int32_t LARGEST = 1 << 30
+cdef double LEAST = 2.2250738585072014e-308   # the smallest normal number
+
+
+cdef double floored(double weight) noexcept nogil:
+    """A weight that is not 0: one that underflowed would have no log density."""
+    return weight if weight > LEAST else LEAST
 
 
 cdef class Root:
@@ -134,7 +140,10 @@ cdef class AtomRoot(Root):
 
 
 cdef class WeightTable:
-    """Weights of the dishes and of all that is new, which add up to 1: beta of Teh et al. 2006, section 5.2."""
+    """Weights of the dishes and of all that is new, which add up to 1: beta of Teh et al. 2006, section 5.2.
+
+    None is less than the smallest normal number, into which smaller ones are changed.
+    """
 
     def __init__(self):
         self.rest = 1.0
@@ -198,8 +207,8 @@ cdef class WeightTable:
         for i in range(<int64_t>self.weight.size()):
             self.weight[i] = 0.0
         for i in range(n):
-            self.weight[which[i]] = given[i]
-        self.rest = given[n]
+            self.weight[which[i]] = floored(given[i])
+        self.rest = floored(given[n])
 
     def split(self, slot, double share):
         """A dish is born: it takes this share of the remainder."""
@@ -208,8 +217,8 @@ cdef class WeightTable:
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "It is a draw of a beta distribution.")
         self.make_room(k + 1)
-        self.weight[k] = share * self.rest
-        self.rest = (1.0 - share) * self.rest
+        self.weight[k] = floored(share * self.rest)
+        self.rest = floored((1.0 - share) * self.rest)
 
     def bring_home(self, slot):
         """A dish has died: its weight goes to the remainder."""

@@ -1,4 +1,7 @@
-"""What the root's children draw from, in Python: the one to read. Its twins are in `hdpkit._compiled.walk.root`."""
+"""What the root's children draw from, in Python: the one to read.
+
+Its twins are in `hdpkit._compiled.walk.root`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ LatentRoot = ReferenceRoot
 
 
 class AtomRoot(ReferenceRoot):
-    """Observed dishes: above the root restaurant stands H. ``base`` is H of each atom and, last, of all others."""
+    """Observed dishes: above the root restaurant stands H.
+
+    ``base`` is H of each atom and, last, of all others.
+    """
 
     several = True
 

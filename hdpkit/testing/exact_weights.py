@@ -1,0 +1,196 @@
+"""The exact-kernel test where the root has weights: a state is a seating and a point of the simplex.
+
+A birth draws the share nu of the remainder that the new dish takes, which can't be enumerated. It is
+scripted: the density of a transition is the probability of its discrete branches times the density of nu,
+divided by the remainder, since the weight of the new dish is nu times that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance, positive_number
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.weights import NAME
+from hdpkit.moves import Move
+from hdpkit.random import ScriptedSource, Streams
+from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
+from hdpkit.testing.geweke import apply_moves
+from hdpkit.testing.pvalues import one_sample_p
+
+__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel", "check_balance", "one_step_of_weights"]
+
+Floats = npt.NDArray[np.float64]
+Point = tuple[int, tuple[float, ...]]
+
+SHARE = 0.37  # of the remainder, for the dishes that are born in a script
+DIGITS = 11  # by which points are told apart
+BINS = 10
+
+WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
+
+
+class ExactWeightModel(ExactModel):
+    """A tiny franchise with weights of the root: every seating, and the law of the weights given each.
+
+    p(seating, weights | data) is the posterior of the seating times Dirichlet(m_1 - d_0, ..., m_K - d_0,
+    theta_0 + K d_0), m_k the customers of the root who eat dish k. Dishes are in order of their first
+    customer.
+    """
+
+    def __init__(self, franchise: Franchise, log_marginal: Any = None) -> None:
+        super().__init__(franchise, log_marginal)
+        theta, d = float(franchise._concentration[0]), float(franchise._discount[0])
+        self.shapes: list[Floats] = []
+        for number in range(len(self.states)):
+            seating = self.franchise.seating
+            self.enter(number)
+            m = [seating.customers(0, slot) for slot in self.franchise.slots.occupied_slots().tolist()]
+            self.shapes.append(np.append(np.array(m) - d, theta + len(m) * d))
+
+    def enter(self, state: int, weights: Sequence[float] | Floats | None = None) -> Franchise:
+        """Put the franchise into a state, with these weights of its dishes and of the remainder."""
+        frozen = self._frozen[state]
+        parts = {name: part for name, part in frozen["components"].items() if name != NAME}
+        if weights is not None:
+            parts[NAME] = {"weights": np.asarray(weights, dtype=float)}
+        self.franchise._thaw({**frozen, "components": parts})
+        return self.franchise
+
+    def weights(self) -> Floats:
+        """Weights that the franchise has now, dishes in order of their first customer, the remainder last."""
+        of_dishes, remainder = self.franchise.root_weights()
+        order = list(dict.fromkeys(self.franchise.dishes.tolist()))
+        return np.append(of_dishes[order], remainder)
+
+    def density(self, state: int, weights: Sequence[float] | Floats) -> float:
+        """p(seating, weights | data), with respect to the weights of the dishes."""
+        a, w = self.shapes[state], np.asarray(weights)
+        log_norm = math.lgamma(float(a.sum())) - sum(math.lgamma(x) for x in a.tolist())
+        return float(self.pi[state]) * math.exp(log_norm + float(np.dot(a - 1.0, np.log(w))))
+
+    def generic_weights(self, state: int) -> Floats:
+        """Weights of which no two are the same."""
+        n = len(self.shapes[state])
+        weights = np.sqrt(np.arange(2.0, n + 2.0) + state % 7)
+        return weights / weights.sum()
+
+    def transitions(
+        self, move: Move, step: int, state: int, weights: Sequence[float] | Floats, share: float
+    ) -> dict[Point, tuple[float, Floats]]:
+        """Density of every end of a step, all births of which take this share of the remainder.
+
+        Returns
+        -------
+        dict
+            (state, rounded weights) to (density, weights). Where a dish is born the density is with respect
+            to its weight, else it is a probability.
+        """
+        ends: dict[Point, tuple[float, Floats]] = {}
+        source, total = ScriptedSource(continuous=[share]), 0.0
+        while True:
+            move.apply(self.enter(state, weights), source, (step, step + 1))
+            after = self.weights()
+            flow = source.probability
+            total += flow
+            if source.values:
+                flow *= math.exp(source.log_density) * (1.0 - share) / after[-1]
+            point = self.read(), tuple(np.round(after, DIGITS).tolist())
+            ends[point] = ends.get(point, (0.0, after))[0] + flow, after
+            if not source.advance():
+                break
+        if not abs(total - 1.0) <= TOLERANCE:
+            raise ExactFailure(f"{move.name}, step {step}: probabilities sum to {total!r}")
+        return ends
+
+
+def check_balance(model: ExactWeightModel, move: Move, *, tolerance: float = TOLERANCE) -> int:
+    """Check detailed balance of every step of a move with respect to p(seating, weights | data).
+
+    From every seating with generic weights, to every end and back. Returns the number of pairs.
+
+    Raises
+    ------
+    ExactFailure
+        Naming the step and the error.
+    """
+    instance("model", model, ExactWeightModel, "an ExactWeightModel", remedy="ExactWeightModel(franchise).")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    positive_number("tolerance", tolerance)
+    pairs = 0
+    for step in range(move.n_steps(model.franchise)):
+        for state in range(len(model.states)):
+            weights = model.generic_weights(state)
+            here: Point = state, tuple(np.round(weights, DIGITS).tolist())
+            for (after, _), (flow, ends) in model.transitions(move, step, state, weights, SHARE).items():
+                if after < state:  # that pair was looked at from the other side
+                    continue
+                # The way back gives birth to the dish that died, if one did, with the weight that it had.
+                dead = [w for w in weights[:-1].tolist() if np.abs(ends[:-1] - w).min(initial=1.0) > 1e-10]
+                share = dead[0] / (dead[0] + weights[-1]) if dead else SHARE
+                back = model.transitions(move, step, after, ends, share)
+                there = model.density(state, weights) * flow
+                again = model.density(after, ends) * back.get(here, (0.0, ends))[0]
+                if not abs(there - again) <= tolerance * max(1.0, there):
+                    raise ExactFailure(
+                        f"{move.name}, step {step}, {model.franchise!r}: detailed balance of seating and "
+                        f"weights: {model.states[state]} to {model.states[after]}: {there!r} and {again!r}"
+                    )
+                pairs += 1
+    return pairs
+
+
+def one_step_of_weights(
+    model: ExactWeightModel, moves: Move | Sequence[Move], draws: int, seed: int
+) -> dict[str, float]:
+    """P-values of the hypothesis that moves leave p(seating, weights | data) invariant.
+
+    Seatings and weights are drawn exactly, the moves are applied once, whole, with a `RandomStream`. The
+    seatings that result must have their law, and given them the remainder, the first dish's share of what
+    the remainder leaves, and the second dish's share of what both leave must be beta distributed.
+
+    Returns
+    -------
+    dict of str to float
+        Under the names of `WEIGHT_P_VALUES`.
+    """
+    schedule = [moves] if isinstance(moves, Move) else list(moves)
+    streams = Streams(seed)
+    exact = streams.source(1).generator
+    starts = exact.choice(len(model.pi), size=draws, p=model.pi / model.pi.sum())
+    ends = np.empty(draws, dtype=np.int64)
+    shares: list[list[float]] = [[], [], []]
+    for number, start in enumerate(starts.tolist()):
+        franchise = model.enter(start, exact.dirichlet(model.shapes[start]))
+        apply_moves(franchise, schedule, streams.source(2, number))
+        ends[number] = state = model.read()
+        for found, u in zip(shares, _uniform(model.shapes[state], model.weights()), strict=True):
+            if u is not None:
+                found.append(u)
+    p_values = [one_sample_p(np.bincount(ends, minlength=len(model.pi)), model.pi / model.pi.sum())]
+    for found in shares:
+        counts = np.bincount(np.minimum(np.array(found) * BINS, BINS - 1).astype(int), minlength=BINS)
+        p_values.append(one_sample_p(counts, np.full(BINS, 1.0 / BINS)))
+    return dict(zip(WEIGHT_P_VALUES, p_values, strict=True))
+
+
+def _uniform(shapes: Floats, weights: Floats) -> list[float | None]:
+    """Distribution functions of the remainder and of the shares of two dishes, None where there is no law."""
+    from scipy.stats import beta
+
+    found: list[float | None] = []
+    left, total = 1.0, float(shapes.sum())
+    for place in (-1, 0, 1):
+        # Of the last dish the share is 1.
+        if place >= len(shapes) - 2 or (place == 1 and len(shapes) < 4):
+            found.append(None)
+            continue
+        a = float(shapes[place])
+        found.append(float(beta.cdf(min(weights[place] / left, 1.0), a, total - a)))
+        left, total = left - float(weights[place]), total - a
+    return found

@@ -1,0 +1,193 @@
+"""Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import dirichlet
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact_weights import (
+    WEIGHT_P_VALUES,
+    ExactWeightModel,
+    check_balance,
+    one_step_of_weights,
+)
+from hdpkit.testing.geweke import check_geweke, geweke, statistics
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+COMPILED = [("explicit", "generic"), ("histogram", "generic")]
+READABLE = [
+    ("explicit", "reference"),
+    ("histogram", "reference"),
+    ("explicit-reference", "reference"),
+    ("histogram-reference", "reference"),
+]
+CORNERS = {
+    "no discount": Corner(1.5, 0.7),
+    "discounts": Corner(1.5, 0.7, 0.3, 0.6),
+    "concentrations below 0": Corner(-0.2, -0.1, 0.3, 0.6),
+}
+SHAPES = ["flat 3", "2+1", "2+1 with one at the root", "three levels of three", "2+2"]
+LARGER = [
+    "flat 4",
+    "three levels, inner customers",
+    pytest.param("three levels", marks=pytest.mark.long),
+    pytest.param("3+2", marks=pytest.mark.long),
+]
+# Compiled kernels at every corner, readable ones at the one that has all there is to get wrong.
+CELLS = [(*cell, corner) for cell in COMPILED for corner in CORNERS]
+CELLS += [(*cell, "concentrations below 0") for cell in READABLE]
+
+
+def weighted(shape="2+2", store="histogram", kernel="auto", corner="no discount", **options):
+    corner = CORNERS[corner] if isinstance(corner, str) else corner
+    return tiny_franchise(
+        shape, MEASURE, store=store, kernel=kernel, corner=corner, root="weights", **options
+    )
+
+
+# ---------------------------------------------------------------------- detailed balance, enumerated
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("store", "kernel", "corner"), CELLS)
+def test_steps_of_gibbs_moves_are_reversible_for_seating_and_weights(store, kernel, shape, corner):
+    model = ExactWeightModel(weighted(shape, store, kernel, corner), WITNESS)
+    assert check_balance(model, moves.TableGibbs()) > len(model.states)
+    if not shape.startswith("flat"):
+        assert check_balance(model, moves.DishGibbs()) > len(model.states)
+
+
+@pytest.mark.parametrize("shape", LARGER)
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_larger_franchises_are_reversible(store, shape):
+    model = ExactWeightModel(weighted(shape, store, corner="discounts"), WITNESS)
+    for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
+        assert check_balance(model, move)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_the_log_joint_is_that_of_the_enumeration(store, corner):
+    # Labelled seatings: their probabilities differ from those of the model of explicit stores by a constant.
+    model = ExactWeightModel(weighted("2+1 with one at the root", "explicit", corner=corner), WITNESS)
+    twin = weighted("2+1 with one at the root", store, corner=corner)
+    offset = set()
+    for state in range(len(model.states)):
+        weights = model.generic_weights(state)
+        twin.thaw(model.enter(state, weights).freeze())
+        shapes = np.array([*(_root_customers(twin)), 0.0])
+        theta, d = float(twin._concentration[0]), float(twin._discount[0])
+        shapes += np.append(np.full(len(shapes) - 1, -d), theta + d * (len(shapes) - 1))
+        of_weights = dirichlet.logpdf(weights, shapes)
+        assert twin.log_parts() == pytest.approx(of_weights, abs=1e-10)
+        offset.add(round(twin.log_joint() - math.log(model.pi[state]) - of_weights, 9))
+    assert len(offset) == 1
+
+
+def _root_customers(franchise):
+    root = franchise.restaurant("root")
+    return [root.customers_of(dish) for dish in dict.fromkeys(franchise.dishes.tolist())]
+
+
+# ---------------------------------------------------------------------- one step from exact draws
+
+MOVES = {
+    "TableGibbs": moves.TableGibbs(),
+    "DishGibbs": moves.DishGibbs(),
+    "SplitMerge": moves.SplitMerge(),
+    "SplitMerge by scans": moves.SplitMerge(scans=1),
+    "ReseatGroups": moves.ReseatGroups(),
+    "RootWeights": moves.RootWeights(),
+    "a schedule": [moves.TableGibbs(), moves.SplitMerge(), moves.DishGibbs(), moves.RootWeights()],
+}
+ONE_STEP = {
+    f"one step: {name}, {store}, {corner}, {shape}": (move, shape, store, corner)
+    for name, move in MOVES.items()
+    for store, corner, shape in (
+        ("histogram", "no discount", "2+2"),
+        ("explicit", "concentrations below 0", "three levels of three"),
+        ("counts", "no discount", "2+2"),
+    )
+}
+DRAWS = 1500
+
+GEWEKE = {
+    f"geweke: {store}, {shape}": (store, shape)
+    for store in ("explicit", "histogram", "counts")
+    for shape in ("flat 4", "3+3", "three levels")
+}
+PRIOR, BETA = hk.Gamma(2.0, 1.0), hk.Beta(1.0, 2.0)
+UPDATES = [moves.Concentration(), moves.Discount()]
+
+LAW = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])  # P(K = 1..5) of these documents
+DOCUMENTS = [[0, 0, 1], [1, 2], [2, 2]]
+SCHEDULES = {
+    "TableGibbs": [moves.TableGibbs(), moves.RootWeights()],
+    "DishGibbs": [moves.TableGibbs(), moves.DishGibbs(), moves.RootWeights()],
+    "SplitMerge": [moves.TableGibbs(), moves.SplitMerge()],
+    "ReseatGroups": [moves.TableGibbs(), moves.ReseatGroups()],
+}
+DISHES = {
+    f"dishes: {store}, {name}": (store, name)
+    for store in ("explicit", "histogram", "counts")
+    for name in SCHEDULES
+}
+
+for name_ in ONE_STEP:
+    FAMILY.register(name_, WEIGHT_P_VALUES)
+for name_, (store_, shape_) in GEWEKE.items():
+    free_ = weighted(shape_, store_, concentration=(PRIOR, PRIOR), discount=(BETA, BETA))
+    FAMILY.register(name_, list(statistics(free_)))
+for name_ in DISHES:
+    FAMILY.register(name_)
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_one_step_from_exact_draws(name):
+    move, shape, store, corner = ONE_STEP[name]
+    model = ExactWeightModel(weighted(shape, store, corner=corner), WITNESS)
+    FAMILY.check(name, lambda more, seed: one_step_of_weights(model, move, DRAWS * more, seed))
+
+
+@pytest.mark.parametrize("name", GEWEKE)
+def test_gewekes_test_with_weights_and_hyperparameters(name):
+    store, shape = GEWEKE[name]
+    franchise = weighted(shape, store, concentration=(PRIOR, PRIOR), discount=(BETA, BETA))
+    blocks = [moves.DishGibbs()] if franchise.topology.n_levels > 1 else []
+    schedule = [moves.TableGibbs(), *blocks, *UPDATES, moves.RootWeights()]
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 250 * more, 4, seed))
+
+
+@pytest.mark.parametrize("move", [moves.RootWeights(), moves.Concentration()], ids=repr)
+def test_the_harness_runs_gewekes_test_with_weights(move):
+    report = check_geweke(move, root="weights", shapes=["3+3"])
+    assert len(report) >= 8  # two kinds of priors, every store
+
+
+@pytest.mark.parametrize("name", DISHES)
+def test_the_number_of_dishes_has_its_law(name):
+    store, schedule = DISHES[name]
+    corpus = hk.Corpus.from_documents(DOCUMENTS, n_terms=3)
+    root = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.5)
+    document = hk.Restaurant(base=root, concentration=0.7, each="document")
+
+    def run(more, seed):
+        # Every tenth sweep: the number of dishes is forgotten by then (its autocorrelation is below 0.01).
+        franchise = hk.Franchise(document, corpus, store=store, root="weights")
+        trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=4000 * more, rng=seed % 2**31)
+        counts = np.bincount(trace["n_dishes"].astype(int)[10::10], minlength=8)[1:8]
+        law = np.append(LAW, 1.0 - LAW.sum())
+        return [one_sample_p(np.append(counts[:5], counts[5:].sum()), law)]
+
+    FAMILY.check(name, run)
