@@ -217,7 +217,9 @@ def check_geweke(
         for kind, options in kinds.items():
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
-            for store in at_least(Detail.SIZES if root == "restaurant" else Detail.COUNTS):
+            # Stores of counts need weights, and serve two levels without discounts.
+            counts = root == "weights" and kind == "tied, middle" and SHAPES[shape].depth <= 2
+            for store in at_least(Detail.COUNTS if counts else Detail.SIZES):
                 franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
