@@ -23,6 +23,7 @@ __all__ = [
     "InterruptedRunWarning",
     "KernelError",
     "LockedRunError",
+    "ManyTopicsWarning",
     "MissingExtraError",
     "ParameterError",
     "RegistryError",
@@ -164,6 +165,10 @@ class MissingExtraError(HdpkitError, ImportError):
 
 class InterruptedRunWarning(UserWarning):
     """Ctrl-C ended a run early, and what it did is returned (``on_interrupt="raise"`` raises instead)."""
+
+
+class ManyTopicsWarning(UserWarning):
+    """A run of a topic model ended with more topics than an average topic has tokens."""
 
 
 class RunError(HdpkitError, RuntimeError):

@@ -64,7 +64,7 @@ def _prior(name: str) -> Parsed:
     type=_prior("eta"),
     default="0.05",
     show_default=True,
-    help="Dirichlet parameter of topics over terms.",
+    help="Dirichlet parameter of topics over terms. Give it a number: see below.",
 )
 @click.option(
     "--document-concentration",
@@ -120,13 +120,17 @@ def fit(corpus: Path, **options: Any) -> None:
     A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves are
     the names of the registry with their arguments and time tables until, after, every, repeat.
 
+    A smaller eta gives more and narrower topics. Give it a number: where it has a prior, eta falls as topics
+    multiply, and a smaller eta lets more topics in, until there are hundreds of a few dozen tokens each. The
+    command warns when there are more topics at the end than an average topic has tokens.
+
     Ctrl-C stops the run, and hdpkit resume RUN goes on with it. The same seed gives the same chain.
 
     \b
     Examples:
       hdpkit fit reports/ --stop-words english --min-documents 5 --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
-      hdpkit fit counts.mtx.gz --eta "gamma(1,10)" --root-concentration 1.5 --out run
+      hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
       hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
       hdpkit fit --config study.toml --seed 7 --out run-7
     """

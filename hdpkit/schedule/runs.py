@@ -19,6 +19,7 @@ from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import Job
+from hdpkit.schedule.many_topics import warn_of_many_topics
 from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["Run", "open_run"]
@@ -207,6 +208,7 @@ class Run:
             raise
         with Job(self._files, lock, moves, target) as job:
             trace = job.run(franchise, plan, processes)
+        warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"sweeps up to {target}")
 
     def _check_franchise(self, franchise: Any) -> None:

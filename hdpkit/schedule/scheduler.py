@@ -19,6 +19,7 @@ from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import begin_folder
+from hdpkit.schedule.many_topics import warn_of_many_topics
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Scheduler"]
@@ -114,7 +115,8 @@ class Scheduler:
         Trace or, with ``chains``, ChainTrace
             After Ctrl-C all sweeps that were completed, with ``interrupted`` set; the franchise is whole.
             (With a folder it stands where the trace ends. Chains finish the sweep they are at; a second
-            Ctrl-C ends them at once.)
+            Ctrl-C ends them at once.) A topic model that ends with more topics than an average topic has
+            tokens causes a warning (`hk.errors.ManyTopicsWarning`).
 
         Raises
         ------
@@ -154,6 +156,7 @@ class Scheduler:
             trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
         else:
             trace = franchise._prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+        warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
     def _begin(
