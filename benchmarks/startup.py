@@ -1,11 +1,15 @@
-"""Starts of a topic model by held-out perplexity against sampler time.
+"""Starts of a topic model compared by sampler time: held-out perplexity, and the log joint of the state.
 
-    python benchmarks/startup.py NAME.train.ldac [--seconds 5] [--eta 0.1] [--figure starts.png]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/startup.py NAME.train.ldac [--seconds 8] [--eta 0.1]
+        [--moves MOVES] [--starts START ...] [--figure starts.png]
 
-Each start runs in turn on one thread: TableGibbs and Concentration in every sweep, with SplitMerge where the
-line says so; eta fixed, both concentrations ~ Gamma(1, 1). The halves of the test documents lie beside the
-corpus as NAME.test_obs.ldac and NAME.test_held.ldac, or are given. Sampler time counts the start and what a
-run records, not the scoring.
+Each start runs in turn. A sweep does what --moves says, in the notation of `hdpkit fit --moves`; by default
+what a sweep of `hdpkit fit` does. eta is fixed, both concentrations ~ Gamma(1, 1). The halves of the test
+documents lie beside the corpus as NAME.test_obs.ldac and NAME.test_held.ldac, or are given.
+
+Seconds are processor time of this process, which other programs on the machine change little. The start and
+what a run records count, the scoring doesn't. The sampler uses one thread; the linear algebra of TermClusters
+uses as many as NumPy has, and the time of all of them counts: set their number to 1, as above.
 """
 
 import argparse
@@ -13,38 +17,61 @@ import time
 
 import heldout
 import machine
+import numpy as np
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit.cli.parse import parse_moves
 
+MOVES = "table-gibbs,dish-gibbs,split-merge:until=50,concentration"
 STARTS = {
-    "one dish": ("one", False),
-    "one dish, split-merge": ("one", True),
-    "sequential": ("sequential", False),
-    "Random(100)": (hk.init.Random(100), False),
-    "Random(300)": (hk.init.Random(300), False),
-    "TermClusters(100)": (hk.init.TermClusters(100), False),
-    "TermClusters()": (hk.init.TermClusters(), False),
+    "one": "one",
+    "sequential": "sequential",
+    "Random(100)": hk.init.Random(100),
+    "Random(300)": hk.init.Random(300),
+    "TermClusters(100)": hk.init.TermClusters(100),
+    "TermClusters()": hk.init.TermClusters(),
 }
+COLUMNS = ("seconds", "sweeps", "K", "log joint", "held-out perplexity")
 
 
-def curve(corpus, observed, held, init, split_merge, eta, seconds, store):
-    """Points (sampler seconds, sweeps, topics, perplexity) of one chain."""
+def curve(corpus, observed, held, init, options):
+    """Points (sampler seconds, sweeps, topics, log joint, perplexity) of one chain."""
     prior = hk.Gamma(1.0, 1.0)
-    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=prior)
-    franchise = hk.Franchise(hk.Restaurant(root, concentration=prior, each="document"), corpus, store=store)
-    schedule = [moves.TableGibbs(), *([moves.SplitMerge()] if split_merge else []), moves.Concentration()]
-    scheduler = hk.Scheduler(schedule)
+    root = hk.Restaurant(hk.DirichletMultinomial(options.eta), concentration=prior)
+    documents = hk.Restaurant(root, concentration=prior, each="document")
+    franchise = hk.Franchise(documents, corpus, store=options.store)
+    scheduler = hk.Scheduler(parse_moves(options.moves))
     spent, sweeps, step, points = 0.0, 0, 1, []
-    while spent < seconds:
-        again = {"init": None} if sweeps else {"rng": 0, "init": init}
-        began = time.perf_counter()
-        scheduler.run(franchise, sweeps=step, **again)
-        spent += time.perf_counter() - began
+    while spent < options.seconds:
+        again = {"init": None} if sweeps else {"rng": options.seed, "init": init}
+        began = time.process_time()
+        trace = scheduler.run(franchise, sweeps=step, **again)
+        spent += time.process_time() - began
         sweeps += step
         step = max(1, sweeps // 2)
-        points.append((spent, sweeps, franchise.n_dishes, heldout.of_franchise(franchise, observed, held)))
+        score = heldout.of_franchise(franchise, observed, held)
+        points.append((spent, sweeps, franchise.n_dishes, trace["log_joint"][-1], score))
     return points
+
+
+def show(points):
+    """Print the points of one chain as a table."""
+    print(f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}")
+    for seconds, sweeps, k, joint, score in points:
+        print(f"| {seconds:.2f} | {sweeps} | {k} | {joint:.0f} | {score:.1f} |", flush=True)
+
+
+def compare(curves, seconds):
+    """Print log joint and perplexity of all starts at some times, linear in log seconds between points."""
+    times = [seconds / 2**k for k in range(5, -1, -1)]
+    for column, digits in ((3, 0), (4, 0)):
+        print(f"\n| {COLUMNS[column]} after | {' | '.join(f'{t:g} s' for t in times)} |")
+        print(f"|{' --- |' * (len(times) + 1)}")
+        for label, points in curves.items():
+            known = np.array([(p[0], p[column]) for p in points])
+            values = np.interp(np.log(times), np.log(known[:, 0]), known[:, 1], left=np.nan)
+            cells = ["-" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+            print(f"| {label} | {' | '.join(cells)} |")
 
 
 def draw(curves, name, path):
@@ -55,7 +82,7 @@ def draw(curves, name, path):
 
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     for label, points in curves.items():
-        axes.plot([p[0] for p in points], [p[3] for p in points], marker="o", markersize=3, label=label)
+        axes.plot([p[0] for p in points], [p[4] for p in points], marker="o", markersize=3, label=label)
     axes.set(xscale="log", xlabel="sampler time, s", ylabel="held-out perplexity", title=name)
     axes.legend()
     figure.savefig(path, dpi=120)
@@ -68,6 +95,9 @@ def main():
     parser.add_argument("--held", help="the other half, which is scored")
     parser.add_argument("--seconds", type=float, default=5.0, help="sampler seconds of each start")
     parser.add_argument("--eta", type=float, default=0.1)
+    parser.add_argument("--moves", default=MOVES, help=f"what a sweep does (default: {MOVES})")
+    parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", default="histogram")
     parser.add_argument("--figure", help="where the plot goes")
     options = parser.parse_args()
@@ -76,13 +106,13 @@ def main():
     if observed is None:
         parser.error("no test documents: give --observed and --held")
     print(machine.block())
+    print(f"{corpus!r}, eta = {options.eta}, seed {options.seed}, a sweep: {options.moves}")
     curves = {}
-    for label, (init, split_merge) in STARTS.items():
-        points = curve(corpus, observed, held, init, split_merge, options.eta, options.seconds, options.store)
-        curves[label] = points
-        print(f"\n{label}\n| seconds | sweeps | K | held-out perplexity |\n| --- | --- | --- | --- |")
-        for seconds, sweeps, k, score in points:
-            print(f"| {seconds:.2f} | {sweeps} | {k} | {score:.1f} |", flush=True)
+    for label in options.starts:
+        print(f"\n{label}")
+        curves[label] = curve(corpus, observed, held, STARTS[label], options)
+        show(curves[label])
+    compare(curves, options.seconds)
     if options.figure:
         draw(curves, repr(corpus), options.figure)
 
