@@ -7,6 +7,7 @@ import numpy as np
 import hdpkit as hk
 from hdpkit.franchise import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.sites import NEW, at_random, generic_law, record_sites, replayed
@@ -24,11 +25,13 @@ def corpus(n_documents, length, n_terms, n_topics=12, seed=0):
     return hk.Corpus.from_documents(documents, n_terms=n_terms)
 
 
-def franchise_over(data, store, *, eta=0.1, root=(5.0, 0.0), below=(1.5, 0.0), init=None, sweeps=2, seed=1):
-    """A franchise after some sweeps of production."""
+def franchise_over(
+    data, store, *, eta=0.1, root=(5.0, 0.0), below=(1.5, 0.0), init=None, sweeps=2, seed=1, above="restaurant"
+):
+    """A franchise after some sweeps of production; ``above`` is its root."""
     restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=root[0], discount=root[1])
     document = hk.Restaurant(base=restaurant, concentration=below[0], discount=below[1], each="document")
-    franchise = hk.Franchise(document, data, store=store)
+    franchise = hk.Franchise(document, data, store=store, root=above)
     start(franchise, init or "sequential", Streams(seed).source(STARTS))
     source = RandomStream((seed, 7))
     for _ in range(sweeps):
@@ -48,6 +51,20 @@ def many_dishes(store):
     franchise.reseat(0, franchise.topology.n_customers, RandomStream((5, 7)))
     franchise.set_concentration("root", 100.0)
     franchise.settle()
+    return franchise
+
+
+def many_weights(store):
+    """The same under a root with weights; one of them, and what is left for new dishes, are tiny or large.
+
+    A store of counts has no discounts below the root.
+    """
+    data, eta = corpus(12, 40, 50), np.linspace(0.02, 0.4, 50)
+    settings = {"root": (60.0, 0.2), "below": (8.0, 0.0 if detail_of(store) is Detail.COUNTS else 0.3), "eta": eta}
+    franchise = franchise_over(data, store, **settings, sweeps=3, above="weights")
+    slots = franchise.slots.occupied_slots()
+    weights = np.append(np.geomspace(1e-12, 1.0, len(slots)), 0.5)
+    franchise._weights.table.put(slots, weights / weights.sum())
     return franchise
 
 
@@ -76,7 +93,12 @@ def lockstep(franchise, seed=0):
     assert [site.answers for site in floats] == [site.answers for site in sites]
     states = [each.freeze() for each in (franchise, in_floats, in_generic)]
     assert same(states[0], states[1])
-    assert same(states[0]["seating"], states[2]["seating"])
+    if detail_of(franchise.store) is Detail.COUNTS:  # tables are drawn at the end of each verb
+        assert np.array_equal(franchise.dishes, in_generic.dishes)
+    else:
+        assert same(states[0]["seating"], states[2]["seating"])
+    if franchise.root == "weights":
+        assert same(states[0]["components"], states[2]["components"])
     for each in (franchise, in_floats, in_generic):
         each.audit()
     return sites, floats

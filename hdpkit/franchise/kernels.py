@@ -139,6 +139,16 @@ TABLE = [
     ),
     Row(
         "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
+        frozenset({DirichletMultinomialBank}),
+        2,
+        frozenset({"weights"}),
+        # At any weights: they change within the verb.
+        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
+    ),
+    Row(
+        "fused",
         SimpleNamespace(
             index_units=fused_blocks.index_units,
             unit_dishes=fused_blocks.unit_dishes,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.franchise import Franchise
+from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.asked import AskedSource
 from hdpkit.testing.exact import ExactFailure
 
@@ -59,6 +60,13 @@ class Site:
         return [*self.before, self.place, *self.after]
 
 
+class _Means:
+    """What parts draw at a birth, where nothing is random: the same in every kernel."""
+
+    def beta(self, a: float, b: float) -> float:
+        return a / (a + b)
+
+
 def at_random(generator: np.random.Generator) -> Take:
     """Branches by their weights."""
 
@@ -88,8 +96,10 @@ def record_sites(
     seen: list[int] = []
 
     def ask(weights: Floats) -> int:
-        place = take(weights)
         customer, outcomes = fused_topics.asked_for(bank)
+        if customer == last:  # the sweep is done: tables over a store of counts, which no step depends on
+            return 0
+        place = take(weights)
         if len(outcomes):
             codes = np.where(outcomes >= 0, 2 * outcomes, 2 * (-2 - outcomes) + 1)
             codes[-1] = NEW
@@ -109,6 +119,7 @@ def record_sites(
     name, reseat = franchise._served("reseat")
     assert name == "fused", name
     source = AskedSource(ask)
+    franchise.slots.source = _Means()
     with franchise.turn():
         reseat(franchise.walk(), bank, first, last, source, floats=floats)
     return sites
@@ -122,16 +133,21 @@ def generic_law(franchise: Franchise, site: Site) -> tuple[dict[int, float], flo
     law : dict of int to float
         Probability of each dish, by slot, and of `NEW`.
     opens : float or None
-        Probability that the customer opens a table of its dish, given that dish; None if it can't but.
+        Probability that the customer opens a table of its dish, given that dish; None if it can't but, or if
+        the store is one of counts, where tables are drawn at the end of the verb.
     """
     slots = franchise.slots
     dish = NEW if site.outcome == NEW else site.outcome // 2
     law: dict[int, float] = {}
     opens: list[float] = []
-    own = [None, None] if dish != NEW and 2 * dish in site.law else [None]  # the dish; whether a table opens
+    counts = detail_of(franchise.store) is Detail.COUNTS
+    opens_or_not = not counts and dish != NEW and 2 * dish in site.law
+    own = [None, None] if opens_or_not else [None]  # the dish; whether a table opens
     answers: list[int | None] = [*site.before, *own, *site.after]
 
     def ask(weights: Floats) -> int:
+        if counts and not answers:
+            return 0
         answer = answers.pop(0)
         if answer is not None:
             return answer
@@ -143,6 +159,7 @@ def generic_law(franchise: Franchise, site: Site) -> tuple[dict[int, float], flo
         return site.outcome % 2
 
     source = AskedSource(ask)
+    franchise.slots.source = _Means()
     generic.reseat(franchise.walk("generic"), franchise.bank, site.customer, site.customer + 1, source)
     if answers:
         raise ExactFailure(f"customer {site.customer}: the generic kernel asked less: {answers} are left")

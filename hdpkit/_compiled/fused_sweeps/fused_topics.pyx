@@ -14,15 +14,19 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
+from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
+from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
@@ -56,6 +60,9 @@ cdef extern from "topic_sweep.h":
         Table *pool
         const double *concentration
         const double *discount
+        const double *weight
+        double rest
+        double rest_before
         hdpkit_philox *stream
         hdpkit_choose choose
         void *script
@@ -81,13 +88,17 @@ cdef extern from "topic_sweep.h":
         uint64_t *reach
         int64_t root_customers
         int64_t exact_passes
-    ctypedef struct hdpkit_topic_functions:
+    ctypedef struct hdpkit_topic_sweep:
         int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
         int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
         int (*production)(hdpkit_topics *s) noexcept nogil
         int (*scripted)(hdpkit_topics *s) noexcept nogil
         int (*probe)(hdpkit_topics *s) noexcept nogil
         int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
+    ctypedef struct hdpkit_topic_functions:
+        hdpkit_topic_sweep restaurant
+        hdpkit_topic_sweep weights
+        hdpkit_topic_sweep counts
     const char *HDPKIT_TOPIC_CAPSULE
 
 cdef extern from "topic_faults.h":
@@ -101,9 +112,13 @@ cdef extern from "topic_faults.h":
 FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
+STORES_UNDER_WEIGHTS = (CountsStore, *STORES)
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+
+# Slots x (customers + sum eta) with which a sum of shares in units of 2**-62 is right to 2**-16 of new tables.
+cdef double FINEST = 1 << 46
 
 cdef enum:
     LINE_BYTES = 64
@@ -160,8 +175,28 @@ cdef class Workspace:
         return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
 
 
-cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, HistogramStore histogram,
-                 ExplicitStore explicit) except -1 nogil:
+cdef class Stores:
+    """The store, by what it is (the others are None), and the weights above it, None for a restaurant."""
+
+    cdef HistogramStore histogram
+    cdef ExplicitStore explicit
+    cdef CountsStore counts
+    cdef WeightTable table
+
+    def __init__(self, Walk walk not None):
+        weighted = type(walk.root) is WeightedRoot
+        serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
+        if type(walk.store) not in serves:
+            raise KernelError("store and root", (type(walk.store).__name__, type(walk.root).__name__),
+                              f"one of {[store.__name__ for store in STORES_UNDER_WEIGHTS]} under weights, of "
+                              f"{[store.__name__ for store in STORES]} under a restaurant", "Use the generic kernel.")
+        self.histogram = walk.store if type(walk.store) is HistogramStore else None
+        self.explicit = walk.store if type(walk.store) is ExplicitStore else None
+        self.counts = walk.store if type(walk.store) is CountsStore else None
+        self.table = (<WeightedRoot>walk.root).table if weighted else None
+
+
+cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stores stores) except -1 nogil:
     """Take every address anew: whatever a store or the statistics do may move their arrays."""
     cdef hdpkit_topics *s = &workspace.s
     s.counts = bank.b.counts
@@ -170,30 +205,58 @@ cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, 
     s.stride = bank.b.stride
     s.nodes = walk.store.nodes.data()
     s.words = walk.store.arena.words.data()
-    if histogram is not None:
-        s.labels = histogram.dish_of_customer.data()
-        s.seats = NULL
+    s.labels = NULL
+    s.seats = NULL
+    if stores.histogram is not None:
+        s.labels = stores.histogram.dish_of_customer.data()
+    elif stores.counts is not None:
+        s.labels = stores.counts.dish_of_customer.data()
     else:
-        s.labels = NULL
-        s.seats = explicit.seats.data()
-        s.pool = explicit.pool.data()
+        s.seats = stores.explicit.seats.data()
+        s.pool = stores.explicit.pool.data()
+    if stores.table is not None:
+        if <int64_t>stores.table.weight.size() < s.stride:
+            with gil:
+                stores.table.make_room(s.stride)
+        s.weight = stores.table.weight.data()
+        if s.rest != stores.table.rest:      # a dish was born or has died
+            s.rest_before = s.rest
+            s.rest = stores.table.rest
     return 0
 
 
-cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, HistogramStore histogram,
-             ExplicitStore explicit, choice_source *source, bint scripted, bint floats) except -1 nogil:
+cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
+    """Give each dish of these restaurants one table: tables are drawn anew when the sweep is done."""
+    cdef size_t i
+    cdef int32_t place
+    for i in range(nodes.size()):
+        if nodes.at(i) > 0:
+            for place in range(walk.store.nodes[nodes.at(i)].n_entries):
+                walk.store.change_tables(nodes.at(i), place, 1, 0)
+    return 0
+
+
+cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stores stores, choice_source *source,
+             bint scripted, bint floats) except -1 nogil:
     cdef hdpkit_topics *s = &workspace.s
     cdef measure_t *measure = &bank.c
+    cdef const hdpkit_topic_sweep *under = &functions.restaurant
     cdef int (*start)(hdpkit_topics *, int) noexcept nogil
     cdef int (*sweep)(hdpkit_topics *) noexcept nogil
     cdef int event
     cdef int32_t customer, node, as_customer
     cdef vector[double] weights
-    start = functions.start_floats if floats or not scripted else functions.start_doubles
-    sweep = functions.production if not scripted else functions.probe if floats else functions.scripted
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
+    if stores.table is not None:
+        under = &functions.weights if stores.counts is None else &functions.counts
+        s.rest = s.rest_before = stores.table.rest
+    start = under.start_floats if floats or not scripted else under.start_doubles
+    sweep = under.production if not scripted else under.probe if floats else under.scripted
     workspace.lay_out(bank.b.stride)
+    restaurants_of(walk, s.customer, s.last, &nodes)
     walk.ready_anywhere()      # whatever an event does to a store, it has room for
-    refresh(workspace, walk, bank, histogram, explicit)
+    one_table_each(walk, &nodes)
+    refresh(workspace, walk, bank, stores)
     start(s, workspace.version != bank.b.version)
     workspace.version = -1
     s.resume = HDPKIT_DONE
@@ -228,7 +291,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             put_back(walk, customer, -1, source)
         if event != HDPKIT_LEAVE:
             walk.ready_anywhere()
-        refresh(workspace, walk, bank, histogram, explicit)
+        refresh(workspace, walk, bank, stores)
         if event == HDPKIT_ABROAD:
             workspace.lay_out(s.stride)
             start(s, 1)
@@ -237,6 +300,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Hist
             start(s, 0)
             s.root_customers -= 1
             s.tables[s.dish] -= 1
+    draw_tables_of(walk, &nodes, source)
     bank.b.version += 1
     workspace.version = bank.b.version
     return 0
@@ -264,17 +328,16 @@ def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t f
     cdef Workspace workspace = workspace_of(bank)
     check_customers(walk, bank, first, last)
     check_fault(fault)
-    if type(walk.store) not in STORES:
-        raise KernelError("store", type(walk.store).__name__, f"one of {[store.__name__ for store in STORES]}",
-                          "Use the generic kernel.")
-    cdef HistogramStore histogram = walk.store if type(walk.store) is HistogramStore else None
-    cdef ExplicitStore explicit = walk.store if type(walk.store) is ExplicitStore else None
+    cdef Stores stores = Stores(walk)
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     if first >= last:
         return
-    if explicit is not None:
-        explicit.changes += 1
+    if stores.table is not None and bank.b.stride * (bank.n_customers + bank.b.eta_sum) > FINEST:
+        generic.reseat(walk, bank, first, last, source)
+        return
+    if stores.explicit is not None:
+        stores.explicit.changes += 1
     s.terms = bank.b.terms
     s.home = &walk.home[0]
     s.eta = bank.b.eta.data()
@@ -290,7 +353,7 @@ def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t f
     s.fault = fault if scripted else 0
     s.asking = 0
     with nogil:
-        run(workspace, walk, bank, histogram, explicit, &source.c, scripted, floats)
+        run(workspace, walk, bank, stores, &source.c, scripted, floats)
 
 
 # ------------------------------------------------------------------------------------------- for tests
@@ -310,7 +373,7 @@ def asked_for(DirichletMultinomialBank bank not None):
     cdef int64_t i
     outcomes = np.empty(workspace.s.asking, dtype=np.int64)
     for i in range(workspace.s.asking):
-        outcomes[i] = functions.outcome(&workspace.s, i)
+        outcomes[i] = functions.restaurant.outcome(&workspace.s, i)
     return workspace.s.customer, outcomes
 
 

@@ -39,6 +39,9 @@
     FAULT(STALE_PLACE) /* check_neighbours: Entries are looked up where they were before one was put among them. */ \
     FAULT(STALE_OPEN_OF_THE_LAST_RESTAURANT) /* check_neighbours: The next document opens tables with the odds of the one before. */ \
     FAULT(OPENED_TABLE_NOT_COUNTED) /* check_neighbours: m_k doesn't count a table that opened. */ \
+    /* weights of the root */ \
+    FAULT(TABLES_FOR_WEIGHTS) /* check_weights: A new table of dish k has m_k / (theta_0 + m) for beta_k. */ \
+    FAULT(REMAINDER_OF_BEFORE) /* check_weights: A new dish has the remainder as it was before the last birth or death. */ \
     /* sums */ \
     FAULT(LAST_DISH_LEFT_OUT) /* check_steps: The last dish can't get a new table: a truncated sum. */ \
     FAULT(LAST_BLOCK_LEFT_OUT) /* check_sites: The last sixteen slots can't get a new table. */ \

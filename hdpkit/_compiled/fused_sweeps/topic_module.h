@@ -9,8 +9,8 @@
 #include "topic_sweep_text.h"
 
 static const hdpkit_topic_functions functions = {
-    HDPKIT_ISA, start_floats, start_doubles, production, scripted, probe, outcome, blocks_start, blocks_next, redish,
-    scan_units,
+    HDPKIT_ISA, sweep_under<RestaurantRoot>(), sweep_under<WeightedRoot>(), sweep_under<WeightedCounts>(),
+    blocks_start, blocks_next, redish, scan_units,
 };
 
 static struct PyModuleDef module = {

@@ -4,16 +4,19 @@
 
 #include "lanes.h"
 #include "topic_faults.h"
+#include "topic_roots_text.h"
 #include "topic_sweep.h"
 
 namespace {
 
 constexpr uint64_t UNKNOWN = ~(uint64_t)0;
-constexpr double ROOT_UNIT = 1.0 / 1099511627776.0;            /* 2**-40 */
 constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
 
-template <class Real, bool Scripted> struct Shares {
-    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return Scripted && s->fault == fault; }
+/* `Root` is what a new table draws its dish from: one of topic_roots_text.h. */
+template <class Real, bool Scripted, template <bool> class Root> struct Shares {
+    typedef Root<Scripted> Above;
+
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return has_fault<Scripted>(s, fault); }
 
     static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
 
@@ -51,14 +54,12 @@ template <class Real, bool Scripted> struct Shares {
 
     static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
         if (s->tables[k] == 0) return 0.0;
-        const double d0 = has(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
-        const double customers = has(s, TOKENS_FOR_TABLES) ? (double)s->totals[k] : (double)s->tables[k];
-        return (Real)((customers - d0) * inverse);
+        return (Real)(Above::of(s, k) * inverse);
     }
 
     static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
 
-    static int64_t in_units(double root) { return (int64_t)(root / ROOT_UNIT); }
+    static int64_t in_units(double root) { return (int64_t)(root / Above::UNIT); }
 
     /* Bring what hangs on a dish's totals up to date. */
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
@@ -102,22 +103,20 @@ template <class Real, bool Scripted> struct Shares {
 
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
-        const double theta0 = s->concentration[0];
-        const double d0 = has(s, NEW_DISH_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
         const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* whatever comes first is new */
             s->open = 1.0;
             s->fresh = 1.0 / s->eta_sum;
             return;
         }
-        s->open = 1.0 / (theta0 + (double)root->customers);
+        s->open = Above::inverse(s);
         if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
             /* An empty restaurant passes its parent's row through. */
             const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
             const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
             s->open *= s->concentration[node] + d * (double)tables;
         }
-        s->fresh = s->open * ((has(s, GAMMA_LEFT_OUT) ? 1.0 : theta0) + d0 * (double)root->tables) / s->eta_sum;
+        s->fresh = s->open * Above::of_new(s) / s->eta_sum;
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
@@ -156,7 +155,7 @@ template <class Real, bool Scripted> struct Shares {
         s->root_sum = 0;
         s->root_customers = s->nodes[0].customers;
         for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
-        s->typical = seated > 0 ? 2.0 * (double)s->root_customers / (double)seated : 1.0;
+        s->typical = seated > 0 ? Above::typical(s, seated) : 1.0;
         s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
         if (anew) {
             memset(s->ceiling, 0, s->stride * sizeof(uint32_t));

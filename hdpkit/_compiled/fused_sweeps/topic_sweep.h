@@ -47,6 +47,9 @@ typedef struct hdpkit_topics {
     int32_t *seats;              /* explicit store: table of each customer, and the tables */
     hdpkit_table *pool;
     const double *concentration, *discount;
+    const double *weight;        /* weights of the root's dishes by slot, where it has some, */
+    double rest;                 /* and of all that is new, */
+    double rest_before;          /* and what that was before the last event (a fault) */
     /* the source: `stream`, or a script */
     hdpkit_philox *stream;
     hdpkit_choose choose;
@@ -60,7 +63,7 @@ typedef struct hdpkit_topics {
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
     void *document_less;         /* the same with one customer fewer; -1 where its leaving is the store's affair */
-    void *root;                  /* share of new tables, (m_k - d0) / (n_k + eta_sum) */
+    void *root;                  /* share of new tables, (m_k - d0) / (n_k + eta_sum), or beta_k for m_k - d0 */
     double *inverse_less;        /* 1 / (n_k - 1 + eta_sum) */
     int64_t *root_less;          /* what `root_sum` gains when a customer of the dish stands outside */
     int32_t *place;              /* of the dish among the entries of the restaurant */
@@ -73,23 +76,29 @@ typedef struct hdpkit_topics {
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 where it isn't known */
     int32_t loaded;              /* restaurant whose entries are in the workspace, -1 for none */
     int32_t n_blocks, n_all;     /* blocks of the restaurant, blocks in use */
-    int64_t root_sum;            /* of `root` in units of 2**-40, exact: no history in it */
+    int64_t root_sum;            /* of `root` in whole units, exact: no history in it */
     int64_t root_customers;      /* as the workspace has them */
     double typical;              /* a high value of `root` */
     int64_t small;               /* totals below which a dish may soon have it */
-    double open;                 /* (theta + d T_j) / (theta0 + m) */
-    double fresh;                /* open (theta0 + d0 K) / eta_sum */
+    double open;                 /* (theta + d T_j) / (theta0 + m); without the denominator where beta stands */
+    double fresh;                /* open (theta0 + d0 K) / eta_sum, or the remainder for theta0 + d0 K */
     int64_t exact_passes;        /* how often the bound was not enough */
 } hdpkit_topics;
 
-typedef struct hdpkit_topic_functions {
-    const char *name;
+typedef struct hdpkit_topic_sweep {
     int (*start_floats)(hdpkit_topics *, int anew);    /* workspace from the seating; anew: bounds too */
     int (*start_doubles)(hdpkit_topics *, int anew);
     int (*production)(hdpkit_topics *);                /* floats, the generator inlined */
     int (*scripted)(hdpkit_topics *);                  /* doubles, a script chooses */
     int (*probe)(hdpkit_topics *);                     /* floats, a script chooses: production's numbers */
     int64_t (*outcome)(const hdpkit_topics *, int64_t place);   /* of a choice that is asked for: as `draw` says it */
+} hdpkit_topic_sweep;
+
+typedef struct hdpkit_topic_functions {
+    const char *name;
+    hdpkit_topic_sweep restaurant;                     /* under a root that is a restaurant, */
+    hdpkit_topic_sweep weights;                        /* has weights, */
+    hdpkit_topic_sweep counts;                         /* has weights, over counts of customers */
     int (*blocks_start)(hdpkit_blocks *);              /* workspace from the seating */
     int (*blocks_next)(hdpkit_blocks *);
     int (*redish)(hdpkit_blocks *);

@@ -8,6 +8,9 @@
        smooth   c eta_v  sum over k of (m_k - d0) / (n_k + sum eta)
        fresh    c (theta0 + d0 K) eta_v / sum eta
 
+   These are the shares of dishes at a root that is a restaurant. At one with weights beta_k stands for
+   (m_k - d0) / (theta0 + m), and their remainder for (theta0 + d0 K) / (theta0 + m) (topic_roots_text.h).
+
    `share` joins a table, the others open one, so dish and table are one choice. `smooth` needs a sum that is
    kept, in whole units, so that it has no history. `term` is a pass over all dishes; it is spared whenever an
    upper bound of it shows that the draw falls into `share` anyway: u (share + bound) < share. The outcome is
@@ -24,6 +27,7 @@
 namespace {
 
 constexpr int64_t SHARED = INT64_MIN;
+constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
 constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
 
@@ -37,10 +41,11 @@ template <class Real> struct Keep {
 };
 template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
 
-template <class Real, bool Scripted> struct Sweep : Shares<Real, Scripted> {
+template <class Real, bool Scripted, template <bool> class Root> struct Sweep : Shares<Real, Scripted, Root> {
     typedef typename lanes<Real>::type vec;
 
-    typedef Shares<Real, Scripted> Base;
+    typedef Shares<Real, Scripted, Root> Base;
+    typedef typename Base::Above Above;
     using Base::has, Base::eta_of, Base::refresh_share, Base::refresh_dish, Base::entries, Base::load;
     using Base::one_fewer, Base::one_more;
 
@@ -181,10 +186,10 @@ template <class Real, bool Scripted> struct Sweep : Shares<Real, Scripted> {
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
     HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
         const double eta = s->eta[t->v], own = t->share, share = own + others(s);
-        const double smooth = s->open * eta * ((double)t->root_sum * ROOT_UNIT);
+        const double smooth = s->open * eta * ((double)t->root_sum * Above::UNIT);
         const double rest = share + (smooth + s->fresh * eta);
         const uint64_t word = hdpkit_philox_uint64(s->stream);
-        const double u = (double)(word >> 24) * ROOT_UNIT;
+        const double u = (double)(word >> 24) * DRAW_UNIT;
         const bool known = s->reach[t->v] != UNKNOWN;
         if (!(known && u * (rest + s->open * ((double)t->reach * (CEILING_UNIT * SLACK))) < share)) {
             Traveller other = *t;     /* so that this one can live in registers */
@@ -326,6 +331,7 @@ template <class Real, bool Scripted> struct Sweep : Shares<Real, Scripted> {
             if (k == t.own && !t.gone && !redraws(s, &t)) continue;
             if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
+            if (!Above::TABLES && k < 0 && -2 - k < s->stride && share[-2 - k] > Real(0)) k = -2 - k;
             if (k < 0) {
                 s->dish = (int32_t)(-2 - k);
                 return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
@@ -369,11 +375,15 @@ template <class Real, bool Scripted> struct Sweep : Shares<Real, Scripted> {
     }
 };
 
-int start_floats(hdpkit_topics *s, int anew) { return Sweep<float, true>::start(s, anew); }
-int start_doubles(hdpkit_topics *s, int anew) { return Sweep<double, true>::start(s, anew); }
-int production(hdpkit_topics *s) { return Sweep<float, false>::run(s); }
-int scripted(hdpkit_topics *s) { return Sweep<double, true>::run(s); }
-int probe(hdpkit_topics *s) { return Sweep<float, true>::run(s); }
-int64_t outcome(const hdpkit_topics *s, int64_t place) { return Sweep<double, true>::outcome(s, place); }
+template <template <bool> class Root> constexpr hdpkit_topic_sweep sweep_under() {
+    return {
+        Sweep<float, true, Root>::start,
+        Sweep<double, true, Root>::start,
+        Sweep<float, false, Root>::run,
+        Sweep<double, true, Root>::run,
+        Sweep<float, true, Root>::run,
+        Sweep<double, true, Root>::outcome,
+    };
+}
 
 }  // namespace

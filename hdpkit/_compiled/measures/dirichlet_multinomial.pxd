@@ -35,3 +35,4 @@ cdef class DirichletMultinomialBank(CompiledBank):
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1
     cdef int tally_cells(self) except -1 nogil
+    cdef bint shares_in_floats(self, object ends) except -1

@@ -28,6 +28,7 @@ cdef double ROOT_SHARE = 1.0 / (1 << 24)          # the least, of 2**-40 a unit:
 cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the least 1 - d, which is found as a difference in doubles
 cdef double NORMAL = 1e-36                        # the least product of a share and eta, some way above 1.2e-38
 cdef double LARGEST_CONCENTRATION = 1e100
+cdef double LOST = 1e-30    # the least eta over N (1 + H) (N + H): weights below 1.2e-38 (n_k + H) are lost in floats
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
@@ -275,16 +276,38 @@ cdef class DirichletMultinomialBank(CompiledBank):
             Customers of the largest restaurant.
         """
         cdef Held hold = in_turn(self.turn)
-        (root_concentration, root_discount), *below = ends
-        cdef double concentration = max([each[0] for each in below]), discount = max([each[1] for each in below])
+        root_concentration, root_discount = ends[0]
+        return bool(
+            self.shares_in_floats(ends)
+            and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
+            and root_concentration <= LARGEST_CONCENTRATION
+        )
+
+    def in_floats_given_weights(self, ends):
+        """The same where the root's dishes have weights, whatever these are.
+
+        Parameters
+        ----------
+        ends : sequence of (float, float)
+            Of each declaration, from the root's: the largest concentration and the largest discount.
+        """
+        cdef Held hold = in_turn(self.turn)
         cdef double n = self.terms.shape[0]
         return bool(
+            self.shares_in_floats(ends)
+            and self.smallest_eta >= LOST * n * (1.0 + self.b.eta_sum) * (n + self.b.eta_sum)
+        )
+
+    cdef bint shares_in_floats(self, object ends) except -1:
+        """Whether the shares of a restaurant's own dishes can be in single precision."""
+        cdef double concentration = max([each[0] for each in ends[1:]]), discount = max([each[1] for each in ends[1:]])
+        cdef double n = self.terms.shape[0]
+        return (
             self.smallest_eta >= SMALLEST_ETA
             and self.b.eta_sum <= LARGEST_SUM
-            and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
             and 1.0 - discount >= LONE_TABLE
             and (1.0 - discount) * self.smallest_eta >= NORMAL * (n + self.b.eta_sum)
-            and max(root_concentration, concentration) <= LARGEST_CONCENTRATION
+            and concentration <= LARGEST_CONCENTRATION
         )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
