@@ -2,10 +2,10 @@
 
     python benchmarks/cells.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 5]
 
-One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed, the start with as many random dishes. Each
-cell has its own franchise, settles for some sweeps and then takes turns with the others, some sweeps at a time.
-Under weights, these are drawn anew after each sweep, which is not counted as time of TableGibbs. Printed: dishes,
-tokens a second (median, smallest and largest of the rounds) and nanoseconds a token.
+One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed, the start with as many random dishes.
+Each cell has its own franchise, settles for some sweeps and then takes turns with the others, some sweeps at
+a time. Under weights, these are drawn anew after each sweep, which is not counted as time of TableGibbs.
+Printed: dishes, tokens a second (median, smallest and largest of the rounds) and nanoseconds a token.
 """
 
 import argparse
@@ -56,7 +56,9 @@ class Cell:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus")
     parser.add_argument("--dishes", type=int, default=100)
     parser.add_argument("--settle", type=int, default=20)

@@ -31,7 +31,11 @@ __all__ = [
 ]
 
 TOLERANCE = 1e-12
-KINDS = {"compiled": ("counts", "generic"), "readable": ("counts-reference", "reference")}
+KINDS = {
+    "compiled": ("counts", "generic"),
+    "fused": ("counts", "fused"),
+    "readable": ("counts-reference", "reference"),
+}
 VALUES = [0, 1, 1, 2, 0, 0, 2]
 DOCUMENT = [0, 0, 0, 1, 1, None, None]  # the last two sit at the root, one with each dish
 HOME = [1, 1, 1, 2, 2, 0, 0]

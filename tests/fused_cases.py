@@ -26,7 +26,16 @@ def corpus(n_documents, length, n_terms, n_topics=12, seed=0):
 
 
 def franchise_over(
-    data, store, *, eta=0.1, root=(5.0, 0.0), below=(1.5, 0.0), init=None, sweeps=2, seed=1, above="restaurant"
+    data,
+    store,
+    *,
+    eta=0.1,
+    root=(5.0, 0.0),
+    below=(1.5, 0.0),
+    init=None,
+    sweeps=2,
+    seed=1,
+    above="restaurant",
 ):
     """A franchise after some sweeps of production; ``above`` is its root."""
     restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=root[0], discount=root[1])
@@ -60,7 +69,7 @@ def many_weights(store):
     A store of counts has no discounts below the root.
     """
     data, eta = corpus(12, 40, 50), np.linspace(0.02, 0.4, 50)
-    settings = {"root": (60.0, 0.2), "below": (8.0, 0.0 if detail_of(store) is Detail.COUNTS else 0.3), "eta": eta}
+    settings = {"root": (60.0, 0.2), "below": (8.0, 0.0 if store == "counts" else 0.3), "eta": eta}
     franchise = franchise_over(data, store, **settings, sweeps=3, above="weights")
     slots = franchise.slots.occupied_slots()
     weights = np.append(np.geomspace(1e-12, 1.0, len(slots)), 0.5)

@@ -32,7 +32,7 @@ def test_a_step_leaves_the_posterior_alone(step):
     matrices = [matrix(franchise_of(twin), STEPS[step]) for twin in KINDS]
     for P in matrices:
         assert_invariant(P)
-    assert np.max(np.abs(matrices[0] - matrices[1])) <= TOLERANCE
+    assert max(np.max(np.abs(matrices[0] - P)) for P in matrices[1:]) <= TOLERANCE
 
 
 def test_states_are_states():
@@ -43,8 +43,9 @@ def test_states_are_states():
         assert franchise.dishes.tolist() == frozen["seating"]["dish"].tolist()
 
 
-def test_a_dish_is_born_and_dies_with_its_weight():
-    franchise = franchise_of("compiled")
+@pytest.mark.parametrize("kernel", ["compiled", "fused"])
+def test_a_dish_is_born_and_dies_with_its_weight(kernel):
+    franchise = franchise_of(kernel)
     for sweep in range(200):
         moves.TableGibbs().apply(franchise, RandomStream((2, sweep)))
         franchise.audit()

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from bugs import FAULTS
-from fused_cases import checks_of, lockstep, many_dishes
+from fused_cases import checks_of, lockstep, many_dishes, many_weights
 
 import hdpkit as hk
 from hdpkit import moves
@@ -65,6 +65,12 @@ def check_sites():
     """Sixty dishes, in doubles: the generic kernel's law at every customer of a sweep."""
     for store in ("explicit", "histogram"):
         lockstep(many_dishes(store), seed=3)
+
+
+def check_weights():
+    """The same under a root with weights, over each store."""
+    for store in ("counts", "explicit", "histogram"):
+        lockstep(many_weights(store), seed=3)
 
 
 CHECKS = checks_of(globals())

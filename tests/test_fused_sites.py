@@ -10,7 +10,7 @@ parts of the conditional are alive. The sampled tests register their p-values, a
 import numpy as np
 import pytest
 from bugs import FAULTS
-from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
+from fused_cases import corpus, franchise_over, lockstep, many_weights, p_of, total_variation
 
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
@@ -51,6 +51,19 @@ def test_every_site_of_a_sweep(state, store):
         p, q = exact.law, rounded.law
         assert total_variation(p, q) <= VARIATION
         assert all(abs(q.get(k, 0.0) / p[k] - 1.0) <= RELATIVE for k in p if p[k] >= MATTERS)
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+def test_every_site_of_a_sweep_under_weights(store):
+    franchise = many_weights(store)
+    assert franchise.kernel("reseat") == "fused"
+    before = franchise.n_dishes
+    doubles, floats = lockstep(franchise, seed=3)
+    assert sum(site.outcome == NEW for site in doubles) >= 5  # births
+    assert franchise.n_dishes < before  # deaths
+    assert min(franchise._weights.table.many(franchise.slots.occupied_slots())) < 1e-8
+    for exact, rounded in zip(doubles, floats, strict=True):
+        assert total_variation(exact.law, rounded.law) <= VARIATION
 
 
 # ------------------------------------------------------------------ decisions

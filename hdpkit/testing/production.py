@@ -165,7 +165,8 @@ class _Step:
 def exact_law(franchise: Franchise, customer: int) -> Law:
     """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions.
 
-    Two levels over a Dirichlet-multinomial measure.
+    Two levels over a Dirichlet-multinomial measure. Under a root with weights these stand in place of the
+    root's shares; that of a dish whose last customer stands outside is part of the remainder.
     """
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()
@@ -187,11 +188,17 @@ def exact_law(franchise: Franchise, customer: int) -> Law:
         t[own] -= 1
         m[own] -= 1
     root = {k: m[k] - d0 for k in counts if m[k] > 0}
+    below = theta0 + sum(m.values()) if root else Fraction(1)
+    fresh = theta0 + d0 * len(root) if root else Fraction(1)
+    if franchise.root == "weights":
+        table: Any = franchise._weights
+        *given, rest = (Fraction(weight) for weight in table.table.many(slots).tolist())
+        beta = dict(zip(slots.tolist(), given, strict=True))
+        below, fresh = Fraction(1), rest + sum(weight for k, weight in beta.items() if k not in root)
+        root = {k: beta[k] for k in root}
     f = {k: (counts[k][term] + eta) / (sum(counts[k]) + total) for k in root}
     seated, opened = sum(c.values()), sum(t.values())
     opens = theta + d * opened if seated else Fraction(1)
-    below = theta0 + sum(m.values()) if root else Fraction(1)
-    fresh = theta0 + d0 * len(root) if root else Fraction(1)
     weights = {2 * k: (c[k] - d * t[k]) * f[k] for k in root if t[k] > 0}
     weights.update({2 * k + 1: opens * root[k] / below * f[k] for k in root})
     weights[NEW] = opens * fresh / below * eta / total

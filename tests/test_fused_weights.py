@@ -1,0 +1,158 @@
+"""The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes.
+
+`test_fused_sites.py` holds whole sweeps against the generic kernel, `test_fused_faults.py` plants faults.
+Here production's own draws are held against the formula in fractions, as `test_fused_ends.py` does under a
+restaurant.
+The sampled test registers its p-values, as test_sampled_laws.py does.
+"""
+
+import numpy as np
+import pytest
+from fused_cases import corpus, franchise_over, p_of
+from test_fused_ends import at_the_ends, off_by, some_eta
+from test_fused_sites import law_at
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import hyperparameters, start
+from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.production import exact_law, production_law
+from hdpkit.testing.pvalues import SampledTests
+from hdpkit.testing.sites import NEW
+
+STATES = [
+    ([[0]], [0]),
+    ([[0], [0]], [0, 1]),
+    ([[0, 0, 1], [0, 2]], [0, 0, 1, 0, 1]),
+    ([[0, 1, 0, 1, 2, 2], [2], [1, 1]], [0, 0, 1, 1, 2, 2, 3, 0, 4]),
+    ([[0] * 40 + [1]], [0] * 40 + [1]),
+]
+SIZES = (1.0, 0.1, 1e-3, 1e-7, 1e-12, 1e-20, 1e-37, 1e-40, 1e-300, 0.0)
+
+
+def state(documents, dishes, n_terms, eta, root, below, store):
+    """A franchise with these dishes; (concentration, discount) of the root and of documents."""
+    restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1.0, discount=0.3)
+    document = hk.Restaurant(base=restaurant, concentration=1.0, discount=0.3, each="document")
+    data = hk.Corpus.from_documents(documents, n_terms=n_terms)
+    franchise = hk.Franchise(document, data, store=store, root="weights")
+    start(franchise, np.array(dishes), Streams(1).source(STARTS))
+    for name, (theta, d) in (("root", root), ("document", below)):
+        hyperparameters.assign(franchise, name, concentration=theta, discount=d)
+    return franchise
+
+
+def set_weights(franchise, weights):
+    """Give the dishes these weights and, last, the remainder, but for a factor."""
+    slots = franchise.slots.occupied_slots()
+    franchise._weights.table.put(slots, weights / weights.sum())
+
+
+def campaign(configurations, seed):
+    """Check every customer of so many random configurations; returns how many had each kernel."""
+    generator, served = np.random.default_rng(seed), {"fused": 0, "generic": 0}
+    while sum(served.values()) < configurations:
+        n_terms = int(generator.choice([3, 10, 1000]))
+        documents, dishes = STATES[generator.integers(len(STATES))]
+        store = str(generator.choice(["explicit", "histogram"]))
+        settings = {"eta": some_eta(generator, n_terms), "root": at_the_ends(generator)}
+        settings["below"] = at_the_ends(generator)
+        try:
+            franchise = state(documents, dishes, n_terms, store=store, **settings)
+        except ParameterError:
+            continue
+        weights = generator.choice(SIZES, size=franchise.n_dishes + 1)
+        weights[generator.integers(len(weights))] = 1.0
+        set_weights(franchise, weights)
+        kernel = franchise.kernel("reseat")
+        if kernel == "fused":
+            for customer, node in enumerate(franchise.topology.home.tolist()):
+                if franchise.seating.tables(node, franchise.seating.dish_of(customer)) == 1:
+                    law, exact = production_law(franchise, customer), exact_law(franchise, customer)
+                    assert off_by(law, exact) == [], (settings, store, weights, customer)
+        served[kernel] += 1
+    return served
+
+
+def test_weights_and_hyperparameters_at_their_ends():
+    served = campaign(40, 1)
+    assert min(served.values()) > 0
+
+
+@pytest.mark.long
+def test_weights_and_hyperparameters_at_their_ends_at_length():
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print(f"seed {seed}: {campaign(3000, seed)}")
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+def test_the_kernel_does_not_depend_on_weights(store):
+    """They change within a verb, so that the sweep serves them all or none."""
+    data = corpus(6, 20, 10)
+    franchise = franchise_over(data, store, above="weights")
+    for weight in SIZES:
+        set_weights(franchise, np.append(np.full(franchise.n_dishes, weight), 1.0))
+        assert franchise.kernel("reseat") == "fused"
+        franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
+        franchise.audit()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+@pytest.mark.parametrize(("eta", "kernel"), [(1e-10, "fused"), (1e-27, "generic"), (1e8, "generic")])
+def test_beyond_its_range_the_generic_sweep_runs(store, eta, kernel):
+    franchise = franchise_over(corpus(6, 20, 10), store, eta=eta, above="weights", sweeps=0)
+    assert franchise.kernel("reseat") == kernel
+    franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
+    franchise.audit()
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+def test_sweeps_leave_the_state_whole(store):
+    d = 0.0 if store == "counts" else 0.3
+    data = corpus(20, 30, 40)
+    franchise = franchise_over(data, store, eta=0.3, root=(30.0, 0.2), below=(6.0, d), above="weights")
+    n, source = franchise.topology.n_customers, RandomStream((2, 2))
+    for _ in range(6):
+        franchise.reseat(0, n // 2, source)
+        franchise.audit()
+        moves.DishGibbs().apply(franchise, source)
+        franchise.reseat(n // 2, n, source)
+        moves.RootWeights().apply(franchise, source)
+        franchise.settle()
+        franchise.audit()
+
+
+FAMILY = SampledTests()
+NAME = "one step of production over counts, under weights"
+FAMILY.register(NAME)
+
+
+def drawn(franchise, customer, draws, seed):
+    """How often production takes each dish, in one step, from one state."""
+    state, counts, source = franchise.freeze(), {}, RandomStream()
+    live = set(franchise.slots.occupied_slots().tolist())
+    if franchise.store.customers(0, franchise.store.dish_of(customer)) == 1:
+        live.discard(int(franchise.store.dish_of(customer)))
+    for draw in range(draws):
+        source.rekey(seed, customer, 2, draw, 0)
+        franchise.reseat(customer, customer + 1, source)
+        dish = int(franchise.store.dish_of(customer))
+        code = dish if dish in live else NEW
+        counts[code] = counts.get(code, 0) + 1
+        franchise._thaw(state)
+    return counts
+
+
+def test_one_step_of_production_over_counts():
+    data = corpus(5, 24, 8)
+    franchise = franchise_over(data, "counts", eta=0.6, root=(10.0, 0.0), below=(4.0, 0.0), above="weights")
+    slots = franchise.slots.occupied_slots()
+    set_weights(franchise, np.append(np.geomspace(0.01, 1.0, len(slots)), 1.0))
+    customer = next(i for i in range(20) if franchise.store.customers(0, franchise.store.dish_of(i)) > 1)
+    law = {}
+    for code, p in law_at(franchise, customer).items():
+        dish = NEW if code == NEW else code // 2
+        law[dish] = law.get(dish, 0.0) + p
+    assert law[NEW] > 0.01
+    FAMILY.check(NAME, lambda more, seed: [p_of(drawn(franchise, customer, more * 5000, seed), law)])
