@@ -115,11 +115,13 @@ def read(franchise):
 def matrix(franchise, apply):
     P = np.zeros((len(PI), len(PI)))
     for row, frozen in enumerate(frozen_states(franchise)):
-        source = ScriptedSource()
+        source = ScriptedSource(continuous=[0.5] * N)
         while True:
             franchise.thaw(frozen)
             apply(franchise, source)
-            P[row, read(franchise)] += source.probability
+            # The least remainder is not 0, but a new dish has next to no probability.
+            if source.probability > 1e-200:
+                P[row, read(franchise)] += source.probability
             if not source.advance():
                 break
     return P
