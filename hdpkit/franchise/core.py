@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.turn import Turn
+from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.base_measures import BaseMeasure
@@ -173,7 +174,7 @@ class FranchiseCore(Callers, FranchiseTurns):
 
     def _own(self, part: Any) -> Any:
         """Put a part that compiled code reads under the turn of the franchise, wherever it is kept."""
-        if isinstance(part, Seating | DishSlots | CompiledBank):
+        if isinstance(part, Seating | DishSlots | CompiledBank | WeightTable):
             part.turn = self._turn
         return part
 
