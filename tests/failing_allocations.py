@@ -76,9 +76,9 @@ def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60):
         restaurant = hk.Restaurant(
             restaurant, concentration=hk.Gamma(10.0, 2.0), discount=discount, each=label
         )
-    made = hk.Franchise(
-        restaurant, hk.Groups.from_labels(values_for(measure, n), labels), store=store, kernel=kernel
-    )
+    data = hk.Groups.from_labels(values_for(measure, n), labels)
+    root = "weights" if store.startswith("counts") else "restaurant"
+    made = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
     run_in(made, [], "sequential" if family == "uniform" else "one", 0)
     return made
 
@@ -121,6 +121,8 @@ def schedule(state, words):
     if not state.measure.atomic and state.measure.conjugate:
         found += [moves.SplitMerge(), moves.SplitMerge(scans=1), moves.ReseatGroups()]
     found += [moves.Concentration()]
+    if state.root == "weights":
+        found += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
     if state.measure.atomic:
         found += [moves.Discount()]
     if state.measure.priors:
@@ -164,15 +166,16 @@ def reading(state):
     state.log_likelihood()
     state.dish_counts if hasattr(state.measure, "eta") else None
     state.root_weights()
-    state.size_counts([0])
+    if not state.draws_tables:
+        state.size_counts([0])
     view = state.restaurant(state.declarations[-1].name, state.keys(state.declarations[-1].name)[0])
-    _ = view.customers, view.dishes, view.table_sizes()
+    _ = view.customers, view.dishes, None if state.draws_tables else view.table_sizes()
     state.audit()
     state.simulate(4)
 
 
 def making(state):
-    twin = hk.Franchise(state.restaurant_declared, state.data, store=state.store_type)
+    twin = hk.Franchise(state.restaurant_declared, state.data, store=state.store_type, root=state.root)
     start(twin, "auto", Streams(1).source(0))
 
 
@@ -212,6 +215,17 @@ def scenarios():
         yield f"sweeps {store} ngrams", make, sweeping(["TableGibbs"], 3)
         yield f"extend {store} ngrams", make, extending
         yield f"discard {store} ngrams", make, discarding
+    for family in ("dm", "normal"):
+        make = lambda f=family: franchise("counts", f, 2)  # noqa: E731
+        yield f"sweeps counts {family} 2", make, sweeping()
+        yield f"thaw counts {family}", make, thawing
+        yield f"read counts {family}", make, reading
+        yield f"make counts {family}", make, making
+    yield (
+        "sweeps counts-reference dm 2",
+        lambda: franchise("counts-reference", "dm", 2, n=24),
+        sweeping(sweeps=1),
+    )
     for store in all_stores:
         for family in ("dm", "uniform"):
             make = lambda s=store, f=family: franchise(s, f, 2, n=24)  # noqa: E731

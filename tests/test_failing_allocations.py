@@ -76,6 +76,8 @@ SCENARIOS = [
     "extend histogram ngrams",
     "start auto histogram dm",
     "thaw histogram dm",
+    "sweeps counts dm 2",
+    "thaw counts dm",
 ]
 
 

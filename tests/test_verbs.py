@@ -61,7 +61,7 @@ def test_no_compiled_function_takes_none_for_an_object_of_a_class():
 # ------------------------------------------------------------------ misuses made from signatures
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", verb_trials.STORES)
 def test_some_misuses(store):
     for told in verb_trials.campaign(20, 0, 60, store):
         assert not verb_trials.is_fault(told), told

@@ -21,16 +21,17 @@ import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
 from hdpkit._compiled.generic_sweeps import groups, sweeps, units
 from hdpkit._compiled.stores import seating_out
+from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
 from hdpkit.stores import Detail, detail_of
 
 SECONDS = 10
-STORES = ("histogram", "explicit")
+STORES = ("histogram", "explicit", "counts")
 # Methods by which the owner changes its parts: memory stays whole, but what they are told is done.
 PARTS = ("store", "slots", "bank", "walk")
 PRIVATE = "_"
-KERNELS = (sweeps, units, groups, seating_out, fused_topics, fused_blocks, fused_observed)
+KERNELS = (sweeps, units, groups, seating_out, table_counts, fused_topics, fused_blocks, fused_observed)
 
 
 # ------------------------------------------------------------------ what is misused
@@ -44,6 +45,18 @@ def topics(store, kernel="auto", each=("document",)):
     for label in each:
         restaurant = hk.Restaurant(restaurant, each=label, name=label, discount=0.1)
     return hk.Franchise(restaurant, corpus, store=store, kernel=kernel)
+
+
+def direct(store, kernel="auto", measure=None):
+    """Direct assignment: weights of the root, and counts."""
+    if measure is None:
+        return _with_weights(topics(store="histogram").data, hk.DirichletMultinomial(eta=0.5), store, kernel)
+    return _with_weights(numbers(store="histogram").data, measure, store, kernel, each="group")
+
+
+def _with_weights(data, measure, store, kernel, each="document"):
+    restaurant = hk.Restaurant(hk.Restaurant(measure, name="root"), each=each, name=each)
+    return hk.Franchise(restaurant, data, store=store, kernel=kernel, root="weights")
 
 
 def numbers(store, kernel="auto", depth=3, measure=None):
@@ -97,6 +110,12 @@ FRANCHISES = {
     "numbers, flat": lambda store: numbers(store, depth=1),
     "measure in Python": lambda store: numbers(store, depth=2, measure=Counts()),
     "words": words,
+}
+OVER_COUNTS = {
+    "topics": direct,
+    "topics, reference": lambda store: direct(store, "reference"),
+    "numbers": lambda store: direct(store, measure=hk.NormalGamma()),
+    "measure in Python": lambda store: direct(store, measure=Counts()),
 }
 
 
@@ -293,8 +312,9 @@ def go_on(state):
 def trial(seed, number, store):
     """Misuse something; returns what happened."""
     rng = np.random.default_rng([seed, number, STORES.index(store)])
-    kind = sorted(FRANCHISES)[rng.integers(len(FRANCHISES))]
-    state = FRANCHISES[kind](store)
+    franchises = OVER_COUNTS if store == "counts" else FRANCHISES
+    kind = sorted(franchises)[rng.integers(len(franchises))]
+    state = franchises[kind](store)
     stream = RandomStream((number, seed))
     state.enter(0, state.topology.n_customers, stream)
     if rng.random() < 0.5 and state.topology.n_levels > 1:

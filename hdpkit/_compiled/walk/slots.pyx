@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
@@ -27,6 +28,24 @@ cdef bint takes_slot_alone(object born) except -1:
     except (TypeError, ValueError):
         return False
     return len(parameters) == 1 and next(iter(parameters)).kind != inspect.Parameter.VAR_POSITIONAL
+
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **trace)
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *trace)
+
+
+cdef int tell_aside(DishSlots slots, int32_t slot, const int32_t *customers, int64_t n) except -1:
+    """Tell parts of a birth. What the bank has left raised is set aside meanwhile: no Python runs beside it."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *trace = NULL
+    PyErr_Fetch(&kind, &value, &trace)
+    try:
+        slots.tell_born(slot, customers, n)
+    finally:
+        PyErr_Restore(kind, value, trace)
+    return 0
 
 
 cdef class DishSlots:
@@ -135,7 +154,7 @@ cdef class DishSlots:
                 self.begin_statistics(slot[0])
         if self.telling:
             with gil:
-                self.tell_born(slot[0], customers, n)
+                tell_aside(self, slot[0], customers, n)
         return failed
 
     cdef int begin_statistics(self, int32_t slot) except -1:
