@@ -147,4 +147,5 @@ def thaw_part(
         ) from error  # fmt: skip
 
 
-Component = Part  # its name before; kept for programs that derive from it
+class Component(Part):
+    """The name of `Part` before; kept for programs that derive from it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, Finite, base_measures
 from hdpkit.errors import ParameterError, RunError
-from hdpkit.franchise import Component, Restaurant
+from hdpkit.franchise import Part, Restaurant
 from hdpkit.init import Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
@@ -44,13 +44,13 @@ _MOVED = {"hdpkit.moves.scheduled:Scheduled": "hdpkit.moves.protocol:Scheduled"}
 
 _PRIORS = (Gamma, Beta, Normal, Each, Shifted)
 _STARTS = (Random, TermClusters)
-_DECLARED = (Move, BaseMeasure, Restaurant, Component, *_PRIORS, *_STARTS, Finite)
+_DECLARED = (Move, BaseMeasure, Restaurant, Part, *_PRIORS, *_STARTS, Finite)
 _PLACES: dict[str, tuple[type, ...]] = {
     "move": (Move,),
     "base measure": (BaseMeasure,),
     "restaurant": (Restaurant,),
     "base of a restaurant": (Restaurant, BaseMeasure),
-    "component": (Component,),
+    "component": (Part,),
     "start": _STARTS,
     "hyperparameter": _PRIORS,
     "part of a base measure": (*_PRIORS, Finite),

@@ -6,7 +6,7 @@ from typing import Any
 
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.franchise import Component, Restaurant
+from hdpkit.franchise import Part, Restaurant
 from hdpkit.moves import Move, Scheduled
 from hdpkit.priors import Each, Shifted
 from hdpkit.record.leave import Leave
@@ -15,7 +15,7 @@ __all__ = ["rebuild"]
 
 _DEEPEST = 300  # values within values; the package's own declarations are far from it
 _CHANGED = "The file was changed."
-_KINDS = {"move": Move, "restaurant": Restaurant, "component": Component}
+_KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
 def rebuild(tree: Any, leave: Leave, place: str) -> Any:
