@@ -6,6 +6,7 @@ from bugs import (
     measures,
     moves,
     observed,
+    root_weights,
     seating,
     updates,
 )
@@ -21,5 +22,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *hyperparameters.BUGS,
     *updates.BUGS,
     *observed.BUGS,
+    *root_weights.BUGS,
     *counts.BUGS,
 )

@@ -1,0 +1,83 @@
+"""What the weights of the root must do, without chance: for the tests of the tests, too."""
+
+import numpy as np
+import pytest
+from scipy.stats import dirichlet
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact_weights import ExactWeightModel, check_balance
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+
+__all__ = [
+    "check_density_of_root_weights",
+    "check_root_weights_are_drawn_anew",
+    "check_root_weights_given_seating",
+    "check_seating_and_root_weights",
+]
+
+CORNER = Corner(0.9, 0.7, 0.3, 0.6)
+
+
+def weighted_model(shape, store="explicit-reference"):
+    measure = hk.DirichletMultinomialReference(0.5, n_terms=3)
+    franchise = tiny_franchise(shape, measure, store=store, kernel="reference", corner=CORNER, root="weights")
+    return ExactWeightModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
+
+
+def check_seating_and_root_weights():
+    """Detailed balance of single steps, births and deaths of dishes among them."""
+    for shape in ("2+1", "2+1 with one at the root"):
+        for move in (moves.TableGibbs(), moves.DishGibbs()):
+            check_balance(weighted_model(shape), move)
+
+
+def check_root_weights_given_seating():
+    """RootWeights draws from the Dirichlet law of the root's customers: the density of a scripted draw."""
+    model = weighted_model("2+1 with one at the root")
+    for state in range(len(model.states)):
+        weights = model.generic_weights(state)
+        source = ScriptedSource(continuous=weights.tolist())
+        moves.RootWeights().apply(model.enter(state), source)
+        expected = dirichlet.logpdf(weights, model.shapes[state])
+        assert source.log_density == pytest.approx(expected, abs=1e-12)
+        assert model.weights() == pytest.approx(weights, abs=1e-15)
+
+
+def check_density_of_root_weights():
+    """The log joint has the density of the weights given the seating."""
+    model = weighted_model("2+1 with one at the root")
+    for state in range(len(model.states)):
+        weights = model.generic_weights(state)
+        of_weights = model.enter(state, weights).log_parts()
+        assert of_weights == pytest.approx(dirichlet.logpdf(weights, model.shapes[state]), abs=1e-12)
+
+
+def check_root_weights_are_drawn_anew():
+    """What integrates the weights out draws them all at its end, whether anything was accepted or not."""
+    prior, beta = hk.Gamma(2.0, 1.0), hk.Beta(1.0, 2.0)
+    franchise = tiny_franchise(
+        "3+2", hk.DirichletMultinomial(0.5, n_terms=3), root="weights",
+        concentration=(prior, prior), discount=(beta, beta),
+    )  # fmt: skip
+    source = RandomStream((1, 2))
+    for move in (
+        moves.SplitMerge(),
+        moves.ReseatGroups(),
+        moves.Concentration(),
+        moves.Discount(),
+        moves.RootWeights(),
+    ):
+        for _ in range(5):
+            before = {round(weight, 12) for weight in _weights(franchise)}
+            move.apply(franchise, source)
+            after = _weights(franchise)
+            assert not before & {round(weight, 12) for weight in after}
+            assert sum(after) == pytest.approx(1.0, abs=1e-12)
+
+
+def _weights(franchise):
+    weights, remainder = franchise.root_weights()
+    return np.append(weights, remainder).tolist()
