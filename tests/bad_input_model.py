@@ -44,6 +44,10 @@ def explicit():
     return tiny(store="explicit")
 
 
+def weighted():
+    return tiny(root="weights")
+
+
 def redish(franchise):
     units = franchise.units(1)
     return franchise.redish, {"units": units, "first": 0, "last": len(units), "source": stream()}
@@ -204,6 +208,7 @@ MODEL = {
             "data": NO_DATA,
             "store": NO_STORE,
             "kernel": [None, 5, "fast", "", ["auto"], np.array(["auto", "auto"])],
+            "root": [None, 5, "", "atoms", "Weights", ["weights"], np.array(["weights", "weights"])],
             "measure": NO_MEASURE,
         },
     ),
@@ -319,6 +324,16 @@ MODEL = {
     "Franchise.discard": Row(
         lambda franchise: (tree().discard, {"first": 0, "last": 1, "rng": 1}),
         {"first": whole(0), "last": whole(0, 2), "rng": NO_SEED},
+    ),
+    "Franchise.open_dish": Row(
+        lambda franchise: (weighted().open_dish, {"source": stream()}),
+        {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
+        run=skipped("a dish that is opened needs customers at once"),
+    ),
+    "Franchise.root_integrated": Row(
+        lambda franchise: (weighted().root_integrated, {"source": stream()}),
+        {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
+        run=skipped("a block, which moves open in every test of them over weights"),
     ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),

@@ -31,7 +31,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise import Franchise
 from hdpkit.registry import Registry
-from hdpkit.testing import ExactModel, check_base_measure, check_exact, check_move, check_store
+from hdpkit.testing import ExactModel, check_base_measure, check_exact, check_move, check_part, check_store
 
 __all__ = ["RUNS"]
 
@@ -220,6 +220,20 @@ RUNS = {
             "shapes": [None, 5, "2+2", [], ["nobody"], [5], [["2+2"]]],
         },
         run=skipped("test_exact_kernels runs it over every measure"),
+    ),
+    "testing.check_part": Row(
+        plain(check_part, make=hk.Part, move=moves.TableGibbs(), name="part"),
+        {
+            "make": [None, 5, "part", hk.Part(), {}],
+            "move": [None, 5, "TableGibbs", moves.TableGibbs],
+            "name": NO_TEXT,
+            "measure": NO_MEASURE,
+            "shapes": [None, 5, "2+2", [], ["nobody"], [5], [["2+2"]]],
+            "seed": whole(0),
+            "replicas": whole(1),
+            "rounds": whole(1),
+        },
+        run=skipped("test_examples runs it over the part of an example"),
     ),
     "testing.check_store": Row(
         plain(check_store, store_class=hk.stores["histogram"].thing, examples=1, steps=1),

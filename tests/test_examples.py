@@ -4,6 +4,7 @@ Chains of fixed seeds: every figure is held against a bound; the measured one st
 bound says that the chain has mixed, the figure after two sweeps. Chance is 0.
 """
 
+import importlib
 import runpy
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.testing import check_part
+from hdpkit.testing.pvalues import SampledTestFailure
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -174,3 +177,40 @@ def test_words_of_a_file_and_the_words_before_them(tables, tmp_path):
     assert text.frequencies.tolist() == [3, 1, 1, 1, 1, 1, 1]
     # No pair of words occurs twice: in each restaurant everybody has a table alone.
     assert tables["by_restaurant"](text, 0.5).tolist() == text.frequencies.tolist()
+
+
+def test_weights_of_dishes_pass_the_harness_over_every_cell():
+    example = runpy.run_path(str(EXAMPLES / "dish_weights.py"))
+    part, move = example["DishWeights"], example["UpdateWeights"]
+    report = check_part(part, move(), name="weights", replicas=50, rounds=2)
+    for store in hk.stores:
+        for root in ("restaurant", "weights"):
+            served = root == "weights" or not store.startswith("counts")  # counts need weights
+            assert served == any(f", {store}/" in line and f"root {root!r}" in line for line in report)
+
+
+def test_the_harness_catches_weights_of_another_law():
+    example = runpy.run_path(str(EXAMPLES / "dish_weights.py"))
+
+    class Larger(example["DishWeights"]):
+        """Births draw from Gamma(2, 1/10)."""
+
+        def born(self, slot, source, customers):
+            self.of[slot] = 10.0 * source.gamma(2.0)
+
+        def simulate(self, state, source):
+            self.started(state, source)
+
+    with pytest.raises(SampledTestFailure, match="mean"):
+        check_part(Larger, example["UpdateWeights"](), name="weights")
+
+
+def test_weights_of_dishes_are_saved_and_resumed(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = importlib.import_module("dish_weights")
+    resumed = example.main(tmp_path / "run")
+    whole = example.declare()
+    trace = example.SCHEDULE.run(whole, sweeps=1000, rng=0)
+    assert np.array_equal(trace["weights/mean"], resumed["weights/mean"])
+    assert np.array_equal(trace["log_joint"], resumed["log_joint"])
+    assert abs(trace["weights/mean"].mean() - 2.0) < 0.2

@@ -1,13 +1,14 @@
-"""The proof harness: what every move, store and base measure must pass.
+"""The proof harness: what every move, store, base measure and part of the state must pass.
 
-`check_move`, `check_base_measure` and `check_store` take what you wrote and raise an AssertionError that
-names the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
+`check_move`, `check_base_measure`, `check_store` and `check_part` take what you wrote and raise an
+AssertionError that names the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
 """
 
 from hdpkit.testing.cases import CORNERS, SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, step_matrices
 from hdpkit.testing.measure_contract import check_base_measure
 from hdpkit.testing.move_contract import check_move
+from hdpkit.testing.part_contract import check_part
 from hdpkit.testing.pvalues import SampledTests
 from hdpkit.testing.store_contract import check_store
 
@@ -22,6 +23,7 @@ __all__ = [
     "check_base_measure",
     "check_exact",
     "check_move",
+    "check_part",
     "check_store",
     "step_matrices",
     "tiny_franchise",

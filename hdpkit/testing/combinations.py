@@ -14,7 +14,15 @@ from hdpkit.moves.registry import moves
 from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
 
-__all__ = ["example_measures", "example_moves", "fewer_units", "kernels_of", "serves", "stores_and_kernels"]
+__all__ = [
+    "every_cell",
+    "example_measures",
+    "example_moves",
+    "fewer_units",
+    "kernels_of",
+    "serves",
+    "stores_and_kernels",
+]
 
 
 def example_moves(continuous: bool | None = None) -> list[Move]:
@@ -53,6 +61,20 @@ def stores_and_kernels(
     for name in at_least(Detail.SIZES):
         for kernel in kernels_of(stores[name].thing, measure, values, shape):
             yield name, kernel
+
+
+def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:
+    """Every store, kernel and kind of root that combine over this measure in a franchise of this shape."""
+    tree = SHAPES[shape] if isinstance(shape, str) else shape
+    tiny = tiny_franchise(tree, measure)
+    for root in ("restaurant", "weights"):
+        if root == "weights" and measure.atomic:
+            continue
+        counts = root == "weights" and tree.depth <= 2
+        kind = "atoms" if measure.atomic else root
+        for name in at_least(Detail.COUNTS if counts else Detail.SIZES):
+            for kernel in available_kernels(stores[name].thing, tiny.bank, tiny.topology.n_levels, kind):
+                yield name, kernel, root
 
 
 def serves(franchise: Franchise, move: Any) -> bool:

@@ -42,9 +42,9 @@ def statistics(franchise: Franchise) -> dict[str, float]:
     """What the two samples are compared by.
 
     Dishes, tables, the share of the largest dish, the log joint, every hyperparameter that has a prior (one
-    each restaurant where each has its own), the remainder and the largest weight where the root has weights,
-    and the data: the probability that two customers drawn with
-    replacement have the same value, or for numbers that are not whole their mean square.
+    each restaurant where each has its own), the scalars of all parts and, where the root has weights, the
+    largest, and the data: the probability that two customers drawn with replacement have the same value, or
+    for numbers that are not whole their mean square.
 
     Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
     of a sum, and a rank test sees any difference, however small.
@@ -59,10 +59,11 @@ def statistics(franchise: Franchise) -> dict[str, float]:
         "data": _of_data(franchise.data.values),
     }
     if franchise.root == "weights":
-        weights, values["remainder"] = franchise.root_weights()
-        values["largest weight"] = float(weights.max())
+        values["largest weight"] = float(franchise.root_weights()[0].max())
     if not franchise.measure.conjugate:
         values["dish parameters"] = float(np.mean(franchise.dish_parameters() ** 2))
+    for name, part in franchise._components.items():
+        values |= {f"{name}/{key}": float(value) for key, value in part.scalars(franchise).items()}
     return rounded(values)
 
 
@@ -122,7 +123,7 @@ def geweke(
     ----------
     franchise : Franchise
         Shape, declarations, store and kernel; its state and its data play no part. The base measure must have
-        ``simulate``. Replicas are new franchises, so components must be registered by the moves themselves.
+        ``simulate``. Replicas have clones of its parts.
     moves : sequence of Move
         Applied in this order in every round. Let them reach all that they are to be judged by: with
         `Concentration` alone the seating never changes except by chance of the prior.

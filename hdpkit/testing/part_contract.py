@@ -1,0 +1,134 @@
+"""The contract of a part of the state: it is kept with the state, and its law is invariant."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.checks import instance, text, whole_number
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise, Part
+from hdpkit.moves import Move, TableGibbs
+from hdpkit.random import RandomStream
+from hdpkit.returned import one_of_kind
+from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise
+from hdpkit.testing.combinations import every_cell
+from hdpkit.testing.exact import ExactFailure
+from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.machines import same
+from hdpkit.testing.pvalues import SampledTests
+
+__all__ = ["check_part"]
+
+
+def check_part(
+    make: Callable[[], Part],
+    move: Move,
+    *,
+    name: str = "part",
+    measure: BaseMeasure | None = None,
+    shapes: Sequence[str] = ("3+3",),
+    seed: int = 0,
+    replicas: int = 100,
+    rounds: int = 3,
+) -> list[str]:
+    """Prove a part of the state of one's own, and the move that updates it, or raise.
+
+    Over every registered store, kernel and kind of root: sweeps of table Gibbs and of the move leave a state
+    that passes the audit; a copy and a thawed state are the state, part included, and go on alike; the log
+    joint is finite; and Geweke's joint-distribution test compares, besides what it always does, the
+    `scalars` of the part.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a new part; its class will do where it takes no arguments.
+    move : Move
+    name : str
+        Under which the part is registered: the one by which the move finds it.
+    measure : BaseMeasure, optional
+        By default the Dirichlet-multinomial with three terms.
+    shapes : sequence of str
+        Keys of `hdpkit.testing.SHAPES`.
+    seed : int
+        Of the sampled parts.
+    replicas, rounds : int
+        See `hdpkit.testing.geweke.geweke`.
+
+    Returns
+    -------
+    list of str
+        What was checked, a line each.
+
+    Raises
+    ------
+    AssertionError
+        Naming the franchise and what is wrong. A right part is condemned with probability 1e-4 at most.
+    """
+    if not callable(make):
+        raise ParameterError("make", make, "a function without arguments that returns a part", "Its class.")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    text("name", name, remedy="The name under which the move finds the part.")
+    if measure is not None:
+        instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
+    check_keys("shapes", shapes, SHAPES)
+    whole_number("seed", seed, 0)
+    whole_number("replicas", replicas, 1)
+    whole_number("rounds", rounds, 1)
+    measure = measure or DirichletMultinomial(0.5, n_terms=3)
+    schedule = [TableGibbs(), move]
+    family, cases = SampledTests(seed=seed), {}
+    for shape in shapes:
+        for store, kernel, root in every_cell(measure, shape):
+            franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, root=root)
+            franchise.register(name, one_of_kind(make, "make", make(), Part, "a part"))
+            label = f"{name} on {shape!r}, {store}/{kernel}, root {root!r}"
+            _check_kept(label, franchise, schedule, name)
+            family.register(label, list(statistics(franchise)))
+            cases[label] = franchise
+    report = []
+    for label, franchise in cases.items():
+
+        def run(more: int, look_seed: int, franchise: Franchise = franchise) -> dict[str, float]:
+            return geweke(franchise, schedule, replicas * more, rounds, look_seed)
+
+        outcome = family.check(label, run)
+        smallest = min(outcome.first.values())
+        report.append(f"{label}: kept; Geweke's test, {len(outcome.first)} p-values >= {smallest:.3g}")
+    return report
+
+
+def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name: str) -> None:
+    """States are audited, and kept whole by copies and frozen states."""
+
+    def sweeps(state: Franchise, stream: int) -> None:
+        source = RandomStream((7, stream))
+        for _ in range(5):
+            for move in schedule:
+                move.apply(state, source)
+            state.settle()
+            state.audit()
+            if not math.isfinite(state.log_joint()):
+                raise ExactFailure(f"{label}: log joint {state.log_joint()!r}")
+
+    sweeps(franchise, 1)
+    frozen, twin = franchise.freeze(), franchise.copy()
+    if twin.components[name] is franchise.components[name]:
+        raise ExactFailure(f"{label}: a copy of the franchise has the same part, not a clone")
+    for what, again in {
+        "a copy": twin.freeze,
+        "a thawed state": functools.partial(_thawed, twin, frozen),
+    }.items():
+        if not same(again(), frozen):
+            raise ExactFailure(f"{label}: {what} differs from the state that it was made of")
+    sweeps(franchise, 2)
+    sweeps(twin, 2)
+    if not same(twin.freeze(), franchise.freeze()):
+        raise ExactFailure(f"{label}: a thawed state goes on in another way")
+
+
+def _thawed(twin: Franchise, frozen: dict[str, object]) -> dict[str, object]:
+    twin.thaw(frozen)
+    return twin.freeze()
