@@ -69,6 +69,15 @@ def test_steps_of_gibbs_moves_are_reversible_for_seating_and_weights(store, kern
         assert check_balance(model, moves.DishGibbs()) > len(model.states)
 
 
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("shape", ["2+1", "2+1 with one at the root", "2+2"])
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_steps_of_fused_sweeps_are_reversible(store, shape, corner):
+    model = ExactWeightModel(weighted(shape, store, "fused", corner), WITNESS)
+    assert model.franchise.kernel("reseat") == "fused"
+    assert check_balance(model, moves.TableGibbs()) > len(model.states)
+
+
 @pytest.mark.parametrize("shape", LARGER)
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_larger_franchises_are_reversible(store, shape):
