@@ -15,7 +15,7 @@ from counts_checks import (
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.random import RandomStream
+from hdpkit.random import RandomStream, ScriptedSource
 
 STEPS = {
     **{f"reseat customer {i}": lambda f, s, i=i: f.reseat(i, i + 1, s) for i in range(N)},
@@ -93,3 +93,28 @@ def test_a_run_over_counts_is_saved_and_resumed(tmp_path):
     run = hk.open_run(tmp_path / "run")
     run.resume(3)
     assert hk.open_run(tmp_path / "run").trace["log_joint"].tolist() == whole["log_joint"].tolist()
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.05, 0.7, 4.0, 60.0])
+@pytest.mark.parametrize("twin", ["compiled", "readable"])
+def test_tables_are_a_sum_of_bernoulli_draws(twin, alpha):
+    n = 7
+    kind, kernel = {"compiled": ("counts", "generic"), "readable": ("counts-reference", "reference")}[twin]
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5)
+    restaurant = hk.Restaurant(restaurant, each="document", concentration=alpha)
+    data = hk.Corpus.from_documents([[0] * n], n_terms=2)
+    franchise = hk.Franchise(restaurant, data, store=kind, kernel=kernel, root="weights")
+    hk.franchise.start(franchise, "one", RandomStream((1, 1)))
+    dish = int(franchise.slots.occupied_slots()[0])
+    a = alpha * franchise._weights.table.get(dish)
+    expected = np.array([0.0, 1.0])  # of 0, 1, ... tables
+    for i in range(1, n):
+        p = a / (a + i)
+        expected = np.append(expected * (1.0 - p), 0.0) + np.append(0.0, expected * p)
+    found, source = np.zeros(n + 1), ScriptedSource()
+    while True:
+        franchise.draw_tables(1, 2, source)
+        found[franchise.store.tables(1, dish)] += source.probability
+        if not source.advance():
+            break
+    assert np.abs(found - expected).max() <= TOLERANCE

@@ -53,13 +53,60 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
     return 0
 
 
+cdef int64_t some_open(double a, int32_t first, int32_t end, double some, choice_source *source) noexcept nogil:
+    """The first of customers first .. end - 1 who opens a table, if one does, which has probability ``some``."""
+    cdef double none = 1.0, inverse, opens
+    cdef int32_t l
+    cdef int64_t yes
+    for l in range(first, end - 1):
+        inverse = 1.0 / (a + l)
+        opens = none * (a * inverse)
+        yes = source.bernoulli(source.state, min(opens / some, 1.0))
+        if yes != 0:
+            return l if yes > 0 else -1
+        some -= opens
+        none *= l * inverse
+        if some <= 0.0:        # rounding: what is left is nothing
+            return l
+    return end - 1
+
+
+cdef int64_t tables_of(double a, int32_t customers, choice_source *source) noexcept nogil:
+    """Tables of so many customers, of whom the one after l others opens a table with probability a / (a + l).
+
+    Where few do, one draw says whether any of a number of customers does, and only then which. -1 for a failure.
+    """
+    cdef int32_t l = 1, i, end
+    cdef int64_t tables = 1, yes
+    cdef double none, some, inverse
+    while l < customers:
+        end = customers
+        if 2.0 * a * customers > l:      # at most so many that half a table opens on average
+            end = min(customers, l + 1 + <int32_t>(l / (2.0 * a)))
+        none, some = 1.0, 0.0
+        for i in range(l, end):
+            inverse = 1.0 / (a + i)
+            some += none * (a * inverse)
+            none *= i * inverse
+        yes = source.bernoulli(source.state, min(some, 1.0))
+        if yes < 0:
+            return -1
+        if yes > 0:
+            yes = some_open(a, l, end, some, source)
+            if yes < 0:
+                return -1
+            tables += 1
+            end = <int32_t>yes + 1
+        l = end
+    return tables
+
+
 cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source) except -1 nogil:
     """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
     cdef Entry *entry
     cdef size_t i
-    cdef int32_t node, place, l, tables
-    cdef int64_t yes
-    cdef double a
+    cdef int32_t node, place
+    cdef int64_t tables
     if nodes.size() == 0:
         return 0
     walk.fill_row(0)
@@ -69,15 +116,12 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
             continue
         for place in range(walk.store.nodes[node].n_entries):
             entry = walk.store.entries(node) + place
-            a = walk.concentration[node] * walk.row[walk.slots.position[entry.dish]]
-            tables = 1
-            for l in range(1, entry.customers):
-                yes = source.bernoulli(source.state, a / (a + l))
-                if yes < 0:
-                    with gil:
-                        cannot(entry.dish)
-                tables += <int32_t>yes
-            walk.store.change_tables(node, place, tables, 0)
+            tables = tables_of(walk.concentration[node] * walk.row[walk.slots.position[entry.dish]], entry.customers,
+                               source)
+            if tables < 0:
+                with gil:
+                    cannot(entry.dish)
+            walk.store.change_tables(node, place, <int32_t>tables, 0)
     return 0
 
 
@@ -94,7 +138,7 @@ cdef CountsStore counts_store(Walk walk):
 
 
 def draw_tables(Walk walk not None, int64_t first, int64_t last, ChoiceSource source not None):
-    """Draw the tables of restaurants first .. last - 1 given their customers, one Bernoulli draw a customer."""
+    """Draw the tables of restaurants first .. last - 1 given their customers, by Bernoulli draws."""
     cdef Held hold = in_turn(walk.turn)
     cdef vector[int32_t] nodes
     cdef int32_t node
