@@ -11,7 +11,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise import core
+from hdpkit.franchise import core, verbs
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.random import RandomStream, ScriptedSource
@@ -283,6 +283,7 @@ def test_verbs_for_counts_are_refused_by_other_stores():
 def unchecked(monkeypatch):
     """Whatever stands above the restaurants: for what both twins do alike, even where it is no Gibbs step."""
     monkeypatch.setattr(core, "check_counts_store", lambda *arguments: None)
+    monkeypatch.setattr(verbs, "check_weights", lambda *arguments: None)
 
 
 def states_of(name):

@@ -14,7 +14,7 @@ from counts_checks import (
 )
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit import errors, moves
 from hdpkit.random import RandomStream, ScriptedSource
 
 STEPS = {
@@ -118,3 +118,20 @@ def test_tables_are_a_sum_of_bernoulli_draws(twin, alpha):
         if not source.advance():
             break
     assert np.abs(found - expected).max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("twin", KINDS)
+def test_tables_are_not_drawn_while_the_weights_are_integrated_out(twin):
+    franchise, source = franchise_of(twin), RandomStream((6, 6))
+    with franchise.root_integrated(source):
+        for call in (
+            lambda: franchise.reseat(0, N, source),
+            lambda: franchise.leave(0, 1, source),
+            lambda: franchise.draw_tables(0, 3, source),
+            lambda: franchise.draw_tables_by_dish(source),
+        ):
+            with pytest.raises(errors.StateError, match="root_integrated"):
+                call()
+    franchise.audit()
+    franchise.simulate(3).audit()
+    franchise.simulate(3, keep="seating").audit()

@@ -17,7 +17,7 @@ from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
 from hdpkit.franchise.kernels import COMPILED_STORES, is_compiled
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.stores import ExplicitStore, HistogramStore
+from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
 STORES = ("histogram", "explicit")
@@ -332,12 +332,13 @@ def test_a_third_store_is_not_taken_for_explicit():
     for kind in (
         named(ExplicitStore, "hdpkit._compiled.third"),
         named(HistogramStore, "hdpkit._compiled.third"),
+        named(CountsStore, "hdpkit._compiled.third"),
     ):
         store = kind(40, state.topology.n_nodes)
         walk = state.walk_over(store, state.slots, "generic")
         with pytest.raises(HdpkitError):
             fused_topics.reseat(walk, state.bank, 0, 40, RandomStream())
-    assert frozenset({HistogramStore, ExplicitStore}) == COMPILED_STORES
+    assert frozenset({CountsStore, HistogramStore, ExplicitStore}) == COMPILED_STORES
 
 
 class ProudMeasure(hk.DirichletMultinomial):

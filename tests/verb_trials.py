@@ -298,7 +298,7 @@ def go_on(state):
         state.enter(customer, customer + 1, rng)
     state.reseat(0, n, rng)
     if state.topology.n_levels > 1:
-        with state.seated_out(rng):
+        with state.seated_out(rng), state.root_integrated(rng):
             found = state.units(1)
             state.redish(found, 0, len(found), rng)
             if not state.measure.atomic:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.stores import Detail, detail_of
 
 if TYPE_CHECKING:
     from hdpkit.franchise.declarations import Restaurant
 
-__all__ = ["check_counts_store", "check_no_discount"]
+__all__ = ["check_counts_store", "check_no_discount", "check_weights"]
 
 _OTHERWISE = "Or take store='histogram'."
 
@@ -62,6 +62,23 @@ def check_counts_store(
                 f"discount of {declaration.name!r}", declaration.discount,
                 "0 below the root, over a store of counts", f"Leave the discount out. {_OTHERWISE}",
             )  # fmt: skip
+
+
+def check_weights(store: Any, root: str, verb: str) -> None:
+    """Raise a StateError if a verb would draw tables of a store of counts while there are no weights.
+
+    Parameters
+    ----------
+    store : SeatingStore
+    root : str
+        What the root's children draw from now.
+    verb : str
+    """
+    if root != "weights" and detail_of(store) is Detail.COUNTS:
+        raise StateError(
+            "root", root, "'weights' for the length of this verb over a store of counts",
+            f"Call {verb} outside `with franchise.root_integrated(rng):`.",
+        )  # fmt: skip
 
 
 def check_no_discount(store: Any, discount: npt.NDArray[np.float64], *, frozen: bool = False) -> None:

@@ -12,6 +12,7 @@ from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import array_in_place, as_float, flag, instance, items, whole_number, whole_numbers
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise.core import FranchiseCore
+from hdpkit.franchise.counts_rules import check_weights
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.random import ChoiceSource
@@ -22,6 +23,7 @@ __all__ = ["FranchiseVerbs"]
 
 Ints = npt.NDArray[np.int32]
 
+_DRAW_TABLES = frozenset({"enter", "enter_given", "reseat", "leave", "draw_tables", "draw_tables_by_dish"})
 MOST_RESERVED = 1024  # slots at a time, for the statistics of a proposal
 MOST_LAUNCHES = 10**6  # scans before the final one of a proposal
 _OF_GROUPS = "Pass what franchise.groups() returned."
@@ -40,6 +42,8 @@ class FranchiseVerbs(FranchiseCore):
     ) -> Any:
         kernel, function = self._served(verb)
         self._outside()
+        if verb in _DRAW_TABLES:
+            check_weights(self.seating, self._root_kind, verb)
         if self._stale:
             self.catch_up()
         if kernel != "reference":

@@ -228,11 +228,12 @@ cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, 
 cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
     """Give each dish of these restaurants one table: tables are drawn anew when the sweep is done."""
     cdef size_t i
-    cdef int32_t place
+    cdef int32_t place, node
     for i in range(nodes.size()):
-        if nodes.at(i) > 0:
-            for place in range(walk.store.nodes[nodes.at(i)].n_entries):
-                walk.store.change_tables(nodes.at(i), place, 1, 0)
+        node = nodes.data()[i]
+        if node > 0:
+            for place in range(walk.store.nodes[node].n_entries):
+                walk.store.change_tables(node, place, 1, 0)
     return 0
 
 
