@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.checks import instance, text, whole_number
@@ -117,10 +118,11 @@ def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name
     frozen, twin = franchise.freeze(), franchise.copy()
     if twin.components[name] is franchise.components[name]:
         raise ExactFailure(f"{label}: a copy of the franchise has the same part, not a clone")
-    for what, again in {
+    ways: dict[str, Callable[[], Any]] = {
         "a copy": twin.freeze,
         "a thawed state": functools.partial(_thawed, twin, frozen),
-    }.items():
+    }
+    for what, again in ways.items():
         if not same(again(), frozen):
             raise ExactFailure(f"{label}: {what} differs from the state that it was made of")
     sweeps(franchise, 2)
