@@ -40,7 +40,6 @@ EXCLUDED = {
     "NonConjugate.*": "a measure's side of its protocol: the franchise checks what goes in",
     "Spelling.for_data": "a measure's side of its protocol: the franchise checks what goes in",
     "Part.*": "the protocol of a part of the state: users write it, the franchise calls it",
-    "Component.*": "the protocol of a component: users write it, the franchise calls it",
     "SeatingStore.*": "the protocol of a store: users write it, check_store tests it",
     "*.log_density": "the protocol of a prior: NaN and points outside the support have a density",
     "*.draw": "the protocol of a prior: called with the generator of a stream",
