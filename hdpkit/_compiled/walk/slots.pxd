@@ -29,7 +29,7 @@ cdef class DishSlots:
     cdef int32_t take(self, int8_t status) except -1 nogil
     cdef int32_t next_free(self) noexcept nogil
     cdef int birth(self, int32_t *slot, const int32_t *customers, int64_t n) except -1 nogil
-    cdef int enter_live(self, int32_t slot) noexcept nogil
+    cdef int enter_live(self, int32_t slot) except -1 nogil
     cdef int leave_live(self, int32_t slot) noexcept nogil
     cdef int tell_born(self, int32_t slot, const int32_t *customers, int64_t n) except -1
     cdef int death(self, int32_t slot) except -1 nogil

@@ -186,7 +186,7 @@ cdef class DishSlots:
                 self.keep(part, error)
         return 0
 
-    cdef int enter_live(self, int32_t slot) noexcept nogil:
+    cdef int enter_live(self, int32_t slot) except -1 nogil:
         """Enter an occupied slot among the live ones."""
         cdef size_t place = self.live.size()
         self.live.push_back(slot)
