@@ -198,7 +198,7 @@ def test_the_number_of_dishes_has_its_law(name):
     document = hk.Restaurant(base=root, concentration=0.7, each="document")
 
     def run(more, seed):
-        # Every tenth sweep: the number of dishes is forgotten by then (its autocorrelation is below 0.01).
+        # Every tenth sweep, so that successive numbers of dishes depend little on each other.
         franchise = hk.Franchise(document, corpus, store=store, root="weights")
         trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=4000 * more, rng=seed % 2**31)
         counts = np.bincount(trace["n_dishes"].astype(int)[10::10], minlength=8)[1:8]
