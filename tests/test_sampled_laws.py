@@ -24,13 +24,14 @@ from hdpkit.moves import (
     DishParameters,
     Move,
     MoveInfo,
+    RootWeights,
     SplitMerge,
     TableGibbs,
     concentration,
 )
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
-from hdpkit.stores import stores
+from hdpkit.stores import Detail, at_least
 from hdpkit.testing.calibration import apply_backwards, calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
@@ -144,6 +145,18 @@ def add_geweke_cases() -> None:
 
 
 add_geweke_cases()
+# More cells of stores and roots are in test_root_weights.py.
+GEWEKE["geweke: root-weights, depth 2"] = (
+    "root-weights",
+    tiny_franchise(
+        SHAPES[2],
+        hk.DirichletMultinomial(0.5, n_terms=3),
+        concentration=(PRIOR, PRIOR),
+        values=np.arange(SHAPES[2].n_customers) % 3,
+        root="weights",
+    ),
+    [TableGibbs(), RootWeights()],
+)
 MIXED = ("many d, one theta", "many theta, one d", "shifted, each", "shifted, one d")  # depth 3: -m long
 for number_, kind_ in enumerate(DISCOUNTED):
     for depth_ in SHAPES:
@@ -464,7 +477,7 @@ def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bu
 
 def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
     report = check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
-    assert len(report) == 2 * len(stores)
+    assert len(report) == 2 * len(at_least(Detail.SIZES))
     plant(monkeypatch, "scale for rate")
     with pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
@@ -472,7 +485,7 @@ def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
 
 def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
     report = check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
-    assert len(report) == 2 * len(stores)
+    assert len(report) == 2 * len(at_least(Detail.SIZES))
     with planted(bug_named("a and b exchanged")), pytest.raises(SampledTestFailure, match="Discount"):
         check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
 
