@@ -93,7 +93,7 @@ def members(f):
                         "relabelled": None,
                         "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),
                         "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
-                        "in_floats": ([(1.0, 0.0)] * 2, 60),
+                        "in_floats": ([(1.0, 0.0)] * 2, 60), "in_floats_given_weights": ([(1.0, 0.0)] * 2,),
                         "log_marginal_total": ([0],), "attach": (slots,)}),
         "slots": (slots, {"reset": (list(slots.occupied_slots()),), "attach": None,
                           "add_part": None, "open_in": None,

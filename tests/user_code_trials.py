@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import HdpkitError
 from hdpkit.random import Streams
-from hdpkit.stores import ExplicitReference, HistogramReference, stores
+from hdpkit.stores import Detail, ExplicitReference, HistogramReference, at_least
 
 
 class Tripped(Exception):
@@ -334,7 +334,7 @@ def trial(number, seed, totals):
     kind = str(generator.choice(list(MEASURES)))
     make, methods = MEASURES[kind]
     own_store = generator.random() < 0.25
-    store = str(generator.choice(list(OWN_STORES if own_store else stores)))
+    store = str(generator.choice(list(OWN_STORES if own_store else at_least(Detail.SIZES))))
     shape = str(generator.choice(["flat", "two", "two, prior", "deep"]))
     measure, values = make()
     franchise = franchise_of(measure, values, OWN_STORES.get(store, store), shape)
