@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +51,6 @@ from hdpkit.stores import (
     missing_verbs,
     stores,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FranchiseCore"]
 
@@ -370,7 +367,9 @@ class FranchiseCore(Callers, FranchiseTurns):
         held: Any,
         bank: Any = None,
         parts: Mapping[str, Any] | None = None,
+        source: ChoiceSource | None = None,
     ) -> None:
+        """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given."""
         self.slots.attach(self.bank)
         self._reset_slots(slots, held)
         self.bank.thaw(bank)
@@ -378,7 +377,7 @@ class FranchiseCore(Callers, FranchiseTurns):
         self._tell_all(self._found, self.recount)
         if parts is not None:
             names = {id(part): name for name, part in self._components.items()}
-            self._tell_all(lambda one: thaw_part(self, names[id(one)], one, parts, None))
+            self._tell_all(lambda one: thaw_part(self, names[id(one)], one, parts, source))
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a seed given twice has other words then."""
@@ -448,10 +447,8 @@ class FranchiseCore(Callers, FranchiseTurns):
         self.attempt = int(frozen["attempt"])
         self.seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
-        self._replaced(np.asarray(frozen["slots"], dtype=np.int32), frozen["held"], frozen.get("bank"))
-        kept = frozen.get("components", {})
-        names = {id(component): name for name, component in self._components.items()}
-        self._tell_all(lambda one: thaw_part(self, names[id(one)], one, kept, source))
+        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
+        self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source)
 
     def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.

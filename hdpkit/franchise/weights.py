@@ -59,7 +59,7 @@ class Weights(Part):
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
-        """Its weight goes home before anything else is drawn."""
+        """Its weight goes back to the remainder before anything else is drawn."""
         self.table.bring_home(slot)
 
     def relabelled(self, mapping: Ints) -> None:

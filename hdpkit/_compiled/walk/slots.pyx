@@ -57,8 +57,8 @@ cdef class DishSlots:
     What a part raises must not stop a step half way: the first error is kept with its part in ``trouble``, and
     whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
 
-    ``parts`` are objects with ``born(slot, source, customers)``, ``died(slot)``, ``holds(slot)`` and
-    ``relabelled(mapping)``; a ``born`` that takes one argument gets the slot.
+    ``parts`` are pairs of an object and whether its ``born`` takes the slot alone. The object has
+    ``born(slot, source, customers)``, or ``born(slot)``, ``died(slot)``, ``holds(slot)`` and ``relabelled(mapping)``.
     """
 
     def __init__(self):
@@ -112,7 +112,7 @@ cdef class DishSlots:
         for method in ("born", "died", "holds", "relabelled"):
             if not callable(getattr(part, method, None)) or isinstance(part, type):
                 refuse("part", part, "an object with born, died, holds and relabelled", "Derive it from hk.Part.")
-        self.parts.append(part)
+        self.parts.append((part, takes_slot_alone(part.born)))
         self.telling = True
 
     cdef int reserve_room(self, size_t n) except -1 nogil:
@@ -176,9 +176,9 @@ cdef class DishSlots:
         view = who
         for i in range(n):
             view[i] = customers[i]
-        for part in self.parts:
+        for part, alone in self.parts:
             try:
-                if takes_slot_alone(part.born):
+                if alone:
                     part.born(slot)
                 else:
                     part.born(slot, self.source, who)
@@ -230,7 +230,7 @@ cdef class DishSlots:
         cdef bint held = False
         if self.telling:
             with gil:
-                for part in self.parts:
+                for part, _ in self.parts:
                     try:
                         part.died(slot)
                         held = self.answer(part, slot) or held
@@ -400,7 +400,7 @@ cdef class DishSlots:
         held = [mapping[slot] for slot in self.held_slots()]
         occupied = [mapping[slot] for slot in self.occupied_slots()]
         self.reset(occupied, held)
-        for part in self.parts:
+        for part, _ in self.parts:
             try:
                 part.relabelled(mapping)
             except BaseException as error:
