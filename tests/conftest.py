@@ -4,6 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -11,6 +12,10 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 import gaussian_measure  # noqa: E402, F401
 import python_move  # noqa: E402, F401
+
+# No assertion is timed: a machine that is busy would fail tests of what is right.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # A job in the background has Ctrl-C ignored, and so would the programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
