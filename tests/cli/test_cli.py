@@ -23,7 +23,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["bread", "butter", "oven", "salt", "harbour", "sail", "ship", "storm"]
 COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
 

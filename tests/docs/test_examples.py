@@ -18,7 +18,7 @@ from hdpkit import moves
 from hdpkit.testing import check_part
 from hdpkit.testing.pvalues import SampledTestFailure
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import same
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 SOURCES = TESTS.parent / "hdpkit"
 FUSED = SOURCES / "_compiled" / "fused_sweeps"
 
@@ -41,7 +41,7 @@ def elsewhere(isa, *arguments):
     if isa:
         environment["HDPKIT_ISA"] = isa
     return subprocess.run(
-        [sys.executable, str(TESTS / "chain_digest.py"), *arguments],
+        [sys.executable, str(TESTS / "support" / "chain_digest.py"), *arguments],
         env=environment,
         capture_output=True,
         text=True,

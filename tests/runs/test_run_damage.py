@@ -6,7 +6,6 @@ import random
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import kill_trials
 import numpy as np
@@ -19,8 +18,7 @@ from hdpkit import errors, moves
 
 
 def kill(trials, seed, place):
-    script = Path(__file__).with_name("kill_trials.py")
-    command = [sys.executable, str(script), str(trials), str(seed), str(place)]
+    command = [sys.executable, kill_trials.__file__, str(trials), str(seed), str(place)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -16,7 +16,7 @@ from hdpkit import moves
 from hdpkit.errors import ExtensionError
 from hdpkit.testing import check_base_measure
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 EXAMPLE = TESTS.parent / "examples" / "compiled_measure"
 
 

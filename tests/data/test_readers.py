@@ -27,7 +27,7 @@ BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
 
 
 def run_trials(count, seed):
-    script = Path(__file__).with_name("reader_trials.py")
+    script = Path(__file__).resolve().parents[1] / "trials" / "reader_trials.py"
     done = subprocess.run(
         [sys.executable, str(script), str(count), str(seed)], capture_output=True, text=True, check=True
     )

@@ -1,5 +1,6 @@
 """Language models in run folders: opened, resumed bit for bit, refused where damaged."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -175,11 +176,10 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
 # ------------------------------------------------------------------ whatever ends a fit
 
 CHILD = """
-import os, sys
+import os
 import hdpkit as hk
 from hdpkit.models.saved import ModelFolder
 from hdpkit.record.chain_folder import ChainWriter
-sys.path.insert(0, {tests!r})
 import test_model_folders as here
 
 def ending(kind, name, call, after):
@@ -215,7 +215,6 @@ here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
 def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, after, every):
     folder = tmp_path / "run"
     child = CHILD.format(
-        tests=str(Path(__file__).parent),
         kind=kind,
         name=name,
         call=call,
@@ -224,7 +223,11 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, aft
         every=every,
     )
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(child)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", textwrap.dedent(child)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 9, done.stderr
     if name == "write":

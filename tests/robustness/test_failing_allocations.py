@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parent
-PACKAGE = TESTS.parent / "hdpkit"
+TRIALS = Path(__file__).resolve().parents[1] / "trials"
+PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
 CYTHON = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".pyx", ".pxd")]
 VECTORS = re.compile(
     r"^\s*(?:cdef (?:readonly |public )?)?vector\[[^=(]*?\]+ ([\w, ]+?)(?:\s*#.*)?$", re.MULTILINE
@@ -61,7 +61,7 @@ def library(tmp_path_factory):
         "-std=c++17",
         "-o",
         str(path),
-        str(TESTS / "allocations/failing.cpp"),
+        str(TRIALS / "allocations/failing.cpp"),
     ]
     subprocess.run(command, check=True)
     return path
@@ -86,7 +86,7 @@ def test_a_failed_allocation_leaves_the_franchise_whole(library):
     if library is None:  # the library replaces functions of glibc
         return
     done = subprocess.run(
-        [sys.executable, TESTS / "failing_allocations.py", library, "--every", "89", "--only", *SCENARIOS],
+        [sys.executable, TRIALS / "failing_allocations.py", library, "--every", "89", "--only", *SCENARIOS],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 
-SCRIPT = Path(__file__).resolve().parent.parent / "examples" / "split_merge_study.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "split_merge_study.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Trials of threads: every public member read from other threads while a run goes on.
 
-    python tests/thread_trials.py [count] [seed]
+    python tests/trials/thread_trials.py [count] [seed]
 
 A read may be answered or refused with a BusyError; the run has to be the run without readers, bit for bit.
 Prints how many reads had which end.

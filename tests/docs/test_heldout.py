@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 
-SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "heldout.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "heldout.py"
 spec = importlib.util.spec_from_file_location("heldout", SCRIPT)
 heldout = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(heldout)

@@ -16,12 +16,14 @@ from hdpkit import errors
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.run_folder import Settings, _check_settings
 
+TESTS = Path(__file__).resolve().parents[1]
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")
 
 
 @pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.long)])
 def test_forged_folders_are_errors_or_healthy(count, tmp_path):
-    script = Path(__file__).with_name("forge_trials.py")
+    script = TESTS / "trials" / "forge_trials.py"
     done = subprocess.run(
         [sys.executable, str(script), str(count), "1", str(tmp_path)],
         capture_output=True,
@@ -65,7 +67,7 @@ def test_arrays_that_share_bytes_are_refused():
     assert len(unpack(whole, "file")["a"]) == 4096
 
 
-OLD = Path(__file__).with_name("old_run")
+OLD = TESTS / "old_run"
 
 
 def test_a_folder_of_the_first_format_goes_on_to_the_same_end(tmp_path):

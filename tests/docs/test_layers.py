@@ -4,7 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
+TESTS = Path(__file__).resolve().parents[1]
+PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
     {"errors", "numerics", "vectors"},
     {"checks"},
@@ -153,7 +154,7 @@ def test_moves_know_no_concrete_store_or_measure():
 
 def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
-    used |= set().union(*(imports(path) for path in Path(__file__).parent.glob("*.py")))
+    used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py":

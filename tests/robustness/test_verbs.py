@@ -19,7 +19,7 @@ from hdpkit.franchise.kernels import COMPILED_STORES, is_compiled
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
-PACKAGE = Path(__file__).resolve().parent.parent / "hdpkit"
+PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
 STORES = ("histogram", "explicit")
 KERNELS = ("auto", "generic", "reference")
 

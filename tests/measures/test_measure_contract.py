@@ -146,10 +146,10 @@ class Zipf(hk.AtomicMeasure):
         return np.log((1.0 - self.remainder) * weights / weights.sum())
 
 
-# Where dishes keep parameters nothing is integrated out: tests/test_non_conjugate.py.
+# Where dishes keep parameters nothing is integrated out: tests/measures/test_non_conjugate.py.
 @pytest.mark.parametrize("measure", [one for one in example_measures() if one.conjugate], ids=repr)
 def test_every_registered_measure(measure):
-    report = check_contract(measure)  # tests/test_exact_kernels.py does the rest
+    report = check_contract(measure)  # tests/exact/test_exact_kernels.py does the rest
     assert not any("not checked" in line for line in report)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "kneser_ney.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "kneser_ney.py"
 spec = importlib.util.spec_from_file_location("kneser_ney", SCRIPT)
 kneser_ney = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(kneser_ney)

@@ -1,6 +1,6 @@
 """Trials of signal handlers that raise: by real alarms at random times, and at chosen byte codes.
 
-    python tests/alarm_trials.py [count] [seed]
+    python tests/trials/alarm_trials.py [count] [seed]
 
 After each exception the franchise has to pass its audit, everybody has to be seated, and the next run has
 to work.

@@ -575,6 +575,8 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     assert gibbs().run(state, 2, rng=0, folder=tmp_path / "run").n_draws == 2
 
 
+WITH_TESTS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
 FULL = """
 import resource, signal, sys
 import hdpkit as hk
@@ -608,7 +610,7 @@ def test_a_full_disk_loses_nothing(limit, tmp_path):
     pytest.importorskip("resource")
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path / "run"), str(limit)],
-        capture_output=True, text=True, check=False, cwd=os.path.dirname(__file__),
+        capture_output=True, text=True, check=False, env=WITH_TESTS,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("full at")
@@ -644,7 +646,7 @@ def test_two_processes_on_one_folder(tmp_path):
     )
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "run")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(__file__),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=WITH_TESTS,
     )  # fmt: skip
     try:
         assert other.stdout.readline().strip() == "1"

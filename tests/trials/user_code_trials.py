@@ -2,7 +2,7 @@
 
 ``python user_code_trials.py TRIALS SEED`` prints one JSON line: how many trials there were, in how many the
 fault was met, and what went wrong. After each trial the franchise is audited, and a sweep is run with the
-fault switched off. ``tests/test_user_code.py`` runs a few.
+fault switched off. ``tests/robustness/test_user_code.py`` runs a few.
 """
 
 import collections

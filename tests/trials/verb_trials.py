@@ -1,4 +1,4 @@
-"""Misuses of verbs, made from their signatures: `python tests/verb_trials.py --count 2000 --seed 0`.
+"""Misuses of verbs, made from their signatures: `python tests/trials/verb_trials.py --count 2000 --seed 0`.
 
 Each trial builds a small franchise, calls a method with one to three wrong arguments, audits and goes on. It
 runs in a worker that may be killed: what ends the process is counted, and so is what takes over 10 seconds.

@@ -270,7 +270,8 @@ def test_no_orphan_stays(tmp_path):
         "    folder=sys.argv[1], checkpoint=hk.Checkpoint(sweeps=1), record=record)\n"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "run")], cwd=os.path.dirname(__file__)
+        [sys.executable, "-c", code, str(tmp_path / "run")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     run = None
     for _ in range(600):
