@@ -399,3 +399,31 @@ def test_a_franchise_over_counts_goes_on_through_everything_else(twin):
     view.seat(view.customers[0], 0, rng=1)
     franchise.audit()
     assert franchise.memory_parts()["customers"] >= 0 if twin == "compiled" else True
+
+
+class Clock:
+    """A clock by which each look at it comes so many seconds after the one before."""
+
+    def __init__(self, step):
+        self.step, self.now = step, 0.0
+
+    def perf_counter(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("kernel", ["fused", "generic", "reference"])
+def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
+    # Tables are drawn at the end of each piece of a sweep.
+    rng = np.random.default_rng(3)
+    corpus = hk.Corpus.from_documents([rng.integers(0, 9, 30).tolist() for _ in range(30)], n_terms=9)
+    base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    restaurant = hk.Restaurant(base, each="document", concentration=3.0)
+    states = []
+    for step in (0.0, 1.0):
+        monkeypatch.setattr("hdpkit.franchise.turns.time", Clock(step))
+        franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights", kernel=kernel)
+        hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
+        states.append(franchise.freeze()["seating"])
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])

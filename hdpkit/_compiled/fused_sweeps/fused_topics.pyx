@@ -233,7 +233,7 @@ cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
         node = nodes.data()[i]
         if node > 0:
             for place in range(walk.store.nodes[node].n_entries):
-                walk.store.change_tables(node, place, 1, 0)
+                walk.store.change_tables(node, place, 1, 0, walk.slots.position[walk.store.entries(node)[place].dish])
     return 0
 
 

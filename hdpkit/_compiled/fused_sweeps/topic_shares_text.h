@@ -20,16 +20,19 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
 
     static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
 
+    /* Whether the store knows each customer's table. Where nothing depends on tables, that is known here. */
+    HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
+
     /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
     static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
-        const int32_t k = entry->dish;
-        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
-        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
-        const double customers = (double)entry->customers - d * (double)entry->tables;
+        const int32_t k = entry->dish, tables = Above::TABLES ? entry->tables : 1;
+        if (!Above::TABLES || has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)tables;
+        const double customers = (double)entry->customers - d * (double)tables;
         ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
-        s->several[k] = entry->tables > 1;
+        if (Above::TABLES) s->several[k] = tables > 1;
         /* Which of several tables a customer leaves is known to the explicit store alone. */
-        ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
+        ((Real *)s->document_less)[k] = (tables > 1 && !seated(s)) || entry->customers == 1
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 

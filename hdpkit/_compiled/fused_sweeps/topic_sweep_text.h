@@ -47,7 +47,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     typedef Shares<Real, Scripted, Root> Base;
     typedef typename Base::Above Above;
     using Base::has, Base::eta_of, Base::refresh_share, Base::refresh_dish, Base::entries, Base::load;
-    using Base::one_fewer, Base::one_more;
+    using Base::one_fewer, Base::one_more, Base::seated;
 
     /* Sums by lane over the restaurant's dishes but `own`. */
     HDPKIT_INLINE static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
@@ -107,7 +107,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         uncount(s, t->v, t->row, z);
         entry->customers -= 1;
         s->nodes[t->node].customers -= 1;
-        if (s->seats != 0) s->pool[s->seats[t->i]].size -= 1;
+        if (seated(s)) s->pool[s->seats[t->i]].size -= 1;
         one_fewer(s, z);
         refresh_share(s, entry, s->discount[t->node]);
     }
@@ -133,12 +133,12 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
 
     /* Whether only the store can take a customer out: the table closes, or is one of several that look alike. */
     static bool closes(const hdpkit_topics *s, const Traveller *t) {
-        return s->seats != 0 ? s->pool[s->seats[t->i]].size == 1 : t->share < Real(0);
+        return seated(s) ? s->pool[s->seats[t->i]].size == 1 : t->share < Real(0);
     }
 
     /* Whether a customer who stays with its dish may still change the table. */
     static bool redraws(const hdpkit_topics *s, const Traveller *t) {
-        return s->seats != 0 && s->several[t->own];
+        return seated(s) && s->several[t->own];
     }
 
     static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
@@ -250,7 +250,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
     HDPKIT_INLINE static void look_ahead(const hdpkit_topics *s, int64_t i) {
         const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
-        if (s->seats != 0 && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
+        if (seated(s) && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
         if (node != s->loaded) HDPKIT_PREFETCH(s->words + s->nodes[node].offset);
         const int32_t *row = s->counts + (int64_t)v * s->stride;
         const int32_t n = s->n_blocks, *blocks = s->blocks;
@@ -287,7 +287,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
             t.v = s->terms[t.i];
             t.row = s->counts + (int64_t)t.v * s->stride;
             if (t.i + AHEAD < s->last) look_ahead(s, t.i);
-            if (s->seats != 0) {
+            if (seated(s)) {
                 if (s->seats[t.i] < 0) return s->resume = HDPKIT_UNSEATED;
                 t.own = s->pool[s->seats[t.i]].dish;
             } else {
@@ -338,8 +338,8 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
             }
             entry = entries(s, t.node) + s->place[k];
             table = entry->extra;
-            if (entry->tables > 1) {
-                if (s->seats == 0 || (Scripted && entry->tables > 2 * s->stride)) {
+            if (Above::TABLES && entry->tables > 1) {
+                if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) {
                     s->dish = (int32_t)k;
                     return s->resume = HDPKIT_JOIN;
                 }
@@ -349,7 +349,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
             }
             entry->customers += 1;
             s->nodes[t.node].customers += 1;
-            if (s->seats != 0) {
+            if (seated(s)) {
                 s->seats[t.i] = table;
                 s->pool[table].size += 1;
             } else {

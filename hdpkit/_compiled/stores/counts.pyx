@@ -132,7 +132,7 @@ cdef class CountsStore(Seating):
         cdef int32_t r = self.node_number(node)
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
         cdef int32_t above = whole32("parent", parent, -1, r - 1)
-        cdef int32_t place = self.find(r, k), at
+        cdef int32_t place = self.find(r, k), at = -1
         if place < 0:
             raise StateError("dish", dish, f"one that restaurant {r} serves", "See node_dishes(node).")
         cdef int32_t n = whole32("tables", tables, 1, self.entries(r)[place].customers)
@@ -143,7 +143,7 @@ cdef class CountsStore(Seating):
                                  "See topology.parent.")
         self.begin_change()
         self.touched = True
-        self.change_tables(r, place, n, above)
+        self.change_tables(r, place, n, above, at)
 
     def dishes(self):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""

@@ -68,10 +68,12 @@ cdef class Seating:
         cdef Node *record = &self.nodes[node]
         return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
 
-    cdef inline int change_tables(self, int32_t node, int32_t place, int32_t tables, int32_t parent) noexcept nogil:
-        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+    cdef inline int change_tables(self, int32_t node, int32_t place, int32_t tables, int32_t parent,
+                                  int32_t above) noexcept nogil:
+        """Give a dish of a restaurant this many tables; the parent, if any, gains or loses as many customers.
 
-        For a store that keeps no more of tables than their number.
+        ``place`` and ``above`` are those of the dish's entries. For a store that keeps no more of tables than
+        their number.
         """
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t more = tables - entry.tables
@@ -80,7 +82,7 @@ cdef class Seating:
         entry.tables = tables
         self.nodes[node].tables += more
         if parent >= 0:
-            self.entries(parent)[self.find(parent, entry.dish)].customers += more
+            self.entries(parent)[above].customers += more
             self.nodes[parent].customers += more
         return 0
 

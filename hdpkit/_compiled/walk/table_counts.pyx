@@ -34,13 +34,17 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
     """
     cdef int64_t i, n = 0
     cdef bint ascending = True
+    cdef int32_t node = -1
+    cdef const int32_t *home
     cdef int32_t *found
-    if not walk.store.tables_at_end:
+    if not walk.store.tables_at_end or first >= last:
         return 0
+    home = &walk.home[0]
     for i in range(first, last):
-        if nodes.size() == 0 or walk.home[i] != nodes.back():
-            ascending = ascending and (nodes.size() == 0 or walk.home[i] > nodes.back())
-            nodes.push_back(walk.home[i])
+        if home[i] != node:
+            ascending = ascending and home[i] > node
+            node = home[i]
+            nodes.push_back(node)
     if ascending:
         return 0
     found = nodes.data()
@@ -53,11 +57,38 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
     return 0
 
 
-cdef int64_t some_open(double a, int32_t first, int32_t end, double some, choice_source *source) noexcept nogil:
-    """The first of customers first .. end - 1 who opens a table, if one does, which has probability ``some``."""
-    cdef double none = 1.0, inverse, opens
+cdef inline double none_open(double a, int32_t first, int32_t end) noexcept nogil:
+    """Probability that none of customers first .. end - 1 opens a table: the product of l / (a + l)."""
+    cdef double none = 1.0, ours, all_, l, x
+    cdef int32_t i = first, stop
+    while i < end:
+        # One division for so many customers: sixteen numbers below 2**31 multiply to less than 2**496.
+        stop = end if end - i < 16 else i + 16
+        ours, all_ = 1.0, 1.0
+        while stop - i >= 4:
+            l = i
+            x = a + l
+            ours *= (l * (l + 1.0)) * ((l + 2.0) * (l + 3.0))
+            all_ *= (x * (x + 1.0)) * ((x + 2.0) * (x + 3.0))
+            i += 4
+        while i < stop:
+            ours *= i
+            all_ *= a + i
+            i += 1
+        none *= ours / all_
+    return none
+
+
+cdef int64_t some_open(double a, int32_t first, int32_t end, choice_source *source) noexcept nogil:
+    """The first of customers first .. end - 1 who opens a table, given that one does."""
+    cdef double none = 1.0, some = 0.0, inverse, opens
     cdef int32_t l
     cdef int64_t yes
+    for l in range(first, end):      # a sum, because 1 - none would be rounded where few open tables
+        inverse = 1.0 / (a + l)
+        some += none * (a * inverse)
+        none *= l * inverse
+    none = 1.0
     for l in range(first, end - 1):
         inverse = 1.0 / (a + l)
         opens = none * (a * inverse)
@@ -76,23 +107,17 @@ cdef int64_t tables_of(double a, int32_t customers, choice_source *source) noexc
 
     Where few do, one draw says whether any of a number of customers does, and only then which. -1 for a failure.
     """
-    cdef int32_t l = 1, i, end
+    cdef int32_t l = 1, end
     cdef int64_t tables = 1, yes
-    cdef double none, some, inverse
     while l < customers:
         end = customers
         if 2.0 * a * customers > l:      # at most so many that half a table opens on average
             end = min(customers, l + 1 + <int32_t>(l / (2.0 * a)))
-        none, some = 1.0, 0.0
-        for i in range(l, end):
-            inverse = 1.0 / (a + i)
-            some += none * (a * inverse)
-            none *= i * inverse
-        yes = source.bernoulli(source.state, min(some, 1.0))
+        yes = source.bernoulli(source.state, 1.0 - none_open(a, l, end))
         if yes < 0:
             return -1
         if yes > 0:
-            yes = some_open(a, l, end, some, source)
+            yes = some_open(a, l, end, source)
             if yes < 0:
                 return -1
             tables += 1
@@ -105,7 +130,7 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
     """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
     cdef Entry *entry
     cdef size_t i
-    cdef int32_t node, place
+    cdef int32_t node, place, above      # the root's entries are the live dishes, in the same order
     cdef int64_t tables
     if nodes.size() == 0:
         return 0
@@ -116,12 +141,12 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
             continue
         for place in range(walk.store.nodes[node].n_entries):
             entry = walk.store.entries(node) + place
-            tables = tables_of(walk.concentration[node] * walk.row[walk.slots.position[entry.dish]], entry.customers,
-                               source)
+            above = walk.slots.position[entry.dish]
+            tables = tables_of(walk.concentration[node] * walk.row[above], entry.customers, source)
             if tables < 0:
                 with gil:
                     cannot(entry.dish)
-            walk.store.change_tables(node, place, <int32_t>tables, 0)
+            walk.store.change_tables(node, place, <int32_t>tables, 0, above)
     return 0
 
 
@@ -248,7 +273,7 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
                 spread(&tables[begins[k]], n, opened(&source.c, n, a, l), &order[0], &swapped[0], &source.c)
                 l += 1
         for i in range(node.shape[0]):
-            store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0)
+            store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, walk.slots.position[dish[i]])
 
 
 def draw_totals(Walk walk not None, ChoiceSource source not None):
