@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import whole_number
+from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, log_density
-
-if TYPE_CHECKING:
-    from hdpkit.base_measures.protocol import BaseMeasure
-    from hdpkit.random import ChoiceSource
 
 __all__ = ["KeepsParameters", "PythonBank", "StatisticsBank"]
 
 Ints = Sequence[int] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+
+
+class Measure(Protocol):
+    """What a bank needs of a `BaseMeasure`, whose module imports this one."""
+
+    def make(self) -> Any:
+        """Empty statistics."""
+
+    def add(self, statistics: Any, value: Any) -> None:
+        """Add a value."""
+
+    def remove(self, statistics: Any, value: Any) -> None:
+        """Take a value out."""
+
+    def log_predictive(self, value: Any, many: Any) -> Any:
+        """Log predictive of a value under each of these statistics."""
+
+    def log_block(self, values: Any, many: Any) -> Any:
+        """Log probability of several values under each of these statistics."""
+
+    def log_marginal(self, statistics: Any) -> float:
+        """Log marginal probability of what the statistics have seen."""
+
+    def supports(self, method: str) -> bool:
+        """Whether it has an optional method."""
 
 
 class StatisticsBank(Protocol):
@@ -57,8 +79,8 @@ class StatisticsBank(Protocol):
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
         """Slots have new numbers."""
 
-    def adopt(self, measure: BaseMeasure) -> bool:
-        """Take over other parameter values. False where everything must be counted again."""
+    def adopt(self, measure: Any) -> bool:
+        """Take over the values of another measure of this class. False where all must be counted again."""
 
     def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Statistics of these slots, as the measure's own methods make them."""
@@ -100,7 +122,7 @@ class PythonBank:
         One value a data customer.
     """
 
-    def __init__(self, measure: BaseMeasure, values: Any) -> None:
+    def __init__(self, measure: Measure, values: Any) -> None:
         self.measure = measure
         self.values = values
         self._empty = measure.make()
@@ -157,7 +179,7 @@ class PythonBank:
         """Statistics of these slots."""
         return [self._of[int(slot)] for slot in slots]
 
-    def adopt(self, measure: BaseMeasure) -> bool:
+    def adopt(self, measure: Measure) -> bool:
         """Take over other parameter values; statistics are of the data alone, and stay."""
         self._empty = measure.make()  # first: it is a user's, and may fail
         self.measure = measure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,10 +16,8 @@ from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
+from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_density, real_values
-
-if TYPE_CHECKING:
-    from hdpkit.random import ChoiceSource
 
 __all__ = ["Finite", "NonConjugate", "NonConjugateBank"]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import AuditError
+from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.scores import totals
+from hdpkit.franchise.state import State
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["audit", "check_labelled"]
 
@@ -25,9 +25,9 @@ def _require(condition: Any, what: str, value: Any, allowed: str) -> None:
         raise AuditError(what, value, allowed, "The state contradicts itself: report the move that ran last.")
 
 
-def audit(franchise: Franchise) -> None:
+def audit(state: State, parts: Parts) -> None:
     """Raise an AuditError unless counts, tables, dishes, statistics and components agree."""
-    store, t = franchise.seating, franchise.topology
+    store, t = state.seating, state.topology
     frozen = FrozenSeating.of(store.freeze())
     if isinstance(frozen, FrozenSeats):
         check_labelled(frozen.arrays(), t)
@@ -42,7 +42,7 @@ def audit(franchise: Franchise) -> None:
         _require(1 <= m <= c, f"tables of dish {k} in {n}", m, f"from 1 to {c}, the customers")
         customers[n, k] += c
         tables[n, k] += m
-    live = franchise.slots.occupied_slots()
+    live = state.slots.occupied_slots()
     of_customer = np.asarray(counted.dish)
     eaten = _eaten(of_customer, t.home)
     _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
@@ -54,7 +54,7 @@ def audit(franchise: Franchise) -> None:
             expected[int(t.parent[n]), k] += c
     _require(expected == customers, "customers", customers, f"data and tables of children, {expected}")
 
-    by_node_customers, by_node_tables = franchise.totals()
+    by_node_customers, by_node_tables = totals(store, t.n_nodes)
     for n in range(t.n_nodes):
         dishes = sorted(k for m, k in customers if m == n) if t.n_nodes < 200 else None
         if dishes is not None:
@@ -74,9 +74,9 @@ def audit(franchise: Franchise) -> None:
         _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
 
     root = {k: c for (n, k), c in tables.items() if n == 0}
-    if franchise.measure.atomic:
+    if state.measure.atomic:
         seated = of_customer >= 0
-        values = np.asarray(franchise.data.values)
+        values = np.asarray(state.data.values)
         _require(
             np.array_equal(of_customer[seated], values[seated]),
             "dishes",
@@ -90,8 +90,8 @@ def audit(franchise: Franchise) -> None:
             root,
             f"one each of {live.tolist()}",
         )
-        _statistics(franchise, of_customer, live)
-    for component in franchise._components.values():
+        _statistics(state, of_customer, live)
+    for component in parts.values():
         component.audit(live)
 
 
@@ -130,11 +130,11 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
     _require(np.all(n_seated >= 1), "table sizes", n_seated, "at least 1")
 
 
-def _statistics(franchise: Franchise, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
+def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """The cached statistics give the same log marginals as fresh ones."""
-    cached = np.asarray(franchise.bank.log_marginals(live, dishes))
-    fresh_bank = franchise.measure.bank(franchise.data)
-    fresh_bank.thaw(franchise.bank.freeze())
+    cached = np.asarray(state.bank.log_marginals(live, dishes))
+    fresh_bank = state.measure.bank(state.data)
+    fresh_bank.thaw(state.bank.freeze())
     fresh_bank.rebuild(dishes, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, dishes))
     scale = np.maximum(np.abs(fresh), 1.0)
@@ -142,7 +142,7 @@ def _statistics(franchise: Franchise, dishes: npt.NDArray[np.int32], live: npt.N
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, str(fresh))
     # Marginals may come from the data alone; predictives see the statistics themselves.
-    for slot in live.tolist()[: 50 if franchise.measure.conjugate else 0]:
+    for slot in live.tolist()[: 50 if state.measure.conjugate else 0]:
         i = int(np.argmax(dishes == slot))
-        a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (franchise.bank, fresh_bank))
+        a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
         _require(np.allclose(a - a[-1], b - b[-1], rtol=RELATIVE, atol=RELATIVE), "predictives", a, str(b))

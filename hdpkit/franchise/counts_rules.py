@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.declarations import Restaurant
 from hdpkit.stores import Detail, detail_of
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.declarations import Restaurant
 
 __all__ = ["check_counts_store", "check_no_discount", "check_weights"]
 
@@ -86,7 +84,7 @@ def check_no_discount(store: Any, discount: npt.NDArray[np.float64], *, frozen: 
 
     Parameters
     ----------
-    store : SeatingStore
+    store : SeatingStore or type
     discount : float64 array
         Of the restaurants in question, without the root.
     frozen : bool

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import attrs
 
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
-from hdpkit.checks import as_float
+from hdpkit.checks import as_float, choice
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
 
-__all__ = ["Hyperparameter", "Restaurant"]
+__all__ = ["Hyperparameter", "Restaurant", "number_of"]
 
 
 @attrs.frozen
@@ -203,3 +204,9 @@ class Restaurant:
     def measure(self) -> BaseMeasure:
         """The base measure at the root."""
         return self.chain()[0].base
+
+
+def number_of(declarations: Sequence[Restaurant], name: str) -> int:
+    """Number of the declaration with this name, from the root's, 0."""
+    names = [declaration.name for declaration in declarations]
+    return names.index(choice("name", name, names, remedy="These are the declared restaurants."))

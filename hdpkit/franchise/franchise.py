@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import number_array
-from hdpkit.errors import BusyError, DataError, ParameterError, printable
+from hdpkit._compiled.support.turn import Block
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.data import GroupedData
+from hdpkit.errors import BusyError, printable
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.growth import FranchiseGrowth
-from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.hyperparameters import log_prior, present
-from hdpkit.franchise.look import Look, look
-from hdpkit.franchise.scores import log_seating, size_counts
+from hdpkit.franchise.blocks import Blocks
+from hdpkit.franchise.copies import maker
+from hdpkit.franchise.declarations import Restaurant, number_of
+from hdpkit.franchise.freezing import Freezing
+from hdpkit.franchise.growth import Growth
+from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.look import Look, Requests, look
+from hdpkit.franchise.parts import Part, Parts
+from hdpkit.franchise.reading import Reading
+from hdpkit.franchise.recovery import Recovery
+from hdpkit.franchise.root import Root
+from hdpkit.franchise.seats import Seats
+from hdpkit.franchise.serving import Serving
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.snapshot import Snapshot
+from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.turns import Turns
+from hdpkit.franchise.verbs import Verbs
 from hdpkit.franchise.view import RestaurantView
-from hdpkit.priors import log_density_at
+from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.stores import ReportsMemory, TotalsInBulk
 
 __all__ = ["Franchise"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _CHUNK = 1 << 18  # customers that are counted at once
 
 
-class Franchise(FranchiseGrowth):
+def _of(owner: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Franchise, P], R]:
+    """A method of one of the owners as one of the franchise, with the same parameters and documentation."""
+
+    @wraps(function)
+    def method(self: Franchise, /, *arguments: P.args, **named: P.kwargs) -> R:
+        return function(getattr(self, owner), *arguments, **named)
+
+    return method
+
+
+class Franchise(State):
     """A tree of restaurants with its data: everything a chain moves.
 
     Parameters
@@ -61,7 +88,48 @@ class Franchise(FranchiseGrowth):
         What it was built from; ``measure`` is ready for the data.
     sweep : int
         Sweeps done since the last start.
+    root : Root
+        What the root's children draw from.
+    hyperparameters : Hyperparameters
+        Concentration and discount of every restaurant, by its number.
     """
+
+    def __init__(
+        self,
+        restaurant: Restaurant,
+        data: GroupedData,
+        *,
+        store: str | type = "histogram",
+        kernel: str = "auto",
+        root: str = "restaurant",
+        measure: BaseMeasure | None = None,
+    ) -> None:
+        # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
+        super().__init__(restaurant, data, store, kernel, root, measure)
+        turns = self._turns = Turns(self)
+        self.root = Root(self, turns, root)
+        serving = self._serving = Serving(self, self.root)
+        seats = self._seats = Seats(self, turns, self.root, serving)
+        parts = self._parts = Parts(self.slots)
+        statistics = self._statistics = Statistics(self, turns, parts)
+        self._reading = Reading(self, seats, statistics)
+        self._verbs = Verbs(self, turns, self.root, serving, seats, statistics)
+        self._blocks = Blocks(self._verbs)
+        self._freezing = Freezing(self, turns, seats, statistics, parts)
+        self._growth = Growth(self, turns, statistics, parts, self._verbs)
+        self._recovery = Recovery(self, turns, self.root, seats, statistics)
+        self._requests = Requests()
+        serving.check()
+        self.reset_hyperparameters()
+        if self.root.weights is not None:
+            parts.register(ROOT_WEIGHTS, self.root.weights)
+
+    def _outside(self) -> None:
+        self._turns.outside()
+
+    def _make_whole(self) -> None:
+        self._growth.go_over()
+        self._recovery.make_whole()
 
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
@@ -74,7 +142,7 @@ class Franchise(FranchiseGrowth):
             f"store {self.store_type.__name__}>"
         )
 
-    # ------------------------------------------------------------------ dishes and tables
+    # ------------------------------------------------------------------ what the state is
 
     @property
     def dishes(self) -> Ints:
@@ -82,131 +150,43 @@ class Franchise(FranchiseGrowth):
 
         Where dishes are observed they are the values themselves.
         """
-        return self._ranks()[self.seating.dishes()]
-
-    def _ranks(self) -> Ints:
-        """Place of each occupied slot among them; -1 at the end, for the unseated."""
-        live = self.slots.occupied_slots()
-        rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
-        rank[live] = np.arange(len(live))
-        return rank
+        return self._reading.dishes()
 
     @property
     def n_dishes(self) -> int:
         """Number of dishes that have customers, K."""
-        return len(self.seating.node_dishes(0)) if self.measure.atomic else len(self.slots)
+        return self._reading.n_dishes()
 
     @property
     def n_tables(self) -> int:
         """Tables of every restaurant but the root's; of the root where it is alone."""
-        tables = self._tables()
-        return int(tables.sum() - tables[0]) if self.topology.n_nodes > 1 else int(tables[0])
-
-    def tables_of(self, name: str) -> int:
-        """Tables of all restaurants of a declaration."""
-        return int(self._tables()[self.topology.nodes(self.declaration_number(name))].sum())
-
-    def _tables(self) -> Ints:
-        return self.totals()[1]
-
-    def totals(self) -> tuple[Ints, Ints]:
-        """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
-        store = self.seating
-        if isinstance(store, TotalsInBulk):
-            customers, tables = store.totals()
-            return customers, tables
-        nodes = range(self.topology.n_nodes)
-        return (
-            np.array([store.node_customers(node) for node in nodes], dtype=np.int64),
-            np.array([store.node_tables(node) for node in nodes], dtype=np.int64),
-        )
-
-    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """Sizes of the tables of some restaurants together, ascending, and how many have each.
-
-        Parameters
-        ----------
-        nodes : array of int
-            Numbers of restaurants.
-
-        Returns
-        -------
-        sizes, counts : int64 arrays of one shape
-        """
-        given = number_array(nodes)
-        n = self.topology.n_nodes
-        if (
-            given is None
-            or given.ndim != 1
-            or not np.all((given >= 0) & (given < n) & (given == np.floor(given)))
-        ):
-            raise ParameterError(
-                "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
-            )
-        return size_counts(self.seating, given.astype(np.int64))
+        return self._reading.n_tables()
 
     @property
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
-        if self.measure.atomic:
-            raise DataError(
-                "base", type(self.measure).__name__, "a measure over latent dishes",
-                "Observed dishes are the terms themselves: count franchise.dishes.",
-            )  # fmt: skip
-        n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
-        if n_terms is None:
-            raise DataError(
-                "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
-            )
-        dishes, values = self.seating.dishes(), np.asarray(self.data.values)
-        rank, counts = self._ranks(), np.zeros(self.n_dishes * n_terms, dtype=np.int64)
-        for first in range(0, len(dishes), _CHUNK):
-            places = rank[dishes[first : first + _CHUNK]]
-            seated = places >= 0
-            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
-        return counts.reshape(self.n_dishes, n_terms)
+        return self._reading.dish_counts()
 
-    def dish_parameters(self) -> npt.NDArray[Any]:
-        """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        return self.measure.posterior_means(
-            self.fresh_bank(), self.slots.occupied_slots(), self.seating.dishes()
-        )
-
-    # ------------------------------------------------------------------ weights
-
-    def root_weights(self) -> tuple[Floats, float]:
-        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
-
-        With ``root="weights"`` the weights themselves, as they are in the state.
-
-        Observed dishes: of all V atoms, and of those that no customer has had yet.
-        """
-        row = self.walk().prior_row(0)
-        return row[:-1], float(row[-1])
-
-    def group_weights(self, name: str) -> Floats:
-        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
-        nodes = np.arange(self.topology.n_nodes)[self.topology.nodes(self.declaration_number(name))]
-        walk = self.walk()
-        return np.array([walk.prior_row(node) for node in nodes.tolist()])
-
-    def concentration(self, name: str) -> Any:
-        """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return present(self, name)[0]
-
-    def discount(self, name: str) -> Any:
-        """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
-        return present(self, name)[1]
+    tables_of = _of("_reading", Reading.tables_of)
+    totals = _of("_reading", Reading.totals)
+    size_counts = _of("_reading", Reading.size_counts)
+    dish_parameters = _of("_reading", Reading.dish_parameters)
+    root_weights = _of("_reading", Reading.root_weights)
+    group_weights = _of("_reading", Reading.group_weights)
+    keys = _of("_reading", Reading.keys)
+    log_likelihood = _of("_reading", Reading.log_likelihood)
+    log_seating = _of("_reading", Reading.log_seating)
+    log_prior = _of("_reading", Reading.log_prior)
+    log_joint = _of("_reading", Reading.log_joint)
+    log_parts = _of("_reading", Reading.log_parts)
+    memory_bytes = _of("_reading", Reading.memory_bytes)
+    memory_parts = _of("_reading", Reading.memory_parts)
 
     # ------------------------------------------------------------------ restaurants
 
-    def keys(self, name: str) -> list[Any]:
-        """Label values of a declaration's restaurants, one each."""
-        return list(self.topology.keys_of(self.declaration_number(name)))
-
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be left out where there is only one."""
-        return RestaurantView(self, self.declaration_number(name), name, key)
+        return RestaurantView(self._verbs, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
         """What predictions need of the present state, kept while the franchise goes on."""
@@ -239,50 +219,221 @@ class Franchise(FranchiseGrowth):
         """
         return look(self, timeout)
 
-    # ------------------------------------------------------------------ scores
+    # ------------------------------------------------------------------ verbs: what moves are made of
 
-    def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+    enter = _of("_verbs", Verbs.enter)
+    enter_given = _of("_verbs", Verbs.enter_given)
+    reseat = _of("_verbs", Verbs.reseat)
+    leave = _of("_verbs", Verbs.leave)
+    draw_tables = _of("_verbs", Verbs.draw_tables)
+    draw_tables_by_dish = _of("_verbs", Verbs.draw_tables_by_dish)
+    units = _of("_blocks", Blocks.units)
+    unit_dishes = _of("_blocks", Blocks.unit_dishes)
+    redish = _of("_blocks", Blocks.redish)
+    scan_units = _of("_blocks", Blocks.scan_units)
+    add_units = _of("_blocks", Blocks.add_units)
+    move_units = _of("_blocks", Blocks.move_units)
+    groups = _of("_blocks", Blocks.groups)
+    reseat_groups = _of("_blocks", Blocks.reseat_groups)
+    open_dish = _of("_verbs", Verbs.open_dish)
+    reserved = _of("_blocks", Blocks.reserved)
+    in_chunks = _of("_verbs", Verbs.in_chunks)
 
-        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+    @property
+    def draws_tables(self) -> bool:
+        """Whether tables are drawn given the customers (`draw_tables`): over a store of counts."""
+        return self._verbs.draws_tables
+
+    def kernel(self, verb: str) -> str:
+        """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
+        return self._serving.of(verb)[0]
+
+    def walk(self, kernel: str | None = None) -> Any:
+        """The walk through the tree over the present seating, compiled or (kernel "reference") readable."""
+        return self._seats.walk(kernel)
+
+    @unguarded
+    def turn(self) -> Block:
+        """Take the franchise for one thread, for the length of a block.
+
+        Another thread gets a BusyError, and so does this one where another works with the franchise. It waits
+        for no more than a read that is under way.
         """
-        slots = self.slots.occupied_slots()
-        if self.measure.atomic:
-            bank: Any = self.bank
-            served = self.seating.node_dishes(0)
-            tables = [self.seating.tables(0, dish) for dish in served.tolist()]
-            return float(np.dot(tables, bank.log_base[served]))
-        statistics = self.fresh_bank()
-        whole = getattr(statistics, "log_marginal_total", None)
-        total = None if whole is None else whole(slots)
-        if total is None:
-            dishes = self.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
-            total = np.sum(statistics.log_marginals(slots, dishes))
-        return float(total)
+        return Block(self._turn, self)
 
-    def log_seating(self) -> float:
-        """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
-        return log_seating(self.seating, self._concentration, self._discount)
+    @unguarded
+    def seated_out(self, source: ChoiceSource) -> Block:
+        """Know who sits where for the length of a block.
 
-    def log_prior(self) -> float:
-        """Log prior density of the hyperparameters that have a prior, in nats."""
-        total = log_prior(self)
-        values = self.base_parameters
-        total += sum(log_density_at(prior, values[name]) for name, prior in self.measure.priors.items())
-        return total
-
-    def log_joint(self) -> float:
-        """log p(labelled seating, data | hyperparameters) + log priors of those that have one, in nats.
-
-        The same number on every store that keeps table sizes.
+        A store of counts or sizes lends its state to one of seats: a labelled seating is drawn given what it
+        keeps, and reduced to that again at the end. Nested blocks share one seating.
         """
-        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
+        return self._seats.out(source)
 
-    def log_parts(self) -> float:
-        """Log density of the parts of the state given the rest of it, in nats."""
-        return sum(part.log_density(self) for part in self._components.values())
+    @unguarded
+    def root_integrated(self, source: ChoiceSource) -> Block:
+        """Integrate the weights of the root out for the length of a block: see `Root.integrated`."""
+        return self.root.integrated(source)
+
+    # ------------------------------------------------------------------ hyperparameters
+
+    @changes
+    def reset_hyperparameters(self) -> None:
+        """Set every hyperparameter to its starting value: the number, or the prior's mean."""
+        self._statistics.set_base_parameters(**self._starting)
+        self.hyperparameters.reset()
+
+    def concentration(self, name: str) -> Any:
+        """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        return self.hyperparameters.present(name)[0]
+
+    def discount(self, name: str) -> Any:
+        """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        return self.hyperparameters.present(name)[1]
+
+    @changes
+    def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
+        """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
+        self.hyperparameters.assign(name, concentration=value)
+
+    @changes
+    def set_discount(self, name: str, value: npt.ArrayLike) -> None:
+        """Set d of a declaration: one number, or one each a restaurant where each has its own."""
+        self.hyperparameters.assign(name, discount=value)
+
+    @property
+    def base_parameters(self) -> dict[str, float]:
+        """Present values of the base measure's parameters that have a prior."""
+        return self._statistics.base_parameters
+
+    @changes
+    def set_base_parameters(self, **values: float) -> None:
+        """Set parameters of the base measure that have a prior. A ParameterError leaves all as it was."""
+        self._statistics.set_base_parameters(**values)
+
+    # ------------------------------------------------------------------ parts of the state
+
+    @property
+    def components(self) -> Mapping[str, Part]:
+        """The parts that were registered, by name."""
+        return {name: part for name, part in self._parts.by_name.items() if part is not self.root.weights}
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """All parts by name, the weights of the root among them."""
+        return dict(self._parts.by_name)
+
+    @changes
+    def register(self, name: str, component: Part) -> None:
+        """Make a part one of the state: every dish that is born, dies or is relabelled is announced to it.
+
+        Parameters
+        ----------
+        name : str
+            Its name in saved states and, with a slash and a key, of its numbers in the trace.
+        component : Part
+
+        Raises
+        ------
+        ParameterError
+            If the name is taken.
+        """
+        self._parts.register(name, component)
+
+    # ------------------------------------------------------------------ between sweeps
+
+    @changes
+    def settle(self) -> None:
+        """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
+
+        The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
+        """
+        self._statistics.settle()
+
+    @changes
+    def clear(self) -> None:
+        """Unseat everybody; hyperparameters stay."""
+        self._not_lent("cleared")
+        self._turns.changing(self._clear)
+
+    def _clear(self) -> None:
+        self.store.clear()
+        self._statistics.replaced(np.empty(0, dtype=np.int32), ())
+
+    def freeze(self) -> dict[str, Any]:
+        """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
+        return self._freezing.freeze()
+
+    @changes
+    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that `freeze` returned, of a franchise of this shape.
+
+        A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
+        way what is missing is drawn, for which a ``source`` is needed.
+        """
+        self._freezing.thaw(frozen, source)
+
+    def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+        """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.
+
+        Returns the seating as arrays that a store takes over.
+        """
+        return self._freezing.check(frozen)
+
+    def copy(self) -> Self:
+        """Return an independent franchise in the same state, with clones of the parts."""
+        return self._twin(self.data, self.freeze())
+
+    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
+        """Return a franchise like this one over data of the same shape, in this state."""
+        twin: Self = maker(self, data)(frozen)
+        return twin
+
+    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
+        """The present state, and what makes a franchise of it: an answer to `look`."""
+        return maker(self, self.data), self.freeze()
+
+    def _answer_looks(self) -> None:
+        """Answer those who look at a run from other threads; without one nothing is done."""
+        self._requests.answer(self._standing)
 
     # ------------------------------------------------------------------ the whole
+
+    @changes
+    def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
+        """Go over to data that continue the present ones, and seat the new customers by their predictive.
+
+        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the
+        franchise goes back to the data that it had.
+
+        Parameters
+        ----------
+        data : NGrams
+            For instance ``franchise.data.plus(sentences)``: the same customers, and more after them.
+        rng : seed, Generator or choice source
+            A number gives the same state again after the same calls. A second call with that number draws
+            other words: calls with a seed are counted, and the count is part of the state.
+
+        Raises
+        ------
+        DataError
+            If the first customers are not the present ones.
+        """
+        self._growth.extend(data, rng)
+
+    @changes
+    def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
+        """Take sentences first .. last - 1 out for good; later customers move up, empty contexts are freed.
+
+        Parameters
+        ----------
+        first, last : int
+            Of `data`'s sentences; ``last`` is excluded.
+        rng : seed, Generator or choice source
+            A store of sizes draws from which table a customer leaves. Calls with a seed are
+            counted, as those of `extend` are.
+        """
+        self._growth.discard(first, last, rng)
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
         """Return a franchise of the same shape with everything drawn anew from the model.
@@ -303,30 +454,5 @@ class Franchise(FranchiseGrowth):
     def audit(self) -> None:
         """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
         if not self.measure.atomic:
-            self.fresh_bank()
-        audit(self)
-
-    def memory_bytes(self) -> int:
-        """Bytes of the seating and of the statistics, the data themselves not counted."""
-        return sum(self.memory_parts().values())
-
-    def memory_parts(self) -> dict[str, int]:
-        """The same by what it is for.
-
-        Returns
-        -------
-        dict
-            "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
-            of the compiled stores, "seating" of any other; "tree" (restaurants of customers, parents),
-            "hyperparameters" and "statistics" of the dishes (the topic-term counts).
-        """
-        store = self.seating
-        reports = isinstance(store, ReportsMemory)
-        parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
-        return {
-            **{name: int(size) for name, size in parts.items()},
-            "tree": self.topology.memory_bytes(),
-            "hyperparameters": self._concentration.nbytes + self._discount.nbytes,
-            "statistics": int(self.bank.memory_bytes()),
-            **{name: int(part.memory_bytes()) for name, part in self._components.items()},
-        }
+            self._statistics.fresh_bank()
+        audit(self, self._parts)

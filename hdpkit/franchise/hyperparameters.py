@@ -2,123 +2,228 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Sequence
+from typing import Any, Self
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_no_discount
-from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
+from hdpkit.franchise.topology import Topology
 from hdpkit.priors import Prior, draw_from, log_density_at
 
-if TYPE_CHECKING:
-    from hdpkit.franchise.core import FranchiseCore
-
-__all__ = ["Numbers", "assign", "draw", "log_prior", "present", "replace", "reset"]
+__all__ = ["Hyperparameters"]
 
 Floats = npt.NDArray[np.float64]
 
 _TRIES = 1000
 _CHUNK = 1 << 18
+_versions = itertools.count()
 
 
-def reset(franchise: FranchiseCore) -> None:
-    """Set every concentration and discount to its starting value: the number, or the prior's mean."""
-    for number, declaration in enumerate(franchise.declarations):
-        theta, discount = declaration.hyperparameters
-        nodes = franchise.topology.nodes(number)
-        _put(franchise, nodes, theta.start, discount.start)
+class Hyperparameters:
+    """Concentration and discount of each restaurant.
 
+    Parameters
+    ----------
+    declarations : sequence of Restaurant
+        The root's first. They say which restaurants share a value.
+    topology : Topology
+    store_type : type
+        A store of counts allows no discount below the root.
+    theta, d : float64 arrays, shape (n_nodes,), optional
+        Present values; by default all are 0 until `reset`.
 
-def present(franchise: FranchiseCore, name: str) -> tuple[Any, Any]:
-    """Concentration and discount of a declaration: each a float, or an array with one entry a restaurant."""
-    number = franchise.declaration_number(name)
-    nodes = franchise.topology.nodes(number)
-    theta, discount = (
-        values[nodes].copy() if declared.each else _shared(values[nodes], declared)
-        for declared, values in zip(
-            franchise.declarations[number].hyperparameters,
-            (franchise._concentration, franchise._discount),
-            strict=True,
-        )
-    )
-    return theta, discount
-
-
-def _shared(values: Floats, declared: Hyperparameter) -> float:
-    """The value that all restaurants share; where no context is as long as a level's there are none."""
-    return float(values[0]) if len(values) else declared.start
-
-
-def assign(franchise: FranchiseCore, name: str, **values: Any) -> None:
-    """Set ``concentration`` or ``discount`` of a declaration, or both at once.
-
-    Each is one number, or one each a restaurant where each has its own. A ParameterError leaves both alone.
+    Attributes
+    ----------
+    theta, d : float64 arrays, shape (n_nodes,)
+        The arrays themselves, which walks share; written by this class alone.
+    version : int
+        Another number after each change.
     """
-    number = franchise.declaration_number(name)
-    nodes = franchise.topology.nodes(number)
-    theta, d = franchise._concentration[nodes], franchise._discount[nodes]
-    declared = franchise.declarations[number].hyperparameters
-    if "concentration" in values:
-        theta = _entries(declared[0], name, values["concentration"], len(d))
-        if not np.all(np.isfinite(theta)):
+
+    def __init__(
+        self,
+        declarations: Sequence[Restaurant],
+        topology: Topology | ContextTopology,
+        store_type: type,
+        theta: Floats | None = None,
+        d: Floats | None = None,
+    ) -> None:
+        self.declarations = tuple(declarations)
+        self.topology = topology
+        self.store_type = store_type
+        self.theta: Floats = np.zeros(topology.n_nodes) if theta is None else theta
+        self.d: Floats = np.zeros(topology.n_nodes) if d is None else d
+        self.version = next(_versions)
+        self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
+
+    @property
+    def concentration(self) -> Floats:
+        """Concentration of each restaurant by number; read-only."""
+        return _read_only(self.theta)
+
+    @property
+    def discount(self) -> Floats:
+        """Discount of each restaurant by number; read-only."""
+        return _read_only(self.d)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.theta.nbytes + self.d.nbytes
+
+    # ------------------------------------------------------------------ values
+
+    def reset(self) -> None:
+        """Set every concentration and discount to its starting value: the number, or the prior's mean."""
+        for number, declaration in enumerate(self.declarations):
+            theta, discount = declaration.hyperparameters
+            self._put(self.topology.nodes(number), theta.start, discount.start)
+
+    def present(self, name: str) -> tuple[Any, Any]:
+        """Concentration and discount of a declaration: each a float, or an array, one entry a restaurant."""
+        number = number_of(self.declarations, name)
+        nodes = self.topology.nodes(number)
+        theta, discount = (
+            values[nodes].copy() if declared.each else _shared(values[nodes], declared)
+            for declared, values in zip(
+                self.declarations[number].hyperparameters, (self.theta, self.d), strict=True
+            )
+        )
+        return theta, discount
+
+    def assign(self, name: str, **values: Any) -> None:
+        """Set ``concentration`` or ``discount`` of a declaration, or both at once.
+
+        Each is one number, or one each a restaurant where each has its own. A ParameterError leaves both
+        alone.
+        """
+        number = number_of(self.declarations, name)
+        nodes = self.topology.nodes(number)
+        theta, d = self.theta[nodes], self.d[nodes]
+        declared = self.declarations[number].hyperparameters
+        if "concentration" in values:
+            theta = _entries(declared[0], name, values["concentration"], len(d))
+            if not np.all(np.isfinite(theta)):
+                raise _outside("concentration", values["concentration"], "finite and above -discount")
+        if "discount" in values:
+            d = _entries(declared[1], name, values["discount"], len(d))
+            if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
+                raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
+            if number > 0:
+                check_no_discount(self.store_type, np.atleast_1d(d))
+        elif not np.all(theta > -d):
             raise _outside("concentration", values["concentration"], "finite and above -discount")
-    if "discount" in values:
-        d = _entries(declared[1], name, values["discount"], len(d))
-        if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
-            raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
-        if number > 0:
-            check_no_discount(franchise.store, np.atleast_1d(d))
-    elif not np.all(theta > -d):
-        raise _outside("concentration", values["concentration"], "finite and above -discount")
-    _put(franchise, nodes, theta, d)
+        self._put(nodes, theta, d)
 
+    def _put(self, nodes: Any, theta: Any, d: Any) -> None:
+        """Write both; theta > -d on the way, too, since a signal may come in between."""
+        self.version = next(_versions)
+        self.theta[nodes] = np.maximum(self.theta[nodes], theta)
+        self.d[nodes] = d
+        self.theta[nodes] = theta
 
-def _put(franchise: FranchiseCore, nodes: Any, theta: Any, d: Any) -> None:
-    """Write both; theta > -d on the way, too, since a signal may come in between."""
-    franchise._functions.clear()  # what runs a verb may depend on the values
-    franchise._concentration[nodes] = np.maximum(franchise._concentration[nodes], theta)
-    franchise._discount[nodes] = d
-    franchise._concentration[nodes] = theta
+    def replace(self, concentration: Floats, discount: Floats) -> None:
+        """Take over the two arrays of a frozen state."""
+        for values, frozen in ((self.theta, concentration), (self.d, discount)):
+            if not np.array_equal(values, frozen):
+                self.version = next(_versions)
+                values[:] = frozen
 
+    def restore(self) -> None:
+        """Make theta > -d again, where one of the two may be new, and the other not yet."""
+        self.version = next(_versions)
+        self.theta[:] = np.maximum(self.theta, np.nextafter(-self.d, 1.0))
 
-def replace(franchise: FranchiseCore, concentration: Floats, discount: Floats) -> None:
-    """Take over the two arrays of a frozen state."""
-    for values, frozen in ((franchise._concentration, concentration), (franchise._discount, discount)):
-        if not np.array_equal(values, frozen):
-            franchise._functions.clear()
-            values[:] = frozen
+    def over(
+        self, topology: Topology | ContextTopology, to: npt.NDArray[Any], theta: Floats, d: Floats
+    ) -> Self:
+        """Return those of a tree in which restaurant r of another one, which has theta[r], d[r], is to[r].
 
+        Old restaurants keep theirs, new ones get their level's or a start.
+        """
+        old_levels = np.full(topology.n_nodes, -1, dtype=np.int64)
+        kept = to >= 0
+        old_levels[to[kept]] = topology.level[to[kept]]
+        made = []
+        for old, place in ((theta, 0), (d, 1)):
+            new = np.empty(topology.n_nodes)
+            for number, declaration in enumerate(self.declarations):
+                declared = declaration.hyperparameters[place]
+                survivors = np.flatnonzero(old_levels == number)
+                value = declared.start
+                if len(survivors) and not declared.each:
+                    value = float(old[kept][np.flatnonzero(to[kept] == survivors[0])[0]])
+                new[topology.nodes(number)] = value
+            new[to[kept]] = old[kept]
+            made.append(new)
+        return type(self)(self.declarations, topology, self.store_type, *made)
 
-@attrs.frozen
-class Numbers:
-    """What kernels ask about the hyperparameters before they serve a verb."""
-
-    franchise: FranchiseCore
+    # ------------------------------------------------------------------ what kernels ask before they serve
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        franchise = self.franchise
-        arrays = (franchise._concentration, franchise._discount)
         out = []
-        for number in range(len(franchise.declarations)):
-            nodes = franchise.topology.nodes(number)
-            theta, d = (float(np.max(values[nodes], initial=0.0)) for values in arrays)
+        for number in range(len(self.declarations)):
+            nodes = self.topology.nodes(number)
+            theta, d = (float(np.max(values[nodes], initial=0.0)) for values in (self.theta, self.d))
             out.append((theta, d))
         return out
 
     def longest(self) -> int:
         """Return the number of data customers of the largest restaurant below the root."""
-        topology = self.franchise.topology
-        if self.franchise._longest < 0:
+        topology = self.topology
+        if self._longest < 0:
             sizes = np.zeros(topology.n_nodes, dtype=np.int64)
             for first in range(0, topology.n_customers, _CHUNK):
                 sizes += np.bincount(topology.home[first : first + _CHUNK], minlength=topology.n_nodes)
-            self.franchise._longest = int(np.max(sizes[1:], initial=0))
-        return self.franchise._longest
+            self._longest = int(np.max(sizes[1:], initial=0))
+        return self._longest
+
+    # ------------------------------------------------------------------ priors
+
+    def log_prior(self) -> float:
+        """Log prior density of the concentrations and discounts that have a prior, in nats."""
+        total = 0.0
+        for declaration in self.declarations:
+            theta, d = self.present(declaration.name)
+            declared = declaration.hyperparameters
+            for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
+                if one.prior is not None:
+                    total += sum(log_density_at(one.prior, float(value)) for value in np.atleast_1d(values))
+        return total
+
+    def draw(self, generator: np.random.Generator) -> None:
+        """Draw every concentration and discount that has a prior from it, the discounts first."""
+        for number, declaration in enumerate(self.declarations):
+            theta, d = self.present(declaration.name)
+            declared, discount = declaration.hyperparameters
+            n = len(self.theta[self.topology.nodes(number)])
+            if discount.prior is not None:
+                low = -declared.start if declared.prior is None else 0.0
+                d = _draw_above(low, discount.prior, n if discount.each else None, generator)
+            if declared.prior is not None:
+                theta = draw_from(declared.prior, generator, n if declared.each else None)
+                if declared.shifted:
+                    # A sum far below d is lost in theta's last bit, and theta > -d must stay.
+                    theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
+            self.assign(declaration.name, concentration=theta, discount=d)
+
+
+def _read_only(values: Floats) -> Floats:
+    seen = values.view()
+    seen.flags.writeable = False
+    return seen
+
+
+def _shared(values: Floats, declared: Hyperparameter) -> float:
+    """The value that all restaurants share; where no context is as long as a level's there are none."""
+    return float(values[0]) if len(values) else declared.start
 
 
 def _outside(what: str, value: Any, allowed: str) -> ParameterError:
@@ -133,36 +238,6 @@ def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:
         allowed = f"one number, or {n} of them" if declared.each else "one number"
         raise ParameterError("value", value, allowed, f"{name!r} has {n} restaurants.")
     return np.broadcast_to(values, n)
-
-
-def log_prior(franchise: FranchiseCore) -> float:
-    """Log prior density of the concentrations and discounts that have a prior, in nats."""
-    total = 0.0
-    for declaration in franchise.declarations:
-        theta, d = present(franchise, declaration.name)
-        declared = declaration.hyperparameters
-        for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
-            if one.prior is not None:
-                total += sum(log_density_at(one.prior, float(value)) for value in np.atleast_1d(values))
-    return total
-
-
-def draw(franchise: FranchiseCore, generator: np.random.Generator) -> None:
-    """Draw every concentration and discount that has a prior from it, the discounts first."""
-    for number, declaration in enumerate(franchise.declarations):
-        theta, d = present(franchise, declaration.name)
-        declared, discount = declaration.hyperparameters
-        nodes = franchise.topology.nodes(number)
-        n = len(franchise._concentration[nodes])
-        if discount.prior is not None:
-            low = -declared.start if declared.prior is None else 0.0
-            d = _draw_above(low, discount.prior, n if discount.each else None, generator)
-        if declared.prior is not None:
-            theta = draw_from(declared.prior, generator, n if declared.each else None)
-            if declared.shifted:
-                # A sum far below d is lost in theta's last bit, and theta > -d must stay.
-                theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
-        assign(franchise, declaration.name, concentration=theta, discount=d)
 
 
 def _draw_above(low: float, prior: Prior, size: int | None, generator: np.random.Generator) -> Any:

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,9 +16,6 @@ import numpy.typing as npt
 
 from hdpkit.checks import positive_number
 from hdpkit.errors import BusyError, DataError
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["Look", "Requests", "look"]
 
@@ -60,10 +57,9 @@ class Look:
     base_parameters: Mapping[str, float]
     _twin: Callable[[], Any] = attrs.field(repr=False)
 
-    def franchise(self) -> Franchise:
-        """A franchise of its own in this state, for everything else; a new one at each call."""
-        made: Franchise = self._twin()
-        return made
+    def franchise(self) -> Any:
+        """A `Franchise` of its own in this state, for everything else; a new one at each call."""
+        return self._twin()
 
 
 class Requests:
@@ -105,14 +101,14 @@ class _Request:
         self.error: Exception | None = None
 
 
-def look(franchise: Franchise, timeout: float | None) -> Look:
-    """See `Franchise.look`."""
+def look(franchise: Any, timeout: float | None) -> Look:
+    """See `Franchise.look`, which imports this module."""
     if timeout is not None:
         positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
     return _shown(_state(franchise, timeout))
 
 
-def _state(franchise: Franchise, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:
+def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     until = None if timeout is None else time.monotonic() + timeout
     requests, request = franchise._requests, None
     try:
@@ -144,7 +140,7 @@ def _state(franchise: Franchise, timeout: float | None) -> tuple[Callable[..., A
 def _shown(state: tuple[Callable[..., Any], dict[str, Any]]) -> Look:
     """What there is to be seen of a state, computed in this thread from a franchise of its own."""
     make, frozen = state
-    twin: Franchise = make(frozen)
+    twin = make(frozen)
     try:
         counts: Any = twin.dish_counts
     except DataError:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, HdpkitError, ReturnValueError
+from hdpkit.checks import instance, text
+from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError
+from hdpkit.random import ChoiceSource
+from hdpkit.returned import one_of_kind
 
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
-    from hdpkit.random import ChoiceSource
-
-__all__ = ["Component", "Part", "cloned", "thaw_part"]
+__all__ = ["Component", "Part", "Parts", "cloned"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -63,10 +63,10 @@ class Part:
     def reset(self, slots: Ints) -> None:
         """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
 
-    def started(self, state: Franchise, source: ChoiceSource) -> None:
+    def started(self, state: Any, source: ChoiceSource) -> None:
         """A start has seated everybody, or a state without this part was thawed: draw the part."""
 
-    def simulate(self, state: Franchise, source: ChoiceSource) -> None:
+    def simulate(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.
 
         By default what the births of that seating have drawn stays.
@@ -82,7 +82,7 @@ class Part:
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Take over a frozen state; `reset` has been called before."""
 
-    def clone(self, state: Franchise) -> Self:
+    def clone(self, state: Any) -> Self:
         """Return a part for a copy of the franchise; what `freeze` keeps is thawed into it afterwards."""
         return copy.deepcopy(self)
 
@@ -90,11 +90,11 @@ class Part:
         """Bytes held, as far as known."""
         return 0
 
-    def log_density(self, state: Franchise) -> float:
+    def log_density(self, state: Any) -> float:
         """Log density of the part given the rest of the state, in nats: a term of `Franchise.log_joint`."""
         return 0.0
 
-    def scalars(self, state: Franchise) -> Mapping[str, float]:
+    def scalars(self, state: Any) -> Mapping[str, float]:
         """Numbers for the trace, recorded under "<name of the part>/<key>"."""
         return {}
 
@@ -122,16 +122,83 @@ def cloned(name: str, part: Part, state: Any) -> Part:
     return made
 
 
-def thaw_part(
-    state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None
-) -> None:
-    """Give a part its state out of those of all parts; one without draws it, if there is a source.
+class Component(Part):
+    """The name of `Part` before; kept for programs that derive from it."""
 
-    Raises
-    ------
-    DataError
-        If the part can't make sense of it.
+
+class Parts:
+    """The parts of one franchise, by name.
+
+    Attributes
+    ----------
+    by_name : dict
+        All parts, in the order in which they came.
+    lost : list of Part
+        Those that failed when they were told of a new seating.
     """
+
+    def __init__(self, slots: Any) -> None:
+        self.slots = slots
+        self.by_name: dict[str, Part] = {}
+        self.lost: list[Part] = []
+
+    def values(self) -> list[Part]:
+        """Return all parts, in the order in which they came."""
+        return list(self.by_name.values())
+
+    def register(self, name: str, part: Part) -> None:
+        """See `Franchise.register`."""
+        text("name", name, remedy="It is the component's name in saved states.")
+        instance("component", part, Part, "a Part", remedy="Derive it from hk.Part.")
+        if name in self.by_name:
+            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self.by_name)}.")
+        part.reset(self.slots.occupied_slots())  # first: it is a user's, and may fail
+        self.by_name[name] = part
+        self.slots.add_part(part)
+
+    def replaced(self, *first: Callable[[], Any]) -> None:
+        """Call these functions, tell every part which slots are occupied; raise the first error last."""
+        self.lost = self.values()
+        _call_all([*first, *(functools.partial(self._found, part) for part in self.values())])
+
+    def _found(self, part: Part) -> None:
+        part.reset(self.slots.occupied_slots())
+        self.lost.remove(part)
+
+    def find_lost(self) -> None:
+        """Tell parts that failed which slots are occupied now; one that fails again is told later."""
+        while self.lost:
+            self.lost[-1].reset(self.slots.occupied_slots())
+            self.lost.pop()
+
+    def freeze(self) -> dict[str, dict[str, Any]]:
+        """The states of all parts by name."""
+        return {
+            name: one_of_kind(part, "freeze", part.freeze(), dict, "a dict")
+            for name, part in self.by_name.items()
+        }
+
+    def thaw(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+        """Give every part its state; one without draws it, if there is a source.
+
+        Raises
+        ------
+        DataError
+            If a part can't make sense of it: the first error, when all have been tried.
+        """
+        _call_all(
+            [
+                functools.partial(_thaw, state, name, part, frozen, source)
+                for name, part in self.by_name.items()
+            ]
+        )
+
+    def log_density(self, state: Any) -> float:
+        """Log density of all parts given the rest of the state, in nats."""
+        return sum(part.log_density(state) for part in self.values())
+
+
+def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
     if name not in frozen:
         if source is not None:
             part.started(state, source)
@@ -147,5 +214,13 @@ def thaw_part(
         ) from error  # fmt: skip
 
 
-class Component(Part):
-    """The name of `Part` before; kept for programs that derive from it."""
+def _call_all(acts: Sequence[Callable[[], Any]]) -> None:
+    """Call all, and raise the first error when all has been done."""
+    errors: list[BaseException] = []
+    for act in acts:
+        try:
+            act()
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

@@ -9,7 +9,7 @@ they contradict themselves everybody is seated anew given who eats what.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,57 +17,126 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk import table_counts
 from hdpkit.base_measures.bank import KeepsParameters
+from hdpkit.errors import ChangedDataError
 from hdpkit.franchise.audit import check_labelled
 from hdpkit.franchise.counts import columns_of
 from hdpkit.franchise.reference import table_counts as readable
+from hdpkit.franchise.root import Root
+from hdpkit.franchise.seats import Seats
+from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.turns import Turns
 from hdpkit.random import STARTS, Streams
 from hdpkit.stores import Detail, detail_of
 
-if TYPE_CHECKING:
-    from hdpkit.franchise.core import FranchiseCore
-
-__all__ = ["restore"]
+__all__ = ["Recovery"]
 
 Ints = npt.NDArray[np.int64]
 
 _UNIT = 2**62  # of the streams: no sweep and no start draws from it
 
 
-def restore(franchise: FranchiseCore, everybody: bool, reseated: tuple[int, int]) -> None:
-    """Make slots, statistics and components fit the store, and the store itself whole.
+class Recovery:
+    """What takes back what was begun in a franchise and never ended."""
 
-    May be begun again after an exception. ``everybody``: nobody may be left without a seat; ``reseated`` is
-    the range of customers of whom that is so in any case.
-    """
-    dishes, consistent = _read(franchise)
-    must = np.zeros(len(dishes), dtype=bool)
-    must[slice(*((0, len(dishes)) if everybody else reseated))] = True
-    lost = np.flatnonzero(must & (dishes < 0))
-    if len(lost) or not consistent:
-        _seat_anew(franchise, dishes, lost)
-    root = np.asarray(franchise.seating.node_dishes(0), dtype=np.int32)
-    slots = franchise.slots
-    if not franchise.measure.atomic and slots.occupied_slots().tolist() != root.tolist():
-        held = [slot for slot in slots.held_slots() if slot not in root]
-        franchise._reset_slots(root, held)
-        franchise._lost = list(franchise._components.values())
-        with contextlib.suppress(Exception):  # of a user's; told again later
-            franchise._find_lost()
-    theta, d = franchise._concentration, franchise._discount
-    theta[:] = np.maximum(theta, np.nextafter(-d, 1.0))  # one of the two may be new, and the other not yet
-    franchise._uncounted = True
-    bank: Any = franchise.bank
-    bank.adopt(franchise.measure)  # a change of parameters may have come half way
-    keeps = isinstance(bank, KeepsParameters)
-    if keeps:
-        for slot in root.tolist():
-            if not bank.has_parameter(slot):
-                bank.born(slot)
+    def __init__(self, state: State, turns: Turns, root: Root, seats: Seats, statistics: Statistics) -> None:
+        self.state = state
+        self.turns = turns
+        self.root = root
+        self.seats = seats
+        self.statistics = statistics
+
+    def make_whole(self) -> None:
+        """Take back what was begun and never ended.
+
+        An exception of a signal handler can come at any byte code, of what takes back, too. So whatever is to
+        be taken back is still to be seen in the state, and whoever uses the franchise next does it, or goes
+        on with it.
+        """
+        state, turns = self.state, self.turns
+        state.on_pulse = None
+        turns.at_rest()
+        try:
+            state.data.check_unchanged()
+        except ChangedDataError:  # what is mapped may not be looked at any more
+            return
+        for slot in state.slots.reserved_slots():
+            self.statistics.uncounted = True
+            with contextlib.suppress(Exception):  # of the bank
+                state.slots.release(slot)
+        if turns.torn is not None:
+            self.restore(*turns.torn)
+            turns.torn = None
+        self.seats.give_back(True)
+        self.root._draw(True)
+        if self.statistics.uncounted:
+            with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
+                self.statistics.recount()
+        turns.turn.whole = True
+
+    def restore(self, everybody: bool, reseated: tuple[int, int]) -> None:
+        """Make slots, statistics and parts fit the store, and the store itself whole.
+
+        May be begun again after an exception. ``everybody``: nobody may be left without a seat; ``reseated``
+        is the range of customers of whom that is so in any case.
+        """
+        state, statistics = self.state, self.statistics
+        dishes, consistent = _read(state)
+        must = np.zeros(len(dishes), dtype=bool)
+        must[slice(*((0, len(dishes)) if everybody else reseated))] = True
+        lost = np.flatnonzero(must & (dishes < 0))
+        if len(lost) or not consistent:
+            self._seat_anew(dishes, lost)
+        root = np.asarray(state.seating.node_dishes(0), dtype=np.int32)
+        slots = state.slots
+        if not state.measure.atomic and slots.occupied_slots().tolist() != root.tolist():
+            held = [slot for slot in slots.held_slots() if slot not in root]
+            statistics.reset_slots(root, held)
+            statistics.parts.lost = statistics.parts.values()
+            with contextlib.suppress(Exception):  # of a user's; told again later
+                statistics.parts.find_lost()
+        state.hyperparameters.restore()
+        statistics.uncounted = True
+        bank: Any = state.bank
+        bank.adopt(state.measure)  # a change of parameters may have come half way
+        keeps = isinstance(bank, KeepsParameters)
+        if keeps:
+            for slot in root.tolist():
+                if not bank.has_parameter(slot):
+                    bank.born(slot)
+
+    def _seat_anew(self, dishes: Ints, lost: Ints) -> None:
+        """Seat everybody by the prior given the dishes; those who have lost theirs get one of their own."""
+        state = self.state
+        dishes = dishes.astype(np.int32)
+        if state.measure.atomic:
+            dishes[lost] = np.asarray(state.data.values)[lost]
+        else:
+            first = int(dishes.max(initial=-1)) + 1
+            dishes[lost] = np.arange(first, first + len(lost))
+        streams = state.streams or Streams(0)
+        source = Streams(streams.seed, streams.chain).source(STARTS, state.sweep, _UNIT, state.attempt)
+        lent = state._lent is not None
+        store, slots = self.seats.new_store(lent), type(state.slots)()
+        bank: Any = state.bank
+        atoms = len(bank.log_base) if state.measure.atomic else 0
+        slots.reset(np.arange(atoms) if atoms else np.unique(dishes[dishes >= 0]))
+        walk = self.seats.over(store, slots, "auto" if isinstance(store, Seating) else "reference")
+        home = state.topology.home
+        for customer in np.flatnonzero(dishes >= 0).tolist():
+            walk.seat(customer, int(home[customer]), int(dishes[customer]), source)
+        if detail_of(store) is Detail.COUNTS:
+            draw = table_counts.draw_tables if isinstance(store, Seating) else readable.draw_tables
+            draw(walk, 0, state.topology.n_nodes, source)
+        if lent:
+            state._lent = store
+        else:
+            state.store = store
 
 
-def _read(franchise: FranchiseCore) -> tuple[Ints, bool]:
+def _read(state: State) -> tuple[Ints, bool]:
     """Dish of each customer, and whether the store agrees with itself."""
-    store, t = franchise.seating, franchise.topology
+    store, t = state.seating, state.topology
     dishes = np.asarray(store.dishes(), dtype=np.int64)
     try:
         node, dish, customers, tables = (np.asarray(c, dtype=np.int64) for c in columns_of(store, t.n_nodes))
@@ -83,7 +152,7 @@ def _read(franchise: FranchiseCore) -> tuple[Ints, bool]:
         own = node * width + dish
         consistent = np.array_equal(own, wanted) and np.array_equal(customers, counted)
         consistent &= bool(np.all((tables >= 1) & (tables <= customers)))
-        consistent &= franchise.measure.atomic or bool(np.all(tables[node == 0] == 1))
+        consistent &= state.measure.atomic or bool(np.all(tables[node == 0] == 1))
         if consistent and not isinstance(store, Seating):
             # A store in Python: what it keeps of tables may contradict its counts.
             consistent = _sizes_agree(store, node, dish, customers, tables)
@@ -105,27 +174,3 @@ def _sizes_agree(store: Any, node: Ints, dish: Ints, customers: Ints, tables: In
         return True
     sizes = [store.table_sizes(n, k) for n, k in zip(node.tolist(), dish.tolist(), strict=True)]
     return all(len(s) == n and int(np.sum(s)) == c for s, n, c in zip(sizes, tables, customers, strict=True))
-
-
-def _seat_anew(franchise: FranchiseCore, dishes: Ints, lost: Ints) -> None:
-    """Seat everybody by the prior given the dishes; those who have lost theirs get one of their own."""
-    dishes = dishes.astype(np.int32)
-    if franchise.measure.atomic:
-        dishes[lost] = np.asarray(franchise.data.values)[lost]
-    else:
-        first = int(dishes.max(initial=-1)) + 1
-        dishes[lost] = np.arange(first, first + len(lost))
-    streams = franchise.streams or Streams(0)
-    source = Streams(streams.seed, streams.chain).source(STARTS, franchise.sweep, _UNIT, franchise.attempt)
-    seated_out = franchise._seated_out is not None
-    store, slots = franchise._new_store(seated_out), type(franchise.slots)()
-    atoms = len(franchise.bank.log_base) if franchise.measure.atomic else 0  # type: ignore[attr-defined]
-    slots.reset(np.arange(atoms) if atoms else np.unique(dishes[dishes >= 0]))
-    walk = franchise.walk_over(store, slots, "auto" if isinstance(store, Seating) else "reference")
-    home = franchise.topology.home
-    for customer in np.flatnonzero(dishes >= 0).tolist():
-        walk.seat(customer, int(home[customer]), int(dishes[customer]), source)
-    if detail_of(store) is Detail.COUNTS:
-        draw = table_counts.draw_tables if isinstance(store, Seating) else readable.draw_tables
-        draw(walk, 0, franchise.topology.n_nodes, source)
-    vars(franchise).update({"_seated_out" if seated_out else "store": store, "_walks": {}})

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 import hdpkit._compiled.walk.root as compiled
 import hdpkit.franchise.reference.root as readable
 
-if TYPE_CHECKING:
-    from hdpkit.franchise.core import FranchiseCore
-
 __all__ = ["ROOTS", "RootKind"]
 
 
 @attrs.frozen
 class RootKind:
-    """How a walk gets what the root's children draw from."""
+    """How a walk gets what the root's children draw from: by the bank, and by the table of weights."""
 
-    compiled: Callable[[FranchiseCore], Any]
-    readable: Callable[[FranchiseCore], Any]
-
-
-def _bank(franchise: FranchiseCore) -> Any:
-    return franchise.bank
-
-
-def _table(franchise: FranchiseCore) -> Any:
-    assert franchise._weights is not None
-    return franchise._weights.table
+    compiled: Callable[[Any, Any], Any]
+    readable: Callable[[Any, Any], Any]
 
 
 ROOTS = {
-    "restaurant": RootKind(lambda f: compiled.LatentRoot(), lambda f: readable.LatentRoot()),
+    "restaurant": RootKind(
+        lambda bank, table: compiled.LatentRoot(), lambda bank, table: readable.LatentRoot()
+    ),
     "atoms": RootKind(
-        lambda f: compiled.AtomRoot(_bank(f).base, _bank(f).values),
-        lambda f: readable.AtomRoot(_bank(f).base),
+        lambda bank, table: compiled.AtomRoot(bank.base, bank.values),
+        lambda bank, table: readable.AtomRoot(bank.base),
     ),
     "weights": RootKind(
-        lambda f: compiled.WeightedRoot(_table(f)), lambda f: readable.WeightedRoot(_table(f))
+        lambda bank, table: compiled.WeightedRoot(table), lambda bank, table: readable.WeightedRoot(table)
     ),
 }

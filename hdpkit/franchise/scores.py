@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.stores import CountsSizes, ScoresSeating
+from hdpkit.stores import CountsSizes, ScoresSeating, TotalsInBulk
 
-__all__ = ["log_seating", "log_seating_of_restaurant", "size_counts"]
+__all__ = ["log_seating", "log_seating_of_restaurant", "size_counts", "totals"]
 
 
 Ints = npt.NDArray[np.int64]
@@ -51,3 +51,14 @@ def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
     found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]
     sizes, counts = np.unique(np.concatenate([[], *found]).astype(np.int64), return_counts=True)
     return sizes, counts
+
+
+def totals(store: Any, n_nodes: int) -> tuple[Ints, Ints]:
+    """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
+    if isinstance(store, TotalsInBulk):
+        customers, tables = store.totals()
+        return customers, tables
+    return (
+        np.array([store.node_customers(node) for node in range(n_nodes)], dtype=np.int64),
+        np.array([store.node_tables(node) for node in range(n_nodes)], dtype=np.int64),
+    )

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.franchise.hyperparameters import draw
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
 
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
-
 __all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "redraw_atoms", "simulate"]
 
-F = TypeVar("F", bound="Franchise")
+Franchise = Any  # which imports this module
+F = TypeVar("F")
 KEEP = ("hyperparameters", "seating")
 
 
-def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
+def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
+    franchise: Franchise = given
     if keep is not None:
         choice("keep", keep, KEEP, remedy="None draws everything anew.")
     if not franchise.measure.supports("simulate"):
@@ -38,12 +36,11 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
         # The dishes are drawn: a store that looks them up in the data would have others.
         topology = seated.topology
         seated.store = seated._own(seated.store_type(topology.n_customers, topology.n_nodes))
-        seated._walks.clear()
     if keep is None:
         draw_hyperparameters(seated, source)
     values: Any = draw_seating(seated, source) if keep != "seating" else None
     if keep != "seating":
-        for part in seated._components.values():
+        for part in seated.parts.values():
             part.simulate(seated, source)
     if not franchise.measure.atomic:
         values = draw_values(seated, source)
@@ -51,12 +48,13 @@ def simulate(franchise: F, source: ChoiceSource, keep: str | None) -> F:
     if franchise.measure.atomic and keep == "seating":
         frozen["seating"] = redraw_atoms(seated, source)
         values = _observed(frozen["seating"], franchise.data.values)
-    return franchise._twin(franchise.data.with_values(values), frozen)
+    made: F = franchise._twin(franchise.data.with_values(values), frozen)
+    return made
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
     """Draw every hyperparameter that has a prior from it."""
-    draw(franchise, source.generator)
+    franchise.hyperparameters.draw(source.generator)
     for name, prior in franchise.measure.priors.items():
         _draw_parameter(franchise, name, prior, source)
 
@@ -131,7 +129,7 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     begun = (
         [measure.make() for _ in slots]
         if measure.conjugate
-        else franchise.fresh_bank().statistics(slots, dishes)
+        else franchise._statistics.fresh_bank().statistics(slots, dishes)
     )
     statistics = dict(zip(slots.tolist(), begun, strict=True))
     values: list[object] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,6 @@ from hdpkit._compiled.walk.root import AtomRoot, LatentRoot, WeightedRoot
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.franchise.counts import columns_of
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["Snapshot"]
 
@@ -33,15 +30,16 @@ class Snapshot:
     Parameters
     ----------
     franchise : Franchise
+        The module of that class imports this one, hence the annotation.
     arrays : mapping of arrays, optional
         What `arrays` returned, of a franchise with the same restaurants; None: its present state.
     """
 
-    def __init__(self, franchise: Franchise, arrays: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
         self._turn = threading.Lock()  # the walk writes down where it is
-        franchise._within(self._take, franchise, arrays)
+        franchise._turn.call(franchise, self._take, (franchise, arrays))
 
-    def _take(self, franchise: Franchise, arrays: Mapping[str, Any] | None) -> None:
+    def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
         t = franchise.topology
         kept = _arrays_of(franchise) if arrays is None else arrays
         self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
@@ -56,8 +54,8 @@ class Snapshot:
         if franchise.measure.atomic:
             self.base = bank.base.copy()
             root = AtomRoot(self.base, bank.values)
-        elif franchise._weights is not None:
-            root = WeightedRoot(franchise._weights.table.copy())
+        elif franchise.root.weights is not None:
+            root = WeightedRoot(franchise.root.weights.table.copy())
         theta, d = self.concentration, self.discount
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
@@ -89,7 +87,11 @@ class Snapshot:
 _COUNTS = ("node", "dish", "customers", "tables")
 
 
-def _arrays_of(franchise: Franchise) -> dict[str, npt.NDArray[Any]]:
+def _arrays_of(franchise: Any) -> dict[str, npt.NDArray[Any]]:
     columns = columns_of(franchise.seating, franchise.topology.n_nodes)
     counts = dict(zip(_COUNTS, columns, strict=True))
-    return {**counts, "concentration": franchise._concentration, "discount": franchise._discount}
+    return {
+        **counts,
+        "concentration": franchise.hyperparameters.theta,
+        "discount": franchise.hyperparameters.d,
+    }

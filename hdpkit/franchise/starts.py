@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.term_clusters import (
     TermClusters,
     check_term_clusters,
@@ -17,9 +18,6 @@ from hdpkit.franchise.term_clusters import (
     term_clusters,
 )
 from hdpkit.random import STARTS, RandomStream, Streams
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["Random", "TermClusters", "check_start", "start"]
 
@@ -65,7 +63,7 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
         numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
     """
-    franchise._within(_start, franchise, init, source)
+    franchise._turns.within(_start, franchise, init, source)
 
 
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
@@ -75,7 +73,8 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     franchise.sweep = franchise.attempt = 0
     if isinstance(prepared, Mapping):
         state = {**prepared, "sweep": 0, "attempt": 0, "streams": None, "measure": franchise.base_parameters}
-        state |= {"concentration": franchise._concentration.copy(), "discount": franchise._discount.copy()}
+        present = franchise.hyperparameters
+        state |= {"concentration": present.concentration.copy(), "discount": present.discount.copy()}
         franchise.thaw(state, source)
         return
     franchise.clear()
@@ -99,7 +98,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 
 
 def _parts_started(franchise: Franchise, source: RandomStream) -> None:
-    for part in franchise._components.values():
+    for part in franchise.parts.values():
         part.started(franchise, source)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -13,10 +13,8 @@ from hdpkit.base_measures import DirichletMultinomial
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.state import State
 from hdpkit.random import RandomStream
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["TermClusters", "check_term_clusters", "prefers_term_clusters", "term_clusters"]
 
@@ -53,19 +51,19 @@ class TermClusters:
     )
 
 
-def serves_term_clusters(franchise: Franchise) -> bool:
+def serves_term_clusters(franchise: State) -> bool:
     """Whether the data are documents of terms, the measure a Dirichlet-multinomial."""
     return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, DirichletMultinomial)
 
 
-def prefers_term_clusters(franchise: Franchise) -> bool:
+def prefers_term_clusters(franchise: State) -> bool:
     """Whether this start is the default: mixtures by group of enough data to place terms by."""
     return (
         serves_term_clusters(franchise) and franchise.topology.n_levels > 1 and len(franchise.data) >= FEWEST
     )
 
 
-def check_term_clusters(start: TermClusters, franchise: Franchise) -> None:
+def check_term_clusters(start: TermClusters, franchise: State) -> None:
     """Raise a ParameterError if the data aren't documents of terms."""
     if not serves_term_clusters(franchise):
         raise ParameterError(
@@ -74,7 +72,7 @@ def check_term_clusters(start: TermClusters, franchise: Franchise) -> None:
         )  # fmt: skip
 
 
-def term_clusters(start: TermClusters, franchise: Franchise, source: RandomStream) -> Any:
+def term_clusters(start: TermClusters, franchise: State, source: RandomStream) -> Any:
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
     counts = sparse.csr_matrix(data.to_counts(), dtype=np.float64)

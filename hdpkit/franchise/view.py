@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,8 @@ from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Guarded, changes
+from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["RestaurantView"]
 
@@ -25,21 +23,22 @@ class RestaurantView(Guarded):
     Obtained from `Franchise.restaurant`.
     """
 
-    def __init__(self, franchise: Franchise, declaration: int, name: str, key: Any) -> None:
-        self.franchise = franchise
-        self._turn = franchise._turn
+    def __init__(self, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
+        self._verbs = verbs
+        self._state = verbs.state
+        self._turn = verbs.state._turn
         self.name = name
         self.key = key
         self._declaration = declaration
         self.node  # noqa: B018 - raises where there is no such restaurant
 
     def _outside(self) -> None:
-        self.franchise._outside()
+        self._verbs.turns.outside()
 
     @property
     def node(self) -> int:
         """Its number now: restaurants of contexts come and go."""
-        return self.franchise.topology.node(self._declaration, self.key, self.name)
+        return self._state.topology.node(self._declaration, self.key, self.name)
 
     def __repr__(self) -> str:
         label = self.name if self.key is None else f"{self.name} {self.key!r}"
@@ -50,54 +49,58 @@ class RestaurantView(Guarded):
         return f"<{printable(label)}: {counts}>"
 
     def _make_whole(self) -> None:
-        self.franchise._make_whole()
+        self._state._make_whole()
 
     def _slot(self, dish: int) -> int:
-        live = self.franchise.slots.occupied_slots()
+        live = self._state.slots.occupied_slots()
         return int(live[whole_number("dish", dish, 0, len(live) - 1, remedy="See franchise.n_dishes.")])
+
+    def _n_dishes(self) -> int:
+        state = self._state
+        return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)
 
     @property
     def concentration(self) -> float:
         """Its concentration."""
-        return float(self.franchise._concentration[self.node])
+        return float(self._state.hyperparameters.theta[self.node])
 
     @property
     def discount(self) -> float:
         """Its discount."""
-        return float(self.franchise._discount[self.node])
+        return float(self._state.hyperparameters.d[self.node])
 
     @property
     def n_customers(self) -> int:
         """Number of customers: its data and the tables of its children."""
-        return int(self.franchise.seating.node_customers(self.node))
+        return int(self._state.seating.node_customers(self.node))
 
     @property
     def n_tables(self) -> int:
         """Number of tables."""
-        return int(self.franchise.seating.node_tables(self.node))
+        return int(self._state.seating.node_tables(self.node))
 
     @property
     def customers(self) -> npt.NDArray[np.int64]:
         """Numbers of the data customers who belong here, seated or not, ascending."""
-        return np.flatnonzero(self.franchise.topology.home == self.node)
+        return np.flatnonzero(self._state.topology.home == self.node)
 
     @property
     def dishes(self) -> npt.NDArray[np.int64]:
         """Dishes that are served here, ascending."""
-        place = self.franchise.slots.place
-        return np.array([place(k) for k in self.franchise.seating.node_dishes(self.node)], dtype=np.int64)
+        place = self._state.slots.place
+        return np.array([place(k) for k in self._state.seating.node_dishes(self.node)], dtype=np.int64)
 
     def customers_of(self, dish: int) -> int:
         """Customers who eat a dish here."""
-        return int(self.franchise.seating.customers(self.node, self._slot(dish)))
+        return int(self._state.seating.customers(self.node, self._slot(dish)))
 
     def tables_of(self, dish: int) -> int:
         """Tables that serve a dish here."""
-        return int(self.franchise.seating.tables(self.node, self._slot(dish)))
+        return int(self._state.seating.tables(self.node, self._slot(dish)))
 
     def table_sizes(self, dish: int | None = None) -> npt.NDArray[np.int32]:
         """Sizes of the tables that serve a dish (of all tables, dish by dish), ascending within a dish."""
-        store = self.franchise.seating
+        store = self._state.seating
         if dish is not None:
             return store.table_sizes(self.node, self._slot(dish))
         sizes = [store.table_sizes(self.node, k) for k in store.node_dishes(self.node)]
@@ -105,14 +108,14 @@ class RestaurantView(Guarded):
 
     def probability(self, dish: int | None = None) -> float:
         """Predictive probability that a customer who enters here eats this dish; None: a new one."""
-        walk = self.franchise.walk()
+        walk = self._verbs.seats.walk()
         if dish is None:
             return float(walk.prior_row(self.node)[-1])
         return float(walk.probability(self.node, self._slot(dish)))
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
-        return self.franchise.walk().prior_row(self.node)
+        return self._verbs.seats.walk().prior_row(self.node)
 
     @changes
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
@@ -120,17 +123,15 @@ class RestaurantView(Guarded):
 
         Calls with a seed are counted: a second one with the same number draws other words.
         """
-        franchise = self.franchise
         dish = self._check(customer, seated=True)
-        source = franchise._own_source(rng, Purpose.UNSEAT)
-        with franchise.kept_whole():
-            franchise._changing(self._take_out, customer, dish, source)
+        source = self._state._own_source(rng, Purpose.UNSEAT)
+        with self._verbs.statistics.kept_whole():
+            self._verbs.turns.changing(self._take_out, customer, dish, source)
 
     def _take_out(self, customer: int, dish: int, source: ChoiceSource) -> None:
-        franchise = self.franchise
-        franchise.bank.remove(dish, [customer])
-        if franchise.walk().unseat(customer, self.node, dish, source):
-            franchise.slots.close(dish)
+        self._state.bank.remove(dish, [customer])
+        if self._verbs.seats.walk().unseat(customer, self.node, dish, source):
+            self._state.slots.close(dish)
 
     @changes
     def seat(self, customer: int, dish: int | None = None, rng: ChoiceSource | Seed = None) -> None:
@@ -141,45 +142,42 @@ class RestaurantView(Guarded):
         it left takes the parameter to a new dish that it is given; any other new dish draws one. Calls with a
         seed are counted, as those of `unseat` are.
         """
-        franchise = self.franchise
         self._check(customer, seated=False)
-        if dish is not None and franchise.measure.atomic:
-            own = int(franchise.data.values[customer])
+        if dish is not None and self._state.measure.atomic:
+            own = int(self._state.data.values[customer])
             if dish != own:
                 raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
             dish = None
         if dish is not None:
-            dish = whole_number("dish", dish, 0, franchise.n_dishes, remedy="n_dishes is a new one.")
-        source = franchise._own_source(rng, Purpose.SEAT)
+            dish = whole_number("dish", dish, 0, self._n_dishes(), remedy="n_dishes is a new one.")
+        source = self._state._own_source(rng, Purpose.SEAT)
         if dish is None:
-            franchise.enter(customer, customer + 1, source)
+            self._verbs.enter(customer, customer + 1, source)
             return
-        with franchise.kept_whole():
-            franchise._changing(self._put_in, customer, dish, source)
+        with self._verbs.statistics.kept_whole():
+            self._verbs.turns.changing(self._put_in, customer, dish, source)
 
     def _put_in(self, customer: int, dish: int, source: ChoiceSource) -> None:
-        franchise = self.franchise
-        bank: Any = franchise.bank
+        bank: Any = self._state.bank
         bank.prepare(source)
-        if dish == franchise.n_dishes:
+        if dish == self._n_dishes():
             if isinstance(bank, KeepsParameters):
                 bank.bring_back(customer)
-            slot = franchise.open_dish(source)
+            slot = self._verbs.open_dish(source)
         else:
             slot = self._slot(dish)
-        franchise.walk().seat(customer, self.node, slot, source)
-        if franchise.draws_tables:
-            franchise.draw_tables(self.node, self.node + 1, source)
+        self._verbs.seats.walk().seat(customer, self.node, slot, source)
+        if self._verbs.draws_tables:
+            self._verbs.draw_tables(self.node, self.node + 1, source)
         bank.add(slot, [customer])
 
     def _check(self, customer: int, seated: bool) -> int:
-        franchise = self.franchise
-        whole_number("customer", customer, 0, franchise.topology.n_customers - 1, remedy="See .customers.")
-        if franchise.topology.home[customer] != self.node:
+        whole_number("customer", customer, 0, self._state.topology.n_customers - 1, remedy="See .customers.")
+        if self._state.topology.home[customer] != self.node:
             raise ParameterError(
                 "customer", customer, "a data customer of this restaurant", "See .customers."
             )
-        dish = int(franchise.seating.dish_of(customer))
+        dish = int(self._state.seating.dish_of(customer))
         if (dish >= 0) != seated:
             state = "seated" if seated else "unseated"
             raise StateError("customer", customer, state, "Check franchise.dishes (-1: unseated).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,8 @@ from hdpkit._compiled.walk.root import WeightTable
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.franchise.parts import Part
-
-if TYPE_CHECKING:
-    from hdpkit.franchise.core import FranchiseCore
-    from hdpkit.franchise.franchise import Franchise
-    from hdpkit.random import ChoiceSource
+from hdpkit.franchise.state import State
+from hdpkit.random import ChoiceSource
 
 __all__ = ["NAME", "Weights"]
 
@@ -36,14 +33,14 @@ class Weights(Part):
     dies goes back to the remainder.
     """
 
-    def __init__(self, franchise: FranchiseCore) -> None:
-        self.franchise = franchise
-        self.table: WeightTable = franchise._own(WeightTable())
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.table: WeightTable = state._own(WeightTable())
         self.integrated: ChoiceSource | None = None  # source of a block in which there are no weights
 
     def _numbers(self) -> tuple[float, float]:
-        franchise = self.franchise
-        return float(franchise._concentration[0]), float(franchise._discount[0])
+        present = self.state.hyperparameters
+        return float(present.theta[0]), float(present.d[0])
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
         """A new dish takes its share of the remainder."""
@@ -55,7 +52,7 @@ class Weights(Part):
                 "Pass one: open_dish(source).",
             )  # fmt: skip
         theta, d = self._numbers()
-        k = len(self.franchise.slots)
+        k = len(self.state.slots)
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
@@ -80,12 +77,12 @@ class Weights(Part):
 
     def _customers(self, slots: Ints) -> Floats:
         """Customers of the root by dish."""
-        seating = self.franchise.seating
+        seating = self.state.seating
         return np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
 
     def draw(self, source: ChoiceSource) -> None:
         """Draw all weights given the seating."""
-        slots = self.franchise.slots.occupied_slots()
+        slots = self.state.slots.occupied_slots()
         if len(slots) == 0:
             self.table.clear()
             return
@@ -93,7 +90,7 @@ class Weights(Part):
         shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
         self.table.put(slots, source.dirichlet(shapes))
 
-    def started(self, state: Franchise, source: ChoiceSource) -> None:
+    def started(self, state: Any, source: ChoiceSource) -> None:
         """Weights given the seats that were just taken."""
         self.draw(source)
 
@@ -108,11 +105,11 @@ class Weights(Part):
 
     def freeze(self) -> dict[str, Any]:
         """The weights of the occupied slots, ascending, and the remainder, last."""
-        return {"weights": self.table.many(self.franchise.slots.occupied_slots())}
+        return {"weights": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Take the weights over."""
-        slots = self.franchise.slots.occupied_slots()
+        slots = self.state.slots.occupied_slots()
         weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
         if (
             weights is None
@@ -126,7 +123,7 @@ class Weights(Part):
             )  # fmt: skip
         self.table.put(slots, weights)
 
-    def clone(self, state: Franchise) -> Self:
+    def clone(self, state: Any) -> Self:
         """A franchise makes its own."""
         raise NotImplementedError
 
@@ -134,7 +131,7 @@ class Weights(Part):
         """Bytes of the weights."""
         return int(self.table.memory_bytes())
 
-    def log_density(self, state: Franchise) -> float:
+    def log_density(self, state: Any) -> float:
         """Log density of the weights given the seating: Dirichlet, with respect to the first K of them."""
         slots = state.slots.occupied_slots()
         if len(slots) == 0:
@@ -146,6 +143,6 @@ class Weights(Part):
         terms = sum(math.lgamma(shape) for shape in shapes.tolist())
         return float(math.lgamma(float(shapes.sum())) - terms + np.dot(shapes - 1.0, logs))
 
-    def scalars(self, state: Franchise) -> Mapping[str, float]:
+    def scalars(self, state: Any) -> Mapping[str, float]:
         """The remainder."""
         return {"remainder": float(self.table.remainder)}

@@ -24,7 +24,7 @@ class RootWeights(Move):
 
     def check(self, state: Franchise) -> None:
         """Refuse a franchise whose root is a restaurant."""
-        if state.root != "weights":
+        if state.root.declared != "weights":
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "The root is a restaurant, its weights are integrated out: build hk.Franchise(..., "

@@ -79,7 +79,7 @@ class SplitMerge(Move):
         sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
 
         on_b = members[sides[members] == 1]
-        theta, discount = state._concentration[0], state._discount[0]
+        theta, discount = state.root.concentration, state.root.discount
         n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
         log_split = (
             log(theta + discount * n_before)

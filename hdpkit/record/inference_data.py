@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,28 @@ import numpy.typing as npt
 from hdpkit.checks import text, whole_number
 from hdpkit.errors import DataError, MissingExtraError
 
-if TYPE_CHECKING:
-    from hdpkit.record.trace import Trace
-
 __all__ = ["inference_data", "summary"]
 
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
+
+
+class Recorded(Protocol):
+    """What is needed of a `Trace`, whose module imports this one."""
+
+    @property
+    def n_draws(self) -> int:
+        """Recorded sweeps."""
+
+    @property
+    def moves(self) -> Any:
+        """What each move did in each sweep."""
+
+    def __getitem__(self, key: str) -> Any: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def records(self) -> Any:
+        """The record of each move of each sweep."""
 
 
 def _arviz() -> Any:
@@ -32,7 +48,9 @@ def _arviz() -> Any:
     return arviz
 
 
-def inference_data(traces: Sequence[Trace], numbers: Sequence[int], after: int, separator: str = "/") -> Any:
+def inference_data(
+    traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = "/"
+) -> Any:
     """Several traces as one InferenceData; what the longer ones have more is left out, with a warning."""
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
     text("separator", separator, remedy='For instance "_".')
@@ -71,7 +89,7 @@ def _renamed(values: dict[str, Any], separator: str) -> dict[str, Any]:
     return {key.replace("/", separator): value for key, value in values.items()}
 
 
-def _acceptance(traces: Sequence[Trace], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
     """Share of accepted updates of every move in every recorded sweep; NaN where it had no turn."""
     names = list(dict.fromkeys(record.move for trace in traces for record in trace.records()))
     out = {}

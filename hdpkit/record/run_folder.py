@@ -314,7 +314,7 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
         "store": describe(franchise.store_type, "store"),
         "kernel": franchise.forced_kernel,
         # Folders of before have none: the root was a restaurant.
-        **({} if franchise.root == "restaurant" else {"root": franchise.root}),
+        **({} if franchise.root.declared == "restaurant" else {"root": franchise.root.declared}),
         "components": {
             name: describe(component, f"components[{name!r}]")
             for name, component in franchise.components.items()

@@ -28,7 +28,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         values[f"discount/{name}"] = franchise.discount(name)
     for name, value in franchise.measure.parameters.items():
         values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
-    for name, part in franchise._components.items():
+    for name, part in franchise.parts.items():
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)
     return values

@@ -53,7 +53,7 @@ def collect(
 
     A `RunError` (a full disk, a value that can't be kept) carries the trace so far.
     """
-    collected: Trace = franchise._prepare(
+    collected: Trace = franchise._turns.prepare(
         _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
     )
     return collected

@@ -53,7 +53,7 @@ class Recipe:
             franchise.data,
             franchise.store_type,
             franchise.forced_kernel,
-            franchise.root,
+            franchise.root.declared,
             franchise.measure,
             dict(franchise.components),
         )

@@ -152,10 +152,10 @@ class Scheduler:
         )
         _is_franchise(franchise)
         if chains is not None:  # they run on copies
-            franchise._within(self._check, franchise, sweeps, init, audit_every, progress)
+            franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
             trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
         else:
-            trace = franchise._prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+            trace = franchise._turns.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
         warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
@@ -194,7 +194,7 @@ class Scheduler:
     ) -> Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
         _is_franchise(franchise)
-        franchise._within(self._check, franchise, sweeps, init, audit_every, progress)
+        franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
         streams = _streams(franchise, rng, init)
         return Draws(
             franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every)

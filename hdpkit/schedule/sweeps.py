@@ -79,7 +79,7 @@ def sweep_by_sweep(
         except KeyboardInterrupt:
             late = True
         _check_untouched(franchise, stands)
-        franchise._requests.answer(franchise._standing)
+        franchise._answer_looks()
         yield draw
         if late:
             raise KeyboardInterrupt
@@ -106,8 +106,8 @@ def _sweep(
     clock: Clock,
     answer: Callable[[], None],
 ) -> Draw:
-    draw: Draw = franchise._within(
-        lambda: franchise._changing(_swept, moves, franchise, streams, clock, answer, everybody=True)
+    draw: Draw = franchise._turns.within(
+        lambda: franchise._turns.changing(_swept, moves, franchise, streams, clock, answer, everybody=True)
     )
     return draw
 
@@ -151,7 +151,7 @@ def _swept(
             if before is not None:  # a store of the user's may have stopped half way up the tree
                 franchise.thaw({**before, "attempt": franchise.attempt})
             if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
-                franchise._mend(error)
+                franchise._statistics.mend(error)
         raise
     finally:
         franchise.on_pulse = None
@@ -168,7 +168,7 @@ class Draws(Iterator[Draw]):
     """
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
-        self._claim = franchise._claim()
+        self._claim = franchise._turns.claim()
         self._draws = draws
 
     def __next__(self) -> Draw:

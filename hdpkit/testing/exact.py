@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, instance, number_array, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, hyperparameters
+from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
@@ -88,7 +88,7 @@ class ExactModel:
         def chain_rule(values: list[Any]) -> float:
             return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
 
-        theta, discount = franchise._concentration.tolist(), franchise._discount.tolist()
+        theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
         self.posterior_of_seatings = exact_posterior(
             self.shape, self.values, log_marginal or chain_rule, theta, discount
         )
@@ -116,23 +116,23 @@ class ExactModel:
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
         franchise, frozen = self.franchise, self._frozen[state]  # checked when the model was built
-        if franchise._components or frozen["measure"] or franchise._seated_out is not None:
-            franchise._thaw(frozen)
+        if franchise.parts or frozen["measure"] or franchise._lent is not None:
+            franchise._freezing.take_over(frozen)
         else:
-            franchise._turn.call(franchise, franchise._changing, (self._enter, frozen))
+            franchise._turns.within(franchise._turns.changing, self._enter, frozen)
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
         """What `Franchise._thaw` does, but for what a state of an enumeration has not."""
         franchise = self.franchise
         franchise.store.thaw(frozen["seating"])
-        present = (franchise._concentration.tobytes(), franchise._discount.tobytes())
+        present = (franchise.hyperparameters.theta.tobytes(), franchise.hyperparameters.d.tobytes())
         if present != self._hyperparameters:
-            hyperparameters.replace(franchise, frozen["concentration"], frozen["discount"])
+            franchise.hyperparameters.replace(frozen["concentration"], frozen["discount"])
         franchise.sweep, franchise.attempt = frozen["sweep"], frozen["attempt"]
-        franchise._reset_slots(frozen["slots"], frozen["held"])
+        franchise._statistics.reset_slots(frozen["slots"], frozen["held"])
         franchise.bank.thaw(frozen["bank"])
-        franchise.recount()
+        franchise._statistics.recount()
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""

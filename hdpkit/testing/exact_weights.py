@@ -45,7 +45,7 @@ class ExactWeightModel(ExactModel):
 
     def __init__(self, franchise: Franchise, log_marginal: Any = None) -> None:
         super().__init__(franchise, log_marginal)
-        theta, d = float(franchise._concentration[0]), float(franchise._discount[0])
+        theta, d = franchise.root.concentration, franchise.root.discount
         self.shapes: list[Floats] = []
         for number in range(len(self.states)):
             seating = self.franchise.seating
@@ -59,7 +59,7 @@ class ExactWeightModel(ExactModel):
         parts = {name: part for name, part in frozen["components"].items() if name != NAME}
         if weights is not None:
             parts[NAME] = {"weights": np.asarray(weights, dtype=float)}
-        self.franchise._thaw({**frozen, "components": parts})
+        self.franchise._freezing.take_over({**frozen, "components": parts})
         return self.franchise
 
     def weights(self) -> Floats:

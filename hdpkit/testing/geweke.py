@@ -58,11 +58,11 @@ def statistics(franchise: Franchise) -> dict[str, float]:
         **hyperparameters(franchise),
         "data": _of_data(franchise.data.values),
     }
-    if franchise.root == "weights":
+    if franchise.root.declared == "weights":
         values["largest weight"] = float(franchise.root_weights()[0].max())
     if not franchise.measure.conjugate:
         values["dish parameters"] = float(np.mean(franchise.dish_parameters() ** 2))
-    for name, part in franchise._components.items():
+    for name, part in franchise.parts.items():
         values |= {f"{name}/{key}": float(value) for key, value in part.scalars(franchise).items()}
     return rounded(values)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, hyperparameters
+from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
 from hdpkit.stores import Detail
@@ -57,7 +57,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     twin = Franchise(
         own.restaurant_declared, own.data, store="explicit", kernel=own.forced_kernel, measure=own.measure
     )
-    hyperparameters.replace(twin, own._concentration, own._discount)
+    twin.hyperparameters.replace(own.hyperparameters.theta, own.hyperparameters.d)
     labelled = ExactModel(twin)
     classes = [lump_to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
     lumped = lump_matrix(check_exact(labelled, move), classes, labelled.pi)

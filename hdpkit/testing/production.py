@@ -69,7 +69,7 @@ def production_law(franchise: Franchise, customer: int) -> Law:
     try:
         return step.fused() if franchise.kernel("reseat") == "fused" else step.generic()
     finally:
-        franchise._thaw(step.state)
+        franchise._freezing.take_over(step.state)
 
 
 class _Step:
@@ -86,7 +86,7 @@ class _Step:
 
     def outcome(self, *words: int) -> int:
         franchise, customer = self.franchise, self.customer
-        franchise._thaw(self.state)
+        franchise._freezing.take_over(self.state)
         self.source.give(*words)
         franchise.reseat(customer, customer + 1, self.source)
         store: Any = franchise.seating
@@ -171,8 +171,8 @@ def exact_law(franchise: Franchise, customer: int) -> Law:
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()
     term, own = int(franchise.data.values[customer]), int(store.dish_of(customer))
-    theta0, theta = (Fraction(float(franchise._concentration[i])) for i in (0, node))
-    d0, d = (Fraction(float(franchise._discount[i])) for i in (0, node))
+    theta0, theta = (Fraction(float(franchise.hyperparameters.theta[i])) for i in (0, node))
+    d0, d = (Fraction(float(franchise.hyperparameters.d[i])) for i in (0, node))
     measure: Any = franchise.measure
     bank: Any = franchise.bank
     etas = measure.eta_vector
@@ -190,8 +190,8 @@ def exact_law(franchise: Franchise, customer: int) -> Law:
     root = {k: m[k] - d0 for k in counts if m[k] > 0}
     below = theta0 + sum(m.values()) if root else Fraction(1)
     fresh = theta0 + d0 * len(root) if root else Fraction(1)
-    if franchise.root == "weights":
-        table: Any = franchise._weights
+    if franchise.root.declared == "weights":
+        table: Any = franchise.root.weights
         *given, rest = (Fraction(weight) for weight in table.table.many(slots).tolist())
         beta = dict(zip(slots.tolist(), given, strict=True))
         below, fresh = Fraction(1), rest + sum(weight for k, weight in beta.items() if k not in root)

@@ -116,7 +116,7 @@ def record_sites(
             pending.append(place)
         return place
 
-    name, reseat = franchise._served("reseat")
+    name, reseat = franchise._serving.of("reseat")
     assert name == "fused", name
     source = AskedSource(ask)
     franchise.slots.source = _Means()

@@ -9,8 +9,8 @@ __all__ = ["BUGS"]
 _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _HISTOGRAM = "hdpkit.stores.reference.histogram"
-_FRANCHISE = "hdpkit.franchise.franchise"
-_CORE = "hdpkit.franchise.core"
+_READING = "hdpkit.franchise.reading"
+_STATISTICS = "hdpkit.franchise.statistics"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.base_measures.atomic"
 
@@ -184,17 +184,17 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "H once a value",
         "log p(data | seating) has log H for every value that the root serves, not for every table.",
-        _FRANCHISE,
-        "tables = [self.seating.tables(0, dish) for dish in served.tolist()]",
+        _READING,
+        "tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]",
         "tables = [1 for dish in served.tolist()]",
         "check_observed_scores",
     ),
     PlantedBug(
         "atoms counted for dishes",
         "The number of dishes is that of all atoms, not of those that have customers.",
-        _FRANCHISE,
-        "return len(self.seating.node_dishes(0)) if self.measure.atomic else len(self.slots)",
-        "return len(self.slots)",
+        _READING,
+        "return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)",
+        "return len(state.slots)",
         "check_observed_scores",
     ),
     PlantedBug(
@@ -228,24 +228,24 @@ BUGS: tuple[PlantedBug, ...] = (
         "Simulated data are the dishes that a store of histograms looked up in the present data.",
         _SIMULATE,
         "seated._own(seated.store_type(topology.n_customers, topology.n_nodes))",
-        "seated._new_store()",
+        "seated._store_for(topology, seated.measure, seated.bank)",
         "check_observed_simulation",
     ),
     # ------------------------------------------------------------------ who knows which dishes there are
     PlantedBug(
         "only the dishes that are served",
         "A thawed franchise has the dishes that its state lists, not all atoms.",
-        _CORE,
-        "self.slots.reset(np.arange(len(bank.log_base)) if self.measure.atomic else slots, held)",
-        "self.slots.reset(slots, held)",
+        _STATISTICS,
+        "self.state.slots.reset(slots if atoms is None else atoms, held)",
+        "self.state.slots.reset(slots, held)",
         "check_observed_components",
     ),
     PlantedBug(
-        "components told of the state's dishes",
-        "After a thaw components know the dishes that the state lists, not all atoms.",
-        _CORE,
-        "_tell_all(self._found, self.recount)",
-        "_tell_all(lambda one: (one.reset(slots), self._lost.remove(one)), self.recount)",
+        "components told of no dishes",
+        "After a thaw components know no dish, although all atoms are there.",
+        "hdpkit.franchise.parts",
+        "        part.reset(self.slots.occupied_slots())\n        self.lost",
+        "        part.reset(np.empty(0, dtype=np.int32))\n        self.lost",
         "check_observed_components",
     ),
     PlantedBug(

@@ -29,7 +29,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "The weight of a dish that dies is shared out among all that is left, not given to the remainder.",
         _WEIGHTS,
         _HOME,
-        "        slots = self.franchise.slots.occupied_slots()\n"
+        "        slots = self.state.slots.occupied_slots()\n"
         "        weights = self.table.many(slots)\n"
         "        self.table.put(slots, weights / weights.sum())\n",
         _STEPS,
@@ -65,7 +65,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _BORN,
         "        left = self.table.remainder\n"
         + _BORN
-        + "        slots = self.franchise.slots.occupied_slots()\n"
+        + "        slots = self.state.slots.occupied_slots()\n"
         "        self.table.put(slots, np.append(self.table.many(slots)[:-1], left))\n",
         _STEPS,
     ),
@@ -112,7 +112,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "root weights not drawn anew",
         "A block that integrates the weights out leaves those of before.",
-        "hdpkit.franchise.turns",
+        "hdpkit.franchise.root",
         "            weights.draw(weights.integrated)\n",
         "",
         _ANEW,

@@ -7,7 +7,7 @@ from hdpkit.testing.planted import PlantedBug
 __all__ = ["BUGS"]
 
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
-_CORE = "hdpkit.franchise.core"
+_FREEZING = "hdpkit.franchise.freezing"
 _EXPLICIT = "hdpkit.stores.reference.explicit"
 _TIME_TABLE = "hdpkit.moves.protocol"
 _SCHEDULER = "hdpkit.schedule.sweeps"
@@ -28,16 +28,16 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "components not reset",
         "A state is thawed behind the back of the components.",
-        "hdpkit.franchise.mending",
-        "        component.reset(self.slots.occupied_slots())\n        self._lost",
-        "        self._lost",
+        "hdpkit.franchise.parts",
+        "        part.reset(self.slots.occupied_slots())\n        self.lost",
+        "        self.lost",
         "check_components",
     ),
     PlantedBug(
         "held slots forgotten",
         "A frozen state leaves out the slots that a component keeps empty.",
-        _CORE,
-        "np.array(self.slots.held_slots(), dtype=np.int32)",
+        _FREEZING,
+        "np.array(state.slots.held_slots(), dtype=np.int32)",
         "np.array([], dtype=np.int32)",
         "check_held_slots",
     ),
@@ -52,17 +52,17 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "frozen state that lives on",
         "A frozen state shares the array of concentrations with the franchise.",
-        _CORE,
-        '"concentration": self._concentration.copy(),',
-        '"concentration": self._concentration,',
+        _FREEZING,
+        '"concentration": state.hyperparameters.theta.copy(),',
+        '"concentration": state.hyperparameters.theta,',
         "check_resumed_runs",
     ),
     PlantedBug(
         "sweep counter forgotten",
         "A thawed franchise counts its sweeps from zero, and uses their streams again.",
-        _CORE,
-        'self.sweep = int(frozen["sweep"])',
-        "self.sweep = 0",
+        _FREEZING,
+        'state.sweep = int(frozen["sweep"])',
+        "state.sweep = 0",
         "check_resumed_runs",
     ),
     # ------------------------------------------------------------------ streams and schedules

@@ -75,16 +75,11 @@ def test_layers_import_only_from_rows_above():
                 assert allowed, f"{path.relative_to(PACKAGE)} ({own}) imports {name}"
 
 
-def imports_at_run_time(path):
-    """Modules that a Python file imports, deferred imports included; not those for annotations alone."""
+def modules_imported(path):
+    """Modules of the package that a Python file imports, deferred and for annotations, too."""
     names = {name_of(module) for module in MODULES}
-    found, left = set(), [ast.parse(path.read_text(encoding="utf-8"))]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            left += node.orelse
-            continue
-        left += ast.iter_child_nodes(node)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -94,10 +89,17 @@ def imports_at_run_time(path):
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    graph = {name_of(path): imports_at_run_time(path) for path in MODULES if path.suffix == ".py"}
+    graph = {name_of(path): modules_imported(path) for path in MODULES if path.suffix == ".py"}
     while ready := {name for name, needed in graph.items() if not needed & graph.keys()}:
         graph = {name: needed for name, needed in graph.items() if name not in ready}
     assert not graph, {name: sorted(needed & graph.keys()) for name, needed in graph.items()}
+
+
+def test_no_move_reads_a_private_name_of_the_state():
+    for path in sorted((PACKAGE / "moves").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+                assert ast.unparse(node.value) in ("self", "cls"), f"{path.name}: {ast.unparse(node)}"
 
 
 def test_siblings_never_import_each_other():

@@ -106,7 +106,7 @@ def test_tables_are_a_sum_of_bernoulli_draws(twin, alpha):
     franchise = hk.Franchise(restaurant, data, store=kind, kernel=kernel, root="weights")
     hk.franchise.start(franchise, "one", RandomStream((1, 1)))
     dish = int(franchise.slots.occupied_slots()[0])
-    a = alpha * franchise._weights.table.get(dish)
+    a = alpha * franchise.root.weights.table.get(dish)
     expected = np.array([0.0, 1.0])  # of 0, 1, ... tables
     for i in range(1, n):
         p = a / (a + i)

@@ -333,7 +333,7 @@ def check_scores():
     log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
     for corner in ("middle", "discounts"):
         model = witnessed("2+2", corner=corner)
-        theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+        theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
         for number, key in enumerate(model.states):
             franchise = model.enter(number)
             assert abs(franchise.log_seating() - log_prior(key, model.shape, theta, d)) <= 1e-12
@@ -342,7 +342,7 @@ def check_scores():
 
 def check_prior_draws():
     model = witnessed("2+1 with one at the root")
-    theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+    theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
     prior = np.exp([log_prior(key, model.shape, theta, d) for key in model.states])
     assert abs(prior.sum() - 1.0) <= 1e-12
     assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12

@@ -97,7 +97,7 @@ def test_the_log_joint_is_that_of_the_enumeration(store, corner):
         weights = model.generic_weights(state)
         twin.thaw(model.enter(state, weights).freeze())
         shapes = np.array([*(_root_customers(twin)), 0.0])
-        theta, d = float(twin._concentration[0]), float(twin._discount[0])
+        theta, d = float(twin.hyperparameters.theta[0]), float(twin.hyperparameters.d[0])
         shapes += np.append(np.full(len(shapes) - 1, -d), theta + d * (len(shapes) - 1))
         of_weights = dirichlet.logpdf(weights, shapes)
         assert twin.log_parts() == pytest.approx(of_weights, abs=1e-10)

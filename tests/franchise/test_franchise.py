@@ -483,7 +483,7 @@ def test_log_seating_of_every_state(shape, corner, store):
     franchise = tiny_franchise(shape, MEASURE, store=store, corner=corner)
     t = franchise.topology
     tree = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
-    theta, discount = franchise._concentration.tolist(), franchise._discount.tolist()
+    theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
     template, count, total = franchise.freeze(), 0, 0.0
     for key in seatings(tree):
         labelled = labelled_arrays(key, tree)
@@ -795,8 +795,8 @@ def test_a_start_that_fails_leaves_everybody_unseated(store, init):
 @pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
 def test_weights_that_cannot_be_drawn_from(store, kernel):
     franchise = started(two_levels(), corpus(), store=store, kernel=kernel)
-    theta = franchise._concentration.copy()
-    franchise._concentration[:] = np.nan  # a broken move
+    theta = franchise.hyperparameters.theta.copy()
+    franchise.hyperparameters.theta[:] = np.nan  # a broken move
     for verb in (
         lambda: franchise.reseat(2, 7, RandomStream((1, 1))),
         lambda: moves.DishGibbs().apply(franchise, RandomStream((1, 1))),
@@ -804,8 +804,8 @@ def test_weights_that_cannot_be_drawn_from(store, kernel):
         with pytest.raises(errors.StateError) as caught:
             verb()
         assert typed(caught.value)
-        franchise._concentration[:] = theta
+        franchise.hyperparameters.theta[:] = theta
         franchise.audit()
         assert (franchise.dishes >= 0).all()
         stirred(franchise).audit()
-        franchise._concentration[:] = np.nan
+        franchise.hyperparameters.theta[:] = np.nan

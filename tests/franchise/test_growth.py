@@ -9,6 +9,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise import Snapshot, start
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing import ExactModel, check_exact, step_matrices
@@ -226,13 +227,13 @@ def test_latent_dishes_after_growth_that_fails(monkeypatch):
     franchise = hk.Franchise(chain(2, base=hk.DirichletMultinomial(0.5)), ngrams(text(1, 12), 2))
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
     dishes, joint = franchise.dishes, franchise.log_joint()
-    enter = hk.Franchise.enter
+    enter = Verbs.enter
 
     def interrupted(self, first, last, source):
         enter(self, first, last - 2, source)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hk.Franchise, "enter", interrupted)
+    monkeypatch.setattr(Verbs, "enter", interrupted)
     with pytest.raises(KeyboardInterrupt):
         franchise.extend(franchise.data.plus(text(2, 9, n_words=20)), rng=1)
     assert np.array_equal(franchise.dishes, dishes)
@@ -304,13 +305,13 @@ def test_a_fixed_base_refuses_more_words_than_it_has():
 def test_an_extension_that_fails_leaves_all_as_it_was(store, monkeypatch):
     franchise = franchise_over(ngrams(text(5, 10), 3), store)
     before, data, joint = franchise.freeze()["seating"], franchise.data, franchise.log_joint()
-    enter = franchise.enter
+    enter = franchise._verbs.enter
 
     def fails(first, last, source):
         enter(first, last - 1, source)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(franchise, "enter", fails)
+    monkeypatch.setattr(franchise._verbs, "enter", fails)
     with pytest.raises(KeyboardInterrupt):
         franchise.extend(data.plus(text(6, 10, n_words=9)), rng=1)
     after = franchise.freeze()["seating"]

@@ -24,7 +24,7 @@ def test_a_run_in_a_folder_is_resumed_bit_for_bit(store, tmp_path):
     whole = SCHEDULE.run(weighted(store=store), sweeps=30, rng=3)
     SCHEDULE.run(weighted(store=store), sweeps=12, rng=3, folder=tmp_path / "run")
     run = hk.open_run(tmp_path / "run")
-    assert run.franchise().root == "weights"
+    assert run.franchise().root.declared == "weights"
     resumed = run.resume(sweeps=18)
     for key in ("n_dishes", "log_joint", "root weights/remainder"):
         assert np.array_equal(whole[key], resumed[key])

@@ -24,10 +24,10 @@ def check_bounds(franchise):
     known = reach != UNKNOWN
     assert np.array_equal(reach[known], (ceiling @ counts)[known])
     assert np.all(root <= ceiling * UNIT)
-    m = np.array([franchise.store.customers(0, slot) for slot in slots]) - franchise._discount[0]
+    m = np.array([franchise.store.customers(0, slot) for slot in slots]) - franchise.hyperparameters.d[0]
     eta_sum = franchise.measure.eta_vector.sum()
     assert np.allclose(root[slots], m / (totals[slots] + eta_sum), rtol=1e-6, atol=0.0)
-    apart = m + franchise._discount[0] < totals[slots]  # somebody can leave a table that stays
+    apart = m + franchise.hyperparameters.d[0] < totals[slots]  # somebody can leave a table that stays
     assert np.all((m / (totals[slots] - 1 + eta_sum))[apart] <= (ceiling[slots] * UNIT)[apart] * (1 + 1e-6))
     assert root.sum() == pytest.approx(root[slots].sum())
     return known

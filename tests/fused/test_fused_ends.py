@@ -11,7 +11,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import hyperparameters, kernels, start
+from hdpkit.franchise import kernels, start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.sites import NEW
@@ -30,7 +30,7 @@ def state(documents, dishes, n_terms, eta, root, below, store, **keywords):
     franchise = hk.Franchise(document, data, store=store, **keywords)
     start(franchise, np.array(dishes), Streams(1).source(STARTS))
     for name, (theta, d) in (("root", root), ("document", below)):
-        hyperparameters.assign(franchise, name, concentration=theta, discount=d)
+        franchise.hyperparameters.assign(name, concentration=theta, discount=d)
     return franchise
 
 
@@ -191,7 +191,7 @@ def test_the_kernel_follows_a_discount_that_is_resampled():
     kernels_seen = set()
     schedule = hk.Scheduler([hk.moves.TableGibbs(), hk.moves.Discount()])
     for _ in schedule.sample(franchise, 60, rng=1):
-        _, d = hyperparameters.present(franchise, "root")
+        _, d = franchise.hyperparameters.present("root")
         kernels_seen.add(franchise.kernel("reseat"))
         assert (franchise.kernel("reseat") == "fused") == (1.0 - d >= (2 + 4.0) * 2.0**-24)
     assert kernels_seen == {"fused", "generic"}

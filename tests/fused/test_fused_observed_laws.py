@@ -40,7 +40,7 @@ def law_of(franchise, customer, state, step):
     """Exact law of the sizes after a step, every branch of it walked through."""
     law, source = {}, ScriptedSource()
     while True:
-        franchise._thaw(state)
+        franchise._freezing.take_over(state)
         step(franchise, customer, source)
         outcome = sizes(franchise, customer)
         law[outcome] = law.get(outcome, 0.0) + source.probability
@@ -132,7 +132,7 @@ def drawn(franchise, state, customer, draws, seed):
     """How often production leads to each outcome, each draw from the same state with a key of its own."""
     source, counts = RandomStream(), {}
     for draw in range(draws):
-        franchise._thaw(state)
+        franchise._freezing.take_over(state)
         source.rekey(seed, customer, 0, draw, 0)
         fused_step(franchise, customer, source)
         outcome = sizes(franchise, customer)

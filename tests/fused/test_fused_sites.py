@@ -61,7 +61,7 @@ def test_every_site_of_a_sweep_under_weights(store):
     doubles, floats = lockstep(franchise, seed=3)
     assert sum(site.outcome == NEW for site in doubles) >= 5  # births
     assert franchise.n_dishes < before  # deaths
-    assert min(franchise._weights.table.many(franchise.slots.occupied_slots())) < 1e-8
+    assert min(franchise.root.weights.table.many(franchise.slots.occupied_slots())) < 1e-8
     for exact, rounded in zip(doubles, floats, strict=True):
         assert total_variation(exact.law, rounded.law) <= VARIATION
 
@@ -163,7 +163,7 @@ def drawn(franchise, customer, draws, seed, restore):
         code = outcome_of(franchise, customer, tables)
         counts[code] = counts.get(code, 0) + 1
         if restore:
-            franchise._thaw(state)
+            franchise._freezing.take_over(state)
     franchise.thaw(state)
     return counts
 

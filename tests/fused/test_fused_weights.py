@@ -15,7 +15,7 @@ from test_fused_sites import law_at
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import hyperparameters, start
+from hdpkit.franchise import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.pvalues import SampledTests
@@ -39,14 +39,14 @@ def state(documents, dishes, n_terms, eta, root, below, store):
     franchise = hk.Franchise(document, data, store=store, root="weights")
     start(franchise, np.array(dishes), Streams(1).source(STARTS))
     for name, (theta, d) in (("root", root), ("document", below)):
-        hyperparameters.assign(franchise, name, concentration=theta, discount=d)
+        franchise.hyperparameters.assign(name, concentration=theta, discount=d)
     return franchise
 
 
 def set_weights(franchise, weights):
     """Give the dishes these weights and, last, the remainder, but for a factor."""
     slots = franchise.slots.occupied_slots()
-    franchise._weights.table.put(slots, weights / weights.sum())
+    franchise.root.weights.table.put(slots, weights / weights.sum())
 
 
 def campaign(configurations, seed):
@@ -140,7 +140,7 @@ def drawn(franchise, customer, draws, seed):
         dish = int(franchise.store.dish_of(customer))
         code = dish if dish in live else NEW
         counts[code] = counts.get(code, 0) + 1
-        franchise._thaw(state)
+        franchise._freezing.take_over(state)
     return counts
 
 

@@ -172,7 +172,7 @@ def copied_between(customer):
         franchise.leave(customer, customer + 1, source)
         franchise.thaw(franchise.freeze())
         franchise.settle()
-        franchise.recount()
+        franchise._statistics.recount()
         franchise.enter(customer, customer + 1, source)
 
     return step

@@ -17,15 +17,16 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import BusyError
 from hdpkit.franchise import RestaurantView
+from hdpkit.franchise.root import Root
 from hdpkit.random import RandomStream
 
 # Attributes of an instance that are never replaced and never change.
 IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
 # Methods that take the turn themselves, or need none.
-OPEN = {"turn", "seated_out", "root_integrated", "reserved", "look", "kept_whole"}
+OPEN = {"turn", "seated_out", "root_integrated", "integrated", "reserved", "look"}
 
 
-@pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView])
+@pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView, Root])
 def test_every_public_member_is_under_the_turn(kind):
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)

@@ -67,6 +67,14 @@ def test_some_misuses(store):
         assert not verb_trials.is_fault(told), told
 
 
+@pytest.mark.parametrize("bank", [7, [0], object(), type])
+def test_slots_take_no_bank_that_is_none(bank):
+    state = started(topics, "histogram")
+    with pytest.raises(ParameterError, match="bank"):
+        state.slots.attach(bank)
+    state.audit()
+
+
 # ------------------------------------------------------------------ units
 
 
@@ -335,7 +343,7 @@ def test_a_third_store_is_not_taken_for_explicit():
         named(CountsStore, "hdpkit._compiled.third"),
     ):
         store = kind(40, state.topology.n_nodes)
-        walk = state.walk_over(store, state.slots, "generic")
+        walk = state._seats.over(store, state.slots, "generic")
         with pytest.raises(HdpkitError):
             fused_topics.reseat(walk, state.bank, 0, 40, RandomStream())
     assert frozenset({CountsStore, HistogramStore, ExplicitStore}) == COMPILED_STORES
@@ -378,4 +386,12 @@ def test_a_walk_takes_the_package_s_slots_only():
 
     t = state.topology
     with pytest.raises(ParameterError, match="slots"):
-        Walk(state.store, Mine(), t.parent, t.home, state._concentration, state._discount, LatentRoot())
+        Walk(
+            state.store,
+            Mine(),
+            t.parent,
+            t.home,
+            state.hyperparameters.theta,
+            state.hyperparameters.d,
+            LatentRoot(),
+        )

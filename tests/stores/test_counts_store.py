@@ -11,7 +11,8 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise import core, verbs
+from hdpkit.franchise import state as composed
+from hdpkit.franchise import verbs
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.random import RandomStream, ScriptedSource
@@ -67,7 +68,7 @@ def counted(name, twin, seed):
     frozen = seats.to(Detail.COUNTS).arrays()
     store = kind(t.n_customers, t.n_nodes)
     store.thaw(frozen)
-    walk = franchise.walk_over(store, franchise.slots, kernel)
+    walk = franchise._seats.over(store, franchise.slots, kernel)
     return franchise, store, walk, module, frozen
 
 
@@ -79,7 +80,7 @@ def laws_of_cells(franchise, store, walk):
     """Law of the tables of each restaurant and dish, and the cells."""
     above = dict(zip(franchise.slots.occupied_slots().tolist(), walk.prior_row(0).tolist(), strict=False))
     cells = [(r, k) for r in range(1, franchise.topology.n_nodes) for k in store.node_dishes(r).tolist()]
-    theta = franchise._concentration
+    theta = franchise.hyperparameters.theta
     return cells, [law_of_tables(store.customers(r, k), theta[r] * above[k]) for r, k in cells]
 
 
@@ -145,7 +146,7 @@ def test_totals_have_the_law_of_the_sum(name, seed, twin):
 @pytest.mark.parametrize("twin", TWINS)
 def test_one_binomial_draw_needs_one_concentration(twin):
     franchise, _, walk, module, _ = counted("3+2", twin, 1)
-    franchise._concentration[2] = 3.0
+    franchise.hyperparameters.theta[2] = 3.0
     with pytest.raises(errors.ParameterError, match="bernoulli"):
         module.draw_tables_by_dish(walk, RandomStream((1, 1)))
     module.draw_tables(walk, 0, 3, RandomStream((1, 1)))
@@ -282,7 +283,7 @@ def test_verbs_for_counts_are_refused_by_other_stores():
 @pytest.fixture
 def unchecked(monkeypatch):
     """Whatever stands above the restaurants: for what both twins do alike, even where it is no Gibbs step."""
-    monkeypatch.setattr(core, "check_counts_store", lambda *arguments: None)
+    monkeypatch.setattr(composed, "check_counts_store", lambda *arguments: None)
     monkeypatch.setattr(verbs, "check_weights", lambda *arguments: None)
 
 
@@ -422,7 +423,7 @@ def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
     restaurant = hk.Restaurant(base, each="document", concentration=3.0)
     states = []
     for step in (0.0, 1.0):
-        monkeypatch.setattr("hdpkit.franchise.turns.time", Clock(step))
+        monkeypatch.setattr("hdpkit.franchise.verbs.time", Clock(step))
         franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights", kernel=kernel)
         hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
         states.append(franchise.freeze()["seating"])

@@ -214,7 +214,7 @@ MODEL = {
     ),
     **{
         f"Franchise.{name}": Row(method(name)(name="document"), {"name": NO_NAME})
-        for name in ("tables_of", "group_weights", "concentration", "discount", "keys", "declaration_number")
+        for name in ("tables_of", "group_weights", "concentration", "discount", "keys")
     },
     "Franchise.restaurant": Row(
         method("restaurant")(name="document", key=0),

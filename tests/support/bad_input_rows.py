@@ -70,7 +70,6 @@ EXCLUDED = {
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "Franchise.add_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "Franchise.reseat_groups": "a verb: ReseatGroups passes what Franchise.groups returned",
-    "Franchise.walk_over": "called by the franchise's own verbs with its own store and slots",
     "Franchise.move_units": "a verb: split-merge calls it with arrays that it keeps itself",
 }
 

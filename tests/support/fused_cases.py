@@ -73,7 +73,7 @@ def many_weights(store):
     franchise = franchise_over(data, store, **settings, sweeps=3, above="weights")
     slots = franchise.slots.occupied_slots()
     weights = np.append(np.geomspace(1e-12, 1.0, len(slots)), 0.5)
-    franchise._weights.table.put(slots, weights / weights.sum())
+    franchise.root.weights.table.put(slots, weights / weights.sum())
     return franchise
 
 
@@ -106,7 +106,7 @@ def lockstep(franchise, seed=0):
         assert np.array_equal(franchise.dishes, in_generic.dishes)
     else:
         assert same(states[0]["seating"], states[2]["seating"])
-    if franchise.root == "weights":
+    if franchise.root.declared == "weights":
         assert same(states[0]["components"], states[2]["components"])
     for each in (franchise, in_floats, in_generic):
         each.audit()

@@ -114,7 +114,7 @@ def evidence(shape, values, theta, d, probabilities):
 
 def exact_predictive(model, node, probabilities):
     """P(next value in a restaurant | data) as a ratio of probabilities of data: one customer more, or not."""
-    theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+    theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
     grown = Shape(model.shape.parent, (*model.shape.home, node))
     before = evidence(model.shape, model.values, theta, d, probabilities)
     return [
@@ -274,7 +274,7 @@ def joint_law(shape, theta, d, probabilities, is_labelled):
 def check_simulated(name, store):
     """Everything anew has the model's law."""
     franchise = observed(SIMULATED[name], [0, 0, 1], store=store, measure=hk.Categorical(TWO))
-    theta, d = franchise._concentration.tolist(), franchise._discount.tolist()
+    theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
     law, shape = law_of(franchise, "hyperparameters")
     expected = joint_law(shape, theta, d, TWO, detail_of(franchise.store) is Detail.SEATS)
     assert law.keys() == expected.keys()
@@ -286,7 +286,7 @@ def check_simulated_given_seating(name, store):
     after, before = {}, {}
     for values in itertools.product([0, 1], repeat=3):
         model = model_of(SIMULATED[name], list(values), store=store, measure=hk.Categorical(TWO))
-        theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+        theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
         weight = evidence(model.shape, list(values), theta, d, TWO)
         for number, p in enumerate(model.pi):
             before[values, model.states[number]] = weight * p
@@ -309,7 +309,7 @@ def check_observed_simulation():
 def check_scored(shape, values, store):
     """Scores of every state against the enumeration."""
     model = model_of(shape, values, store=store)
-    theta, d = model.franchise._concentration.tolist(), model.franchise._discount.tolist()
+    theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
     witness, scores = atomic_log_marginal(H), {}
     for key in model.posterior_of_seatings:
         state = key if model.detail is Detail.SEATS else lump_to_histograms(key, model.shape, model.values)

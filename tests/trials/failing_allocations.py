@@ -121,7 +121,7 @@ def schedule(state, words):
     if not state.measure.atomic and state.measure.conjugate:
         found += [moves.SplitMerge(), moves.SplitMerge(scans=1), moves.ReseatGroups()]
     found += [moves.Concentration()]
-    if state.root == "weights":
+    if state.root.declared == "weights":
         found += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
     if state.measure.atomic:
         found += [moves.Discount()]
@@ -175,7 +175,9 @@ def reading(state):
 
 
 def making(state):
-    twin = hk.Franchise(state.restaurant_declared, state.data, store=state.store_type, root=state.root)
+    twin = hk.Franchise(
+        state.restaurant_declared, state.data, store=state.store_type, root=state.root.declared
+    )
     start(twin, "auto", Streams(1).source(0))
 
 

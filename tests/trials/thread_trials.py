@@ -47,7 +47,6 @@ def members(f):
     counts = store.counts()
     arguments = {
         "add_units": None, "check_frozen": (frozen,), "concentration": ("root",),
-        "declaration_number": ("root",),
         "discard": (0, 1), "discount": ("root",), "enter": (0, 0, source), "extend": (f.data,),
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),

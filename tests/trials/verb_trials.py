@@ -201,7 +201,7 @@ def right(name, state, rng):
         "groups": state.groups,
         "launches": lambda: 1,
         "discount": lambda: 0.1,
-        "concentration": lambda: state._concentration,
+        "concentration": lambda: state.hyperparameters.theta,
         "name": lambda: state.declarations[-1].name,
         "verb": lambda: "reseat",
         "frozen": lambda: state.freeze(),
@@ -235,7 +235,7 @@ def targets(state):
         ("store", state.store),
         ("walk", state.walk()),
     ]
-    if state._seated_out is not None:
+    if state._lent is not None:
         holders.append(("store", state.seating))
     if detail_of(state.seating) is Detail.SEATS and state.topology.n_levels > 1:
         holders.append(("units", state.units(1, with_customers=True)))

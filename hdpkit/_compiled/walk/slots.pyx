@@ -72,6 +72,9 @@ cdef class DishSlots:
     def attach(self, bank):
         """Tell this bank of statistics from now on, in place of the one before; None: tell none."""
         cdef Held hold = in_turn(self.turn)
+        for method in ("born", "died"):
+            if bank is not None and (not callable(getattr(bank, method, None)) or isinstance(bank, type)):
+                refuse("bank", bank, "a bank of statistics, with born and died, or None", "See measure.bank(data).")
         self.bank = bank
         self.measure = NULL
         if hasattr(bank, "attach"):      # a compiled one, which is told without the interpreter

@@ -1,0 +1,98 @@
+"""Frozen states: the whole state as arrays and numbers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.bank import KeepsParameters
+from hdpkit.checks import instance
+from hdpkit.franchise.counts_rules import check_no_discount
+from hdpkit.franchise.frozen import check_frozen
+from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.seats import Seats
+from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics, unserved
+from hdpkit.franchise.turns import Turns
+from hdpkit.random import ChoiceSource, Streams
+from hdpkit.stores import detail_of
+
+__all__ = ["Freezing"]
+
+
+class Freezing:
+    """What freezes the state of a franchise and thaws it."""
+
+    def __init__(
+        self, state: State, turns: Turns, seats: Seats, statistics: Statistics, parts: Parts
+    ) -> None:
+        self.state = state
+        self.turns = turns
+        self.seats = seats
+        self.statistics = statistics
+        self.parts = parts
+
+    def freeze(self) -> dict[str, Any]:
+        """See `Franchise.freeze`."""
+        state = self.state
+        state._not_lent("frozen")
+        if empty := self.statistics.open_dishes():
+            raise unserved(empty, "the state is frozen")
+        streams = state.streams
+        return {
+            "seating": state.store.freeze(),
+            "slots": state.slots.occupied_slots(),
+            "held": np.array(state.slots.held_slots(), dtype=np.int32),
+            "concentration": state.hyperparameters.theta.copy(),
+            "discount": state.hyperparameters.d.copy(),
+            "measure": self.statistics.base_parameters,
+            "bank": self.statistics.fresh_bank().freeze(),
+            "sweep": state.sweep,
+            "attempt": state.attempt,
+            # States of before have none: no call had a seed.
+            **({"seeded_calls": state.seeded_calls} if state.seeded_calls else {}),
+            "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
+            "components": self.parts.freeze(),
+        }
+
+    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+        """See `Franchise.thaw`."""
+        seating = self.check(frozen)
+        if source is not None:
+            instance(
+                "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
+            )
+        self.take_over({**frozen, "seating": seating}, source)
+
+    def take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that was checked before (exact tests enter the same states very often)."""
+        self.state._not_lent("thawed")
+        self.turns.within(self.turns.changing, self._take_over, frozen, source)
+
+    def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+        state = self.state
+        streams = Streams(**frozen["streams"]) if frozen.get("streams") else state.streams
+        seating = self.seats.in_detail(frozen["seating"], detail_of(state.store), source)
+        self.statistics.set_base_parameters(**frozen.get("measure", {}))
+        state.store.thaw(seating)
+        state.hyperparameters.replace(frozen["concentration"], frozen["discount"])
+        state.sweep = int(frozen["sweep"])
+        state.attempt = int(frozen["attempt"])
+        state.seeded_calls = int(frozen.get("seeded_calls", 0))
+        state.streams = streams
+        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
+        self.statistics.replaced(slots, frozen["held"], frozen.get("bank"), parts, source)
+
+    def check(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+        """See `Franchise.check_frozen`."""
+        state = self.state
+        bank: Any = state.bank
+        observed = (bank.values, len(bank.log_base)) if state.measure.atomic else None
+        seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
+        check_no_discount(state.store, np.asarray(frozen["discount"])[1:], frozen=True)
+        if isinstance(bank, KeepsParameters):
+            bank.check_frozen(frozen.get("bank"), frozen["slots"])
+        return seating

@@ -1,0 +1,208 @@
+"""What is read off the state of a franchise: dishes, tables, weights, scores, bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import number_array
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.declarations import number_of
+from hdpkit.franchise.scores import log_seating, size_counts, totals
+from hdpkit.franchise.seats import Seats
+from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics
+from hdpkit.priors import log_density_at
+from hdpkit.stores import ReportsMemory
+
+__all__ = ["Reading"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 18  # customers that are counted at once
+
+
+class Reading:
+    """What `Franchise` says of its state, under the same names."""
+
+    def __init__(self, state: State, seats: Seats, statistics: Statistics) -> None:
+        self.state = state
+        self.seats = seats
+        self.statistics = statistics
+
+    def dishes(self) -> Ints:
+        """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
+
+        Where dishes are observed they are the values themselves.
+        """
+        return self._ranks()[self.state.seating.dishes()]
+
+    def _ranks(self) -> Ints:
+        """Place of each occupied slot among them; -1 at the end, for the unseated."""
+        live = self.state.slots.occupied_slots()
+        rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
+        rank[live] = np.arange(len(live))
+        return rank
+
+    def n_dishes(self) -> int:
+        """Number of dishes that have customers, K."""
+        state = self.state
+        return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)
+
+    def n_tables(self) -> int:
+        """Tables of every restaurant but the root's; of the root where it is alone."""
+        tables = self.totals()[1]
+        return int(tables.sum() - tables[0]) if self.state.topology.n_nodes > 1 else int(tables[0])
+
+    def tables_of(self, name: str) -> int:
+        """Tables of all restaurants of a declaration."""
+        return int(self.totals()[1][self._nodes(name)].sum())
+
+    def _nodes(self, name: str) -> Any:
+        """Numbers of the restaurants of a declaration, as an index."""
+        return self.state.topology.nodes(number_of(self.state.declarations, name))
+
+    def totals(self) -> tuple[Ints, Ints]:
+        """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
+        return totals(self.state.seating, self.state.topology.n_nodes)
+
+    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """Sizes of the tables of some restaurants together, ascending, and how many have each.
+
+        Parameters
+        ----------
+        nodes : array of int
+            Numbers of restaurants.
+
+        Returns
+        -------
+        sizes, counts : int64 arrays of one shape
+        """
+        given = number_array(nodes)
+        n = self.state.topology.n_nodes
+        if (
+            given is None
+            or given.ndim != 1
+            or not np.all((given >= 0) & (given < n) & (given == np.floor(given)))
+        ):
+            raise ParameterError(
+                "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
+            )
+        return size_counts(self.state.seating, given.astype(np.int64))
+
+    def dish_counts(self) -> Ints:
+        """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        if self.state.measure.atomic:
+            raise DataError(
+                "base", type(self.state.measure).__name__, "a measure over latent dishes",
+                "Observed dishes are the terms themselves: count franchise.dishes.",
+            )  # fmt: skip
+        n_terms = getattr(self.state.data, "n_terms", None) or getattr(self.state.measure, "n_terms", None)
+        if n_terms is None:
+            raise DataError(
+                "data", type(self.state.data).__name__, "terms of a vocabulary", "See dish_parameters()."
+            )
+        dishes, values = self.state.seating.dishes(), np.asarray(self.state.data.values)
+        rank, counts = self._ranks(), np.zeros(self.n_dishes() * n_terms, dtype=np.int64)
+        for first in range(0, len(dishes), _CHUNK):
+            places = rank[dishes[first : first + _CHUNK]]
+            seated = places >= 0
+            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
+        return counts.reshape(self.n_dishes(), n_terms)
+
+    def dish_parameters(self) -> npt.NDArray[Any]:
+        """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
+        return self.state.measure.posterior_means(
+            self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.seating.dishes()
+        )
+
+    def root_weights(self) -> tuple[Floats, float]:
+        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
+
+        With ``root="weights"`` the weights themselves, as they are in the state.
+
+        Observed dishes: of all V atoms, and of those that no customer has had yet.
+        """
+        row = self.seats.walk().prior_row(0)
+        return row[:-1], float(row[-1])
+
+    def group_weights(self, name: str) -> Floats:
+        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
+        nodes = np.arange(self.state.topology.n_nodes)[
+            self.state.topology.nodes(number_of(self.state.declarations, name))
+        ]
+        walk = self.seats.walk()
+        return np.array([walk.prior_row(node) for node in nodes.tolist()])
+
+    def keys(self, name: str) -> list[Any]:
+        """Label values of a declaration's restaurants, one each."""
+        return list(self.state.topology.keys_of(number_of(self.state.declarations, name)))
+
+    def log_likelihood(self) -> float:
+        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+
+        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+        """
+        slots = self.state.slots.occupied_slots()
+        if self.state.measure.atomic:
+            bank: Any = self.state.bank
+            served = self.state.seating.node_dishes(0)
+            tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]
+            return float(np.dot(tables, bank.log_base[served]))
+        statistics = self.statistics.fresh_bank()
+        whole = getattr(statistics, "log_marginal_total", None)
+        total = None if whole is None else whole(slots)
+        if total is None:
+            dishes = self.state.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
+            total = np.sum(statistics.log_marginals(slots, dishes))
+        return float(total)
+
+    def log_seating(self) -> float:
+        """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
+        return log_seating(self.state.seating, self.state.hyperparameters.theta, self.state.hyperparameters.d)
+
+    def log_prior(self) -> float:
+        """Log prior density of the hyperparameters that have a prior, in nats."""
+        total = self.state.hyperparameters.log_prior()
+        values = self.statistics.base_parameters
+        total += sum(log_density_at(prior, values[name]) for name, prior in self.state.measure.priors.items())
+        return total
+
+    def log_joint(self) -> float:
+        """log p(labelled seating, data | hyperparameters) + log priors of those that have one, in nats.
+
+        The same number on every store that keeps table sizes.
+        """
+        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
+
+    def log_parts(self) -> float:
+        """Log density of the parts of the state given the rest of it, in nats."""
+        return self.statistics.parts.log_density(self.state)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the seating and of the statistics, the data themselves not counted."""
+        return sum(self.memory_parts().values())
+
+    def memory_parts(self) -> dict[str, int]:
+        """The same by what it is for.
+
+        Returns
+        -------
+        dict
+            "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
+            of the compiled stores, "seating" of any other; "tree" (restaurants of customers, parents),
+            "hyperparameters" and "statistics" of the dishes (the topic-term counts).
+        """
+        store = self.state.seating
+        reports = isinstance(store, ReportsMemory)
+        parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
+        return {
+            **{name: int(size) for name, size in parts.items()},
+            "tree": self.state.topology.memory_bytes(),
+            "hyperparameters": self.state.hyperparameters.memory_bytes(),
+            "statistics": int(self.state.bank.memory_bytes()),
+            **{name: int(part.memory_bytes()) for name, part in self.statistics.parts.by_name.items()},
+        }

@@ -1,0 +1,109 @@
+"""What the root's children draw from, as one of the owners that a franchise is composed of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit._compiled.support.turn import Block
+from hdpkit.checks import instance
+from hdpkit.errors import StateError
+from hdpkit.franchise.guard import Guarded, unguarded
+from hdpkit.franchise.roots import ROOTS
+from hdpkit.franchise.state import State
+from hdpkit.franchise.turns import Turns
+from hdpkit.franchise.weights import Weights
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Root"]
+
+
+class Root(Guarded):
+    """What stands above the root's children: a restaurant of latent dishes, one over atoms, or weights.
+
+    Obtained as `Franchise.root`.
+
+    Attributes
+    ----------
+    declared : str
+        "restaurant" or "weights", as the franchise was built.
+    """
+
+    def __init__(self, state: State, turns: Turns, declared: str) -> None:
+        self._state = state
+        self._turn = state._turn
+        self._turns = turns
+        self.declared = declared
+        self._weights = Weights(state) if declared == "weights" else None
+
+    def __repr__(self) -> str:
+        return f"<Root {self.declared}>"
+
+    def _outside(self) -> None:
+        self._turns.outside()
+
+    def _make_whole(self) -> None:
+        self._state._make_whole()
+
+    @property
+    def kind(self) -> str:
+        """What the root's children draw from now, a key of `ROOTS`: "restaurant", "atoms" or "weights"."""
+        if self._state.measure.atomic:
+            return "atoms"
+        instantiated = self._weights is not None and self._weights.integrated is None
+        return "weights" if instantiated else "restaurant"
+
+    @property
+    def weights(self) -> Weights | None:
+        """The part of the state that has the weights; None where they are integrated out for good."""
+        return self._weights
+
+    @property
+    def concentration(self) -> float:
+        """Concentration of the root."""
+        return float(self._state.hyperparameters.theta[0])
+
+    @property
+    def discount(self) -> float:
+        """Discount of the root."""
+        return float(self._state.hyperparameters.d[0])
+
+    @unguarded
+    def integrated(self, source: ChoiceSource) -> Block:
+        """Integrate the weights of the root out for the length of a block, and draw them anew at its end.
+
+        Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
+        hyperparameters invariant there, followed by a draw of the weights given both, leaves the posterior of
+        all invariant. Where the root has no weights the block does nothing; nested blocks are one.
+        """
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        return Block(self._turn, self._state, lambda: self._integrate(source), self._draw)
+
+    # ------------------------------------------------------------------ for the owners
+
+    def _for_walk(self, kernel: str) -> Any:
+        """What a walk of this kernel draws from above the root."""
+        kind = ROOTS[self.kind]
+        table = None if self._weights is None else self._weights.table
+        return (kind.readable if kernel == "reference" else kind.compiled)(self._state.bank, table)
+
+    def _integrate(self, source: ChoiceSource) -> bool:
+        self._turns.outside()
+        if self._weights is None or self._weights.integrated is not None:
+            return False
+        self._weights.integrated = source
+        return True
+
+    def _draw(self, integrated: bool) -> None:
+        """End the block. The weights are drawn before they count, so that this may be done again."""
+        weights = self._weights
+        if integrated and weights is not None and weights.integrated is not None:
+            weights.draw(weights.integrated)
+            weights.integrated = None
+
+    def _check_restaurant(self, verb: str) -> None:
+        """Refuse a verb whose law needs a restaurant while there are weights."""
+        if self.kind == "weights":
+            raise StateError(
+                "root", "weights", "a restaurant for the length of this verb, whose law needs it",
+                f"Call {verb} inside `with franchise.root_integrated(rng):`.",
+            )  # fmt: skip

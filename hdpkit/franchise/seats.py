@@ -1,0 +1,113 @@
+"""The seating: the store that has it, the labelled one that is lent to moves, and the walks over both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit._compiled.support.turn import Block
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.walk.walk import Walk
+from hdpkit.checks import choice, instance
+from hdpkit.franchise.kernels import KERNELS
+from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.franchise.root import Root
+from hdpkit.franchise.serving import Serving
+from hdpkit.franchise.state import State
+from hdpkit.franchise.turns import Turns
+from hdpkit.random import ChoiceSource
+from hdpkit.stores import Detail, detail_of
+from hdpkit.stores.frozen import Draws, FrozenSeating
+
+__all__ = ["Seats"]
+
+
+class Seats:
+    """Stores of a franchise and the walks over them."""
+
+    def __init__(self, state: State, turns: Turns, root: Root, serving: Serving) -> None:
+        self.state = state
+        self.turns = turns
+        self.root = root
+        self.serving = serving
+        self._walks: dict[Any, tuple[Any, Any]] = {}
+
+    # ------------------------------------------------------------------ walks
+
+    def walk(self, kernel: str | None = None) -> Any:
+        """The walk through the tree over the present seating, compiled or (kernel "reference") readable."""
+        kernel = (
+            self.serving.of("reseat")[0]
+            if kernel is None
+            else choice("kernel", kernel, KERNELS, remedy="Leave it out.")
+        )
+        state = self.state
+        over = (state.seating, state.hyperparameters)
+        key = (kernel == "reference", state._lent is None, self.root.kind)
+        kept = self._walks.get(key)
+        if kept is None or kept[0][0] is not over[0] or kept[0][1] is not over[1]:
+            kept = self._walks[key] = over, self.over(state.seating, state.slots, kernel)
+        self.turns.outside()
+        return kept[1]
+
+    def over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
+        """Return a new walk over this store and these slots."""
+        state = self.state
+        t, theta, d = state.topology, state.hyperparameters.theta, state.hyperparameters.d
+        above = self.root._for_walk(kernel)
+        if kernel == "reference":
+            return ReferenceWalk(store, slots, t, theta, d, above)
+        return Walk(store, slots, t.parent, t.home, theta, d, above)
+
+    # ------------------------------------------------------------------ stores
+
+    def new_store(self, labelled: bool = False) -> Any:
+        """An empty store of the right size; ``labelled`` one that knows who sits where."""
+        state = self.state
+        if labelled:
+            return state._own(
+                self.serving.table_store_type(state.topology.n_customers, state.topology.n_nodes)
+            )
+        return state._store_for(state.topology, state.measure, state.bank)
+
+    def in_detail(
+        self, seating: dict[str, Any], detail: Detail, source: ChoiceSource | None = None
+    ) -> dict[str, Any]:
+        """Return a seating that a store froze in the form of a store of this detail.
+
+        For more detail than it has a source is needed: what is missing is drawn.
+        """
+        topology = self.state.topology
+        frozen = FrozenSeating.of(seating)
+        if frozen.DETAIL is detail:
+            return seating
+        if detail < frozen.DETAIL:
+            return frozen.to(detail, topology).arrays()
+        draws = Draws(*(self.serving.of(verb)[1] for verb in ("draw_sizes", "seat_out")))
+        return frozen.to(detail, topology, source, draws).arrays()
+
+    # ------------------------------------------------------------------ seating out
+
+    def out(self, source: ChoiceSource) -> Block:
+        """See `Franchise.seated_out`."""
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        return Block(self.turns.turn, self.state, lambda: self._lend(source), self.give_back)
+
+    def _lend(self, source: ChoiceSource) -> bool:
+        """Begin a block; returns whether there is anything to take back."""
+        self.turns.outside()
+        state = self.state
+        if detail_of(state.store) is Detail.SEATS or state._lent is not None:
+            return False
+        labelled = self.in_detail(state.store.freeze(), Detail.SEATS, source)
+        working = self.new_store(labelled=True)
+        working.thaw(labelled)
+        state._lent = working
+        return True
+
+    def give_back(self, lent: bool) -> None:
+        """End it. The labelled seating is kept until the store has it, so that this may be done again."""
+        state = self.state
+        if lent and state._lent is not None:
+            state.store.thaw(self.in_detail(state._lent.freeze(), detail_of(state.store)))
+            self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
+            state._lent = None

@@ -1,0 +1,58 @@
+"""Which code serves the verbs of one franchise at its present hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hdpkit.checks import choice
+from hdpkit.franchise.kernels import VERBS, choose_kernel, is_compiled
+from hdpkit.franchise.root import Root
+from hdpkit.franchise.state import State
+from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, detail_of
+
+__all__ = ["Serving"]
+
+
+class Serving:
+    """Rows of the kernel table, looked up once for as long as what they depend on stays as it is."""
+
+    def __init__(self, state: State, root: Root) -> None:
+        self.state = state
+        self.root = root
+        self._found: dict[str, tuple[str, Callable[..., Any]]] = {}
+        self._for: tuple[Any, ...] = ()  # what the present entries were looked up for
+        self._at: tuple[int, str] | None = None
+
+    @property
+    def table_store_type(self) -> Any:
+        """The type of store that verbs which need table numbers run on."""
+        kind = self.state.store_type
+        if detail_of(kind) is Detail.SEATS:
+            return kind
+        return getattr(kind, "SEATED_OUT", ExplicitStore if is_compiled(kind) else ExplicitReference)
+
+    def of(self, verb: str) -> tuple[str, Callable[..., Any]]:
+        """Name and function of the kernel that runs a verb."""
+        state = self.state
+        things = state.hyperparameters, state.bank, state.measure
+        at = state.hyperparameters.version, self.root.kind
+        if at != self._at or any(now is not then for now, then in zip(things, self._for, strict=True)):
+            self._found, self._for, self._at = {}, things, at
+        if not isinstance(verb, str) or verb not in self._found:
+            choice("verb", verb, VERBS, remedy="See docs/architecture.md.")
+            self._found[verb] = choose_kernel(
+                verb,
+                state.forced_kernel,
+                self.table_store_type if VERBS[verb] else state.store_type,
+                state.bank,
+                state.topology.n_levels,
+                state.hyperparameters,
+                at[1],
+            )
+        return self._found[verb]
+
+    def check(self) -> None:
+        """Raise a KernelError if a forced kernel can't serve the franchise."""
+        if self.state.forced_kernel in ("generic", "fused"):
+            self.of("reseat")

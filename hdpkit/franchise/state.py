@@ -1,0 +1,194 @@
+"""What a franchise is composed of: the record that its owners share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hdpkit._compiled.measures.measure import CompiledBank
+from hdpkit._compiled.stores.seating import Seating
+from hdpkit._compiled.support.turn import Inside, Turn
+from hdpkit._compiled.walk.root import WeightTable
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.base_measures.bank import PythonBank
+from hdpkit.checks import choice, instance
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.counts_rules import check_counts_store
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.guard import Guarded
+from hdpkit.franchise.hyperparameters import Hyperparameters
+from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
+from hdpkit.franchise.topology import Topology, build_topology
+from hdpkit.priors import mean_of
+from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
+from hdpkit.returned import one_of_kind
+from hdpkit.stores import (
+    CountsReference,
+    CountsStore,
+    ExplicitReference,
+    ExplicitStore,
+    HistogramReference,
+    HistogramStore,
+    ObservesDishes,
+    missing_verbs,
+    stores,
+)
+
+__all__ = ["State", "measure_of"]
+
+OWN_STORES = frozenset(
+    {CountsStore, HistogramStore, ExplicitStore, CountsReference, HistogramReference, ExplicitReference}
+)
+_STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
+
+
+class State(Guarded):
+    """Data, tree, seating, slots, statistics and hyperparameters of a franchise, and where its chain stands.
+
+    `Franchise` derives from it. The owners (`Seats`, `Statistics`, `Parts`, ...) each change what is theirs;
+    they share this record and are composed in `Franchise.__init__`.
+    """
+
+    # What changes with the state is handed out to the thread whose turn it is.
+    store: Any = Inside()
+    slots: DishSlots = Inside()
+    bank: StatisticsBank = Inside()
+    hyperparameters: Hyperparameters = Inside()
+    # Values that are replaced and never changed: every thread may read them, though not replace them.
+    data: GroupedData = Inside(readable=True)
+    measure: BaseMeasure = Inside(readable=True)
+    topology: Topology | ContextTopology = Inside(readable=True)
+    sweep: int = Inside(readable=True)
+    attempt: int = Inside(readable=True)
+    seeded_calls: int = Inside(readable=True)
+    streams: Streams | None = Inside(readable=True)
+    on_pulse: Callable[[float], None] | None = Inside()
+
+    def __init__(
+        self,
+        restaurant: Restaurant,
+        data: GroupedData,
+        store: str | type,
+        kernel: str,
+        root: str,
+        measure: BaseMeasure | None,
+    ) -> None:
+        if not isinstance(restaurant, Restaurant):
+            raise ParameterError(
+                "restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...)."
+            )
+        if not isinstance(data, GroupedData):
+            raise ParameterError(
+                "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
+            )
+        choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
+        choice("root", root, ("restaurant", "weights"), remedy="Leave it out for a Chinese restaurant.")
+        if measure is not None:
+            instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
+        if len(data) >= 2**31 - 1:
+            raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
+        data.check_unchanged()  # before anything follows a number of a mapped file
+        self._turn = Turn()
+        self.restaurant_declared = restaurant
+        self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
+        self.data = data
+        declared = measure or restaurant.measure
+        if not declared.takes_terms and hasattr(data, "n_terms"):
+            raise DataError(
+                "data", data, f"numbers, which {type(declared).__name__} is a measure over, not words",
+                "The base measure for words is hk.DirichletMultinomial; numbers come as hk.Groups.",
+            )  # fmt: skip
+        self.measure = measure_of(declared, "for_data", declared.for_data(data))
+        self.topology = build_topology(self.declarations, data)
+        self.store_type: Any = _store_type(store)
+        check_counts_store(self.store_type, root, self.declarations, declared.atomic)
+        if root == "weights" and self.measure.atomic:
+            raise ParameterError(
+                "root", root, '"restaurant" over a measure with atoms',
+                "Observed dishes are always all there: there is no weight to draw at a birth.",
+            )  # fmt: skip
+        self.foreign_store = self.store_type not in OWN_STORES
+        self.forced_kernel = kernel
+        self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
+        self.slots = self._own(DishSlots())
+        self.bank = self._bank_for(self.measure, data)
+        self.store = self._store_for(self.topology, self.measure, self.bank)
+        self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
+        self.hyperparameters = Hyperparameters(self.declarations, self.topology, self.store_type)
+        self.sweep = 0
+        self.attempt = 0
+        self.seeded_calls = 0
+        self.streams = None
+        self.on_pulse = None
+
+    @property
+    def seating(self) -> Any:
+        """The store that holds the seating now: the franchise's own, or the labelled one while seated out."""
+        return self.store if self._lent is None else self._lent
+
+    # ------------------------------------------------------------------ for the owners
+
+    def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """The measure's bank for data."""
+        bank: Any = measure.bank(data)
+        if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
+            bank = PythonBank(measure, data.values)
+        return self._own(bank)
+
+    def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
+        """An empty store of the right size; one that can take dishes from the data is shown them."""
+        store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
+        if measure.atomic and isinstance(store, ObservesDishes):
+            store.observe(bank.values)
+        return store
+
+    def _own(self, thing: Any) -> Any:
+        """Put a thing that compiled code reads under the turn of the franchise, wherever it is kept."""
+        if isinstance(thing, Seating | DishSlots | CompiledBank | WeightTable):
+            thing.turn = self._turn
+        return thing
+
+    def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
+        """Return the source of a call that changes the franchise: a seed given twice has other words then."""
+        source = as_source(rng, purpose, self.seeded_calls)
+        if source is not rng:
+            self.seeded_calls += 1
+        return source
+
+    def _not_lent(self, done: str) -> None:
+        """Refuse what can't be done while a labelled seating is lent."""
+        if self._lent is not None:
+            raise StateError(
+                "franchise", "seated out", f"{done} outside a move", "Wait until the move is over."
+            )
+
+
+def measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
+    """Return the measure that a method of this one returned, if it is one."""
+    made: BaseMeasure = one_of_kind(before, method, returned, BaseMeasure, "a base measure")
+    one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
+    return made
+
+
+def _store_type(store: str | type) -> Any:
+    kind: Any = stores[store].thing if isinstance(store, str) else store
+    missing = missing_verbs(kind) if isinstance(kind, type) else []
+    if missing or not isinstance(kind, type):
+        raise ParameterError(
+            "store", store, f"one of {sorted(stores)} or a SeatingStore class",
+            f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
+        )  # fmt: skip
+    return kind
+
+
+def _overrides_bank(kind: type) -> bool:
+    """Whether a measure has methods of its own that the compiled bank of a class above it doesn't know."""
+    for parent in kind.__mro__:
+        if "bank" in vars(parent):
+            return False
+        if not _STATISTICS.isdisjoint(vars(parent)):
+            return True
+    return False

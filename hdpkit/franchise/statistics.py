@@ -1,0 +1,226 @@
+"""Statistics of dishes, slots and parts, kept in step with the seating, whatever code of a user fails."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import real_number
+from hdpkit.errors import ParameterError, StateError
+from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.state import State, measure_of
+from hdpkit.franchise.turns import Turns
+from hdpkit.random import ChoiceSource
+from hdpkit.stores import Compacts
+
+__all__ = ["Statistics", "unserved"]
+
+
+class Statistics:
+    """Statistics, dish slots and parts of a franchise.
+
+    A measure, a store, a part or a move may be a user's and may raise at any call. Kernels leave the seating
+    whole; statistics are counted again, dishes without customers are closed, and parts that failed are told
+    which dishes there are.
+
+    Attributes
+    ----------
+    uncounted : bool
+        Whether a verb failed and statistics could not be counted again yet.
+    """
+
+    def __init__(self, state: State, turns: Turns, parts: Parts) -> None:
+        self.state = state
+        self.turns = turns
+        self.parts = parts
+        self.uncounted = False
+        state.slots.attach(state.bank)
+        self.reset_slots((), ())
+
+    # ------------------------------------------------------------------ the base measure
+
+    @property
+    def base_parameters(self) -> dict[str, float]:
+        """Present values of the base measure's parameters that have a prior."""
+        return {name: float(self.state.measure.parameters[name]) for name in self.state._starting}
+
+    def set_base_parameters(self, **values: float) -> None:
+        """See `Franchise.set_base_parameters`."""
+        starting, measure = self.state._starting, self.state.measure
+        unknown = set(values) - set(starting)
+        if unknown:
+            raise ParameterError(
+                "base parameters", sorted(unknown), f"among {sorted(starting)}",
+                "Declare a prior in the base measure for what shall change.",
+            )  # fmt: skip
+        for name, value in values.items():
+            real_number(name, value)
+        if values:
+            changed = measure.with_parameters(**values)
+            self.turns.changing(self._adopt, measure_of(measure, "with_parameters", changed))
+
+    def _adopt(self, measure: BaseMeasure) -> None:
+        counted = self.state.bank.adopt(measure)
+        self.state.measure = measure
+        if not counted:
+            self.recount()
+
+    # ------------------------------------------------------------------ slots
+
+    def reset_slots(self, slots: Any, held: Any) -> None:
+        """Occupy these slots; observed dishes are always all there."""
+        bank: Any = self.state.bank
+        atoms = np.arange(len(bank.log_base)) if self.state.measure.atomic else None
+        self.state.slots.reset(slots if atoms is None else atoms, held)
+
+    def replaced(
+        self,
+        slots: npt.NDArray[np.int32],
+        held: Any,
+        bank: Any = None,
+        parts: Mapping[str, Any] | None = None,
+        source: ChoiceSource | None = None,
+    ) -> None:
+        """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given."""
+        state = self.state
+        state.slots.attach(state.bank)
+        self.reset_slots(slots, held)
+        state.bank.thaw(bank)
+        self.parts.replaced(self.recount)
+        if parts is not None:
+            self.parts.thaw(state, parts, source)
+
+    def open_dishes(self) -> list[int]:
+        """Dishes without customers; between sweeps there are none."""
+        state = self.state
+        if state.measure.atomic or state.seating.node_tables(0) == len(state.slots):
+            return []
+        served = {int(dish) for dish in state.seating.node_dishes(0)}
+        return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
+
+    def settle(self) -> None:
+        """See `Franchise.settle`."""
+        state = self.state
+        with self.kept_whole():  # which closes dishes without customers
+            if empty := self.open_dishes():
+                raise unserved(empty, "the end of a sweep; they are closed now")
+            mapping = state.slots.compaction()
+            if mapping is not None:
+                self.turns.changing(self._relabel, mapping)
+            if isinstance(state.store, Compacts):
+                state.store.compact()
+            if not state.measure.exact_statistics:
+                self.recount()
+
+    def _relabel(self, mapping: npt.NDArray[np.int32]) -> None:
+        self.state.seating.relabel_dishes(mapping)
+        self.state.bank.relabelled(mapping)
+        self.state.slots.relabel(mapping)
+
+    # ------------------------------------------------------------------ failures
+
+    @property
+    def stale(self) -> bool:
+        """Whether a failure of a user's code has left something to be done."""
+        return self.uncounted or bool(self.parts.lost)
+
+    @contextmanager
+    def kept_whole(self) -> Iterator[None]:
+        """Whatever fails inside, counts, statistics and parts fit the seating afterwards."""
+        before = self.before_failure()
+        try:
+            yield
+        except BaseException as error:
+            self.mend(error, before)
+            raise
+        self.surface()
+
+    def before_failure(self) -> Any:
+        """What a verb over a store of the user's goes back to: it may stop half way up the tree.
+
+        Within a run the sweep is taken back, which costs one copy a sweep in place of one a verb.
+        """
+        if not self.state.foreign_store or self.turns.turn.in_run:
+            return None
+        return self.state.seating.freeze(), self.state.slots.occupied_slots()
+
+    def mend(self, error: BaseException | None = None, before: Any = None) -> None:
+        """Make statistics, dishes and parts fit the seating after code of a user's has failed.
+
+        Kernels leave the seating itself whole. A recount that fails too is tried again by the next verb.
+        """
+        state = self.state
+        self.uncounted = True
+        if before is not None:
+            seating, slots = before
+            state.seating.thaw(seating)
+            now = state.slots.occupied_slots()
+            with contextlib.suppress(Exception):  # of the bank; all is counted again below
+                for slot in np.setdiff1d(now, slots).tolist():
+                    state.slots.close(slot)
+            state.slots.attach(None)
+            for slot in np.setdiff1d(slots, now).tolist():
+                state.slots.open_in(slot)
+            state.slots.attach(state.bank)
+        if not state.measure.atomic:
+            with contextlib.suppress(Exception):  # of a store of the user's
+                for slot in state.slots.occupied_slots().tolist():
+                    if state.seating.tables(0, slot) == 0:  # a dish that was opened for customers to come
+                        state.slots.close(slot)
+        with contextlib.suppress(Exception):
+            self.recount()
+        if state.slots.trouble is not None:
+            second = self._reset_in_trouble()
+            if error is not None and second is not error:
+                error.add_note(f"A component failed too: {second!r}")
+
+    def surface(self) -> None:
+        """Raise what a part raised while dishes were born, died or got new numbers, if one did."""
+        if self.state.slots.trouble is not None:
+            raise self._reset_in_trouble()
+
+    def _reset_in_trouble(self) -> BaseException:
+        """Tell a part that failed in the middle of a step which slots are occupied now."""
+        part, error = self.state.slots.trouble
+        self.state.slots.trouble = None
+        self.parts.lost.append(part)
+        with contextlib.suppress(Exception):
+            self.parts.find_lost()
+        found: BaseException = error
+        return found
+
+    def fresh_bank(self) -> Any:
+        """The bank, after the recount that a failure of the measure may have left to be done."""
+        if self.stale:
+            self.turns.outside()
+            self.catch_up()
+        return self.state.bank
+
+    def catch_up(self) -> None:
+        """Do what a failure of a user's code has left to be done."""
+        self.parts.find_lost()
+        self.recount()
+
+    def recount(self) -> None:
+        """Count the statistics of all dishes again, in data order."""
+        state = self.state
+        self.uncounted = True
+        slots = state.slots.occupied_slots()
+        # Nobody is seated, or nothing is counted: there is no need to write out who eats what.
+        idle = len(slots) == 0 or state.measure.atomic
+        state.bank.rebuild(np.empty(0, dtype=np.int32) if idle else state.seating.dishes(), slots)
+        self.uncounted = False
+
+
+def unserved(slots: list[int], before: str) -> StateError:
+    """The error for dishes that were opened and given to nobody."""
+    return StateError(
+        "open_dish", slots, f"followed by customers for these dishes before {before}",
+        "A move opened a dish and gave it to nobody: seat a customer at it in the same move.",
+    )  # fmt: skip
