@@ -18,7 +18,7 @@ from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
-from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, Seating
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
@@ -39,6 +39,7 @@ cdef extern from "topic_sweep.h":
         HDPKIT_ABROAD
         HDPKIT_UNSEATED
         HDPKIT_LEAVE
+        HDPKIT_WRITE
         HDPKIT_JOIN
         HDPKIT_OPEN
         HDPKIT_BIRTH
@@ -80,12 +81,15 @@ cdef extern from "topic_sweep.h":
         int32_t *place
         int32_t *several
         int32_t *tables
+        int32_t *here
         uint32_t *ceiling
         void *running
         void *running_root
         int32_t *blocks
         double *weights
         uint64_t *reach
+        int32_t loaded
+        int32_t unwritten
         int64_t root_customers
         int64_t exact_passes
     ctypedef struct hdpkit_topic_sweep:
@@ -147,7 +151,7 @@ cdef class Workspace:
         cdef int8_t *at
         if stride == self.stride:
             return 0
-        before.assign(9 * wide + 5 * narrow + 3 * LINE_BYTES * sizeof(double), 0)    # or all stays as it was
+        before.assign(9 * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)    # or all stays as it was
         before.swap(self.arrays)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
@@ -165,6 +169,7 @@ cdef class Workspace:
         self.s.ceiling = <uint32_t *>(at + 2 * narrow)
         self.s.blocks = <int32_t *>(at + 3 * narrow)
         self.s.several = <int32_t *>(at + 4 * narrow)
+        self.s.here = <int32_t *>(at + 5 * narrow)
         if kept > 0:
             memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
         self.stride = stride
@@ -237,6 +242,22 @@ cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
     return 0
 
 
+cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
+    """Write down the dishes of the restaurant that the sweep is in."""
+    if s.unwritten:
+        counts.write_dishes(s.loaded, s.here, s.stride, walk.slots.position.data())
+        s.unwritten = 0
+    return 0
+
+
+cdef int make_room(Walk walk, DirichletMultinomialBank bank, Stores stores) except -1 nogil:
+    """Whatever an event does to a store, it has room for; so has a restaurant whose dishes are written."""
+    walk.ready_anywhere()
+    if stores.counts is not None:
+        stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + bank.b.stride), 0)
+    return 0
+
+
 cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stores stores, choice_source *source,
              bint scripted, bint floats) except -1 nogil:
     cdef hdpkit_topics *s = &workspace.s
@@ -255,17 +276,23 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
     sweep = under.production if not scripted else under.probe if floats else under.scripted
     workspace.lay_out(bank.b.stride)
     restaurants_of(walk, s.customer, s.last, &nodes)
-    walk.ready_anywhere()      # whatever an event does to a store, it has room for
+    make_room(walk, bank, stores)
     one_table_each(walk, &nodes)
     refresh(workspace, walk, bank, stores)
     start(s, workspace.version != bank.b.version)
     workspace.version = -1
     s.resume = HDPKIT_DONE
+    s.unwritten = 0
     while True:
         event = sweep(s)
         customer = <int32_t>s.customer
+        write(s, walk, stores.counts)
         if event == HDPKIT_DONE:
             break
+        if event == HDPKIT_WRITE:
+            make_room(walk, bank, stores)
+            refresh(workspace, walk, bank, stores)
+            continue
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
             if walk.unseat_customer(customer, node, s.dish, source) and s.fault != EMPTY_DISH_KEPT:
@@ -291,7 +318,7 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
         else:
             put_back(walk, customer, -1, source)
         if event != HDPKIT_LEAVE:
-            walk.ready_anywhere()
+            make_room(walk, bank, stores)
         refresh(workspace, walk, bank, stores)
         if event == HDPKIT_ABROAD:
             workspace.lay_out(s.stride)

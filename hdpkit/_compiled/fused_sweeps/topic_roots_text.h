@@ -46,7 +46,7 @@ template <bool Scripted> struct WeightedRoot {
 
     HDPKIT_INLINE static double of(const hdpkit_topics *s, int32_t k) {
         if (has_fault<Scripted>(s, TABLES_FOR_WEIGHTS))
-            return (double)s->tables[k] / (s->concentration[0] + (double)s->nodes[0].customers);
+            return (double)s->tables[k] / (s->concentration[0] + (double)s->root_customers);
         return s->weight[k];
     }
 
@@ -60,7 +60,8 @@ template <bool Scripted> struct WeightedRoot {
     static double typical(const hdpkit_topics *, int64_t) { return 0.0; }
 };
 
-/* The same where tables are integrated out (section 5.3): each restaurant has one of each of its dishes. */
+/* The same where tables are integrated out (section 5.3): each restaurant has one of each of its dishes, and dishes
+   come to and go from it without the store: the sweep keeps n_jk itself and has it written when it goes on. */
 template <bool Scripted> struct WeightedCounts : WeightedRoot<Scripted> {
     static constexpr bool TABLES = false;
 };

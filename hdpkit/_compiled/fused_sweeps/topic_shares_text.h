@@ -25,15 +25,42 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
 
     /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
     static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
-        const int32_t k = entry->dish, tables = Above::TABLES ? entry->tables : 1;
-        if (!Above::TABLES || has(s, DISCOUNT_IGNORED)) d = 0.0;
-        if (has(s, DISCOUNT_ONCE)) d /= (double)tables;
-        const double customers = (double)entry->customers - d * (double)tables;
+        const int32_t k = entry->dish;
+        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
+        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
+        const double customers = (double)entry->customers - d * (double)entry->tables;
         ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
-        if (Above::TABLES) s->several[k] = tables > 1;
+        s->several[k] = entry->tables > 1;
         /* Which of several tables a customer leaves is known to the explicit store alone. */
-        ((Real *)s->document_less)[k] = (tables > 1 && !seated(s)) || entry->customers == 1
+        ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
+    }
+
+    /* The same where there are no tables: the store is needed where a dish dies or the restaurant is left empty. */
+    HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
+        const double customers = (double)s->here[k];
+        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        ((Real *)s->document_less)[k] = s->totals[k] == 1 || s->nodes[node].customers == 1
+            ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
+    }
+
+    /* The dish of a customer who has left or joined. */
+    HDPKIT_INLINE static void refresh_changed(hdpkit_topics *s, int32_t node, int32_t k) {
+        if (Above::TABLES) refresh_share(s, entries(s, node) + s->place[k], s->discount[node]);
+        else refresh_here(s, node, k);
+    }
+
+    /* A dish comes to the restaurant, as it may where there are no tables. */
+    HDPKIT_OUTLINE static void enter(hdpkit_topics *s, int32_t k) {
+        const int32_t block = k / LANES;
+        int32_t i = s->n_blocks;
+        s->tables[k] += 1;
+        s->root_customers += 1;
+        for (int32_t b = 0; b < s->n_blocks; b++)
+            if (s->blocks[b] == block) return;
+        for (; i > 0 && s->blocks[i - 1] > block; i--) s->blocks[i] = s->blocks[i - 1];
+        s->blocks[i] = block;
+        s->n_blocks += 1;
     }
 
     static hdpkit_entry *entries(const hdpkit_topics *s, int32_t node) {
@@ -56,11 +83,16 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
     }
 
     static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
-        if (s->tables[k] == 0) return 0.0;
+        if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0.0;
         return (Real)(Above::of(s, k) * inverse);
     }
 
     static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
+
+    /* The same for a customer fewer; nobody can leave a table that stays where all sit alone. */
+    static double inverse_less(const hdpkit_topics *s, int32_t k, double inverse) {
+        return s->totals[k] > (Above::TABLES ? s->tables[k] : 1) ? inverse_of(s, s->totals[k] - 1) : inverse;
+    }
 
     static int64_t in_units(double root) { return (int64_t)(root / Above::UNIT); }
 
@@ -68,8 +100,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
         Real *root = (Real *)s->root;
         const double inverse = inverse_of(s, s->totals[k]);
-        /* Nobody can leave a table that stays where all sit alone. */
-        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
+        const double less = inverse_less(s, k, inverse);
         const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
         s->inverse_less[k] = less;
@@ -83,7 +114,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
     HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k) {
         if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
         const double inverse = s->inverse_less[k];
-        const double less = s->totals[k] > s->tables[k] ? inverse_of(s, s->totals[k] - 1) : inverse;
+        const double less = inverse_less(s, k, inverse);
         const double now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
         s->inverse_less[k] = less;
@@ -124,8 +155,10 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
 
     static void load(hdpkit_topics *s, int32_t node) {
         Real *share = (Real *)s->document;
-        for (int32_t i = 0; i < s->n_blocks; i++)
+        for (int32_t i = 0; i < s->n_blocks; i++) {
             memset(share + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(Real));
+            if (!Above::TABLES) memset(s->here + (int64_t)s->blocks[i] * LANES, 0, LANES * sizeof(int32_t));
+        }
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
         const double d = s->discount[node], open = s->open;
@@ -133,8 +166,13 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
         int32_t block = -1, n_blocks = 0;
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
-            s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
-            refresh_share(s, entry + i, d);
+            if (Above::TABLES) {
+                s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
+                refresh_share(s, entry + i, d);
+            } else {
+                s->here[k] = entry[i].customers;
+                refresh_here(s, node, k);
+            }
             if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
         }
         s->n_blocks = n_blocks;
@@ -152,6 +190,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
         memset(s->document, 0, s->stride * sizeof(Real));
         memset(root, 0, s->stride * sizeof(Real));
         memset(s->tables, 0, s->stride * sizeof(int32_t));
+        memset(s->here, 0, s->stride * sizeof(int32_t));
         s->n_blocks = 0;
         s->n_all = 0;
         s->loaded = -1;

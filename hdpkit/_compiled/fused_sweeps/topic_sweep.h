@@ -22,6 +22,7 @@ enum hdpkit_sweep_event {
     HDPKIT_ABROAD,               /* `customer` belongs to no restaurant that the sweep knows */
     HDPKIT_UNSEATED,             /* `customer` is not seated */
     HDPKIT_LEAVE,                /* take `customer` out of `dish`, whose table may close */
+    HDPKIT_WRITE,                /* nothing but to write `here` to restaurant `loaded` */
     HDPKIT_JOIN,                 /* seat `customer` at one of several tables of `dish` */
     HDPKIT_OPEN,                 /* seat `customer` at a new table of `dish` */
     HDPKIT_BIRTH,                /* the same, of a new dish */
@@ -43,7 +44,7 @@ typedef struct hdpkit_topics {
     /* seating */
     hdpkit_node *nodes;
     int32_t *words;
-    int32_t *labels;             /* histogram store: dish of each customer */
+    int32_t *labels;             /* dish of each customer, where the store has no seats */
     int32_t *seats;              /* explicit store: table of each customer, and the tables */
     hdpkit_table *pool;
     const double *concentration, *discount;
@@ -69,12 +70,14 @@ typedef struct hdpkit_topics {
     int32_t *place;              /* of the dish among the entries of the restaurant */
     int32_t *several;            /* whether the restaurant has more than one table of the dish */
     int32_t *tables;             /* m_k, customers of the root */
+    int32_t *here;               /* counts store: n_jk of this restaurant, which the store has not while `unwritten` */
     uint32_t *ceiling;           /* of `root`, in units of 2**-31 */
     void *running, *running_root;/* sums of the lanes, block after block */
     int32_t *blocks;             /* blocks in which the restaurant has dishes, ascending */
     double *weights;             /* scripted: 2 stride + 2 */
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 where it isn't known */
     int32_t loaded;              /* restaurant whose entries are in the workspace, -1 for none */
+    int32_t unwritten;           /* whatever event there is, `here` is written first */
     int32_t n_blocks, n_all;     /* blocks of the restaurant, blocks in use */
     int64_t root_sum;            /* of `root` in whole units, exact: no history in it */
     int64_t root_customers;      /* as the workspace has them */

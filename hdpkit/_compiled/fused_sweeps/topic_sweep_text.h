@@ -22,7 +22,7 @@
    One text for production (floats, generator inlined) and for the exact tests (a script chooses; doubles, or
    floats to see production's numbers). Included once by each instruction set. */
 
-#include "topic_shares_text.h"
+#include "topic_passes_text.h"
 
 namespace {
 
@@ -31,62 +31,15 @@ constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bi
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
 constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
 
-/* Row r keeps every lane but r; the last one keeps all. */
-template <class Real> struct Keep {
-    alignas(LANES * sizeof(Real)) Real but[LANES + 1][LANES];
-    constexpr Keep() : but() {
-        for (int r = 0; r <= LANES; r++)
-            for (int lane = 0; lane < LANES; lane++) but[r][lane] = lane == r ? Real(0) : Real(1);
-    }
-};
-template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
-
-template <class Real, bool Scripted, template <bool> class Root> struct Sweep : Shares<Real, Scripted, Root> {
-    typedef typename lanes<Real>::type vec;
-
-    typedef Shares<Real, Scripted, Root> Base;
+template <class Real, bool Scripted, template <bool> class Root> struct Sweep : Passes<Real, Scripted, Root> {
+    typedef Passes<Real, Scripted, Root> Base;
     typedef typename Base::Above Above;
-    using Base::has, Base::eta_of, Base::refresh_share, Base::refresh_dish, Base::entries, Base::load;
-    using Base::one_fewer, Base::one_more, Base::seated;
+    using Base::has, Base::eta_of, Base::refresh_dish, Base::entries, Base::load;
+    using Base::one_fewer, Base::one_more, Base::refresh_changed, Base::enter, Base::share_pass, Base::term_pass;
+    using Base::smooth_pass, Base::measure_reach;
 
-    /* Sums by lane over the restaurant's dishes but `own`. */
-    HDPKIT_INLINE static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
-        const vec *share = (const vec *)s->document, *keep = (const vec *)KEEP<Real>.but;
-        const int32_t block = (uint32_t)own / LANES, lane = (uint32_t)own % LANES, n = s->n_blocks, *blocks = s->blocks;
-        vec *running = (vec *)s->running;
-        vec sum = {};
-        for (int32_t i = 0; i < n; i++) {
-            const int32_t b = blocks[i];
-            sum += share[b] * keep[b == block ? lane : LANES] * (as_reals<vec>(((const ints *)row)[b]) + eta);
-            running[i] = sum;
-        }
-    }
-
-    static void term_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
-        const vec *root = (const vec *)s->root;
-        vec *running = (vec *)s->running_root;
-        vec sum = {};
-        for (int32_t b = 0; b < s->n_all; b++) {
-            sum += root[b] * (as_reals<vec>(((const ints *)row)[b]) + eta);
-            running[b] = sum;
-        }
-    }
-
-    static void smooth_pass(const hdpkit_topics *s) {
-        const vec *root = (const vec *)s->root;
-        vec *running = (vec *)s->running_root;
-        vec sum = {};
-        for (int32_t b = 0; b < s->n_all; b++) {
-            sum += root[b];
-            running[b] = sum;
-        }
-    }
-
-    static uint64_t measure_reach(const hdpkit_topics *s, const int32_t *row) {
-        uint64_t sum = 0;
-        for (int64_t k = 0; k < (int64_t)s->n_all * LANES; k++) sum += (uint64_t)s->ceiling[k] * (uint32_t)row[k];
-        return sum;
-    }
+    /* Whether the store knows each customer's table; known to the compiler where nothing depends on tables. */
+    HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
 
     /* One customer on its way: where it came from, and what stands while it is outside. */
     struct Traveller {
@@ -102,14 +55,21 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     /* Take a customer out of a table that stays. */
     HDPKIT_INLINE static void leave(hdpkit_topics *s, Traveller *t) {
         const int32_t z = t->own;
-        hdpkit_entry *entry = entries(s, t->node) + s->place[z];
         t->gone = true;
         uncount(s, t->v, t->row, z);
-        entry->customers -= 1;
-        s->nodes[t->node].customers -= 1;
-        if (seated(s)) s->pool[s->seats[t->i]].size -= 1;
+        if (Above::TABLES) {
+            entries(s, t->node)[s->place[z]].customers -= 1;
+            s->nodes[t->node].customers -= 1;
+            if (seated(s)) s->pool[s->seats[t->i]].size -= 1;
+        } else {
+            s->unwritten = 1;
+            s->here[z] -= 1;
+            const int32_t gone = s->here[z] == 0;
+            s->tables[z] -= gone;
+            s->root_customers -= gone;
+        }
         one_fewer(s, z);
-        refresh_share(s, entry, s->discount[t->node]);
+        refresh_changed(s, t->node, z);
     }
 
     /* One of the tables of a dish, by customers but for the discount; explicit store, production. */
@@ -145,6 +105,20 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         row[k] -= 1;
         if (!has(s, TOTAL_NOT_REMOVED)) s->totals[k] -= 1;
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
+    }
+
+    /* The statistics of a dish with a customer more, */
+    HDPKIT_INLINE static void count(hdpkit_topics *s, const Traveller *t, int64_t k) {
+        t->row[k] += 1;
+        s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t->own : k] += 1;
+        if (s->reach[t->v] != UNKNOWN) s->reach[t->v] += s->ceiling[k];
+    }
+
+    /* and what hangs on them where no table has opened. */
+    HDPKIT_INLINE static void grow(hdpkit_topics *s, const Traveller *t, int64_t k) {
+        if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
+        else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k);
+        if (!has(s, STALE_SHARE)) refresh_changed(s, t->node, (int32_t)k);
     }
 
     HDPKIT_OUTLINE static int64_t pick_root(hdpkit_topics *s) {
@@ -267,7 +241,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         const int32_t answered = s->resume;
         s->resume = HDPKIT_DONE;
         t.i = s->customer;
-        if (answered != HDPKIT_DONE) {
+        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE) {
             t.node = s->home[t.i];
             t.v = s->terms[t.i];
             t.row = s->counts + (int64_t)t.v * s->stride;
@@ -283,7 +257,10 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         for (; t.i < s->last; s->customer = ++t.i) {
             t.node = s->home[t.i];
             if (t.node == 0) return s->resume = HDPKIT_ABROAD;
-            if (t.node != s->loaded) load(s, t.node);
+            if (t.node != s->loaded) {
+                if (!Above::TABLES && s->unwritten) return s->resume = HDPKIT_WRITE;
+                load(s, t.node);
+            }
             t.v = s->terms[t.i];
             t.row = s->counts + (int64_t)t.v * s->stride;
             if (t.i + AHEAD < s->last) look_ahead(s, t.i);
@@ -319,7 +296,8 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
                 if (has(s, STALE_OPEN)) s->open = open;
             } else {
                 one_fewer(s, t.own);
-                refresh_share(s, entries(s, t.node) + s->place[t.own], s->discount[t.node]);
+                if (Above::TABLES) refresh_changed(s, t.node, t.own);
+                else load(s, t.node);
             }
             t.gone = true;
             t.share = share[t.own] * ((Real)t.row[t.own] + (Real)eta_of(s, t.v));
@@ -331,14 +309,23 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
             if (k == t.own && !t.gone && !redraws(s, &t)) continue;
             if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
-            if (!Above::TABLES && k < 0 && -2 - k < s->stride && share[-2 - k] > Real(0)) k = -2 - k;
+            /* Where there are no tables, to open one is to join the dish, but for the first of a restaurant. */
+            if (!Above::TABLES && k < 0 && -2 - k < s->stride && s->nodes[t.node].customers > 0) k = -2 - k;
             if (k < 0) {
                 s->dish = (int32_t)(-2 - k);
                 return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
             }
+            if (!Above::TABLES) {
+                s->unwritten = 1;
+                if (s->here[k]++ == 0) enter(s, (int32_t)k);
+                s->labels[t.i] = (int32_t)k;
+                count(s, &t, k);
+                grow(s, &t, k);
+                continue;
+            }
             entry = entries(s, t.node) + s->place[k];
             table = entry->extra;
-            if (Above::TABLES && entry->tables > 1) {
+            if (entry->tables > 1) {
                 if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) {
                     s->dish = (int32_t)k;
                     return s->resume = HDPKIT_JOIN;
@@ -356,9 +343,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
                 s->labels[t.i] = (int32_t)k;
             }
         seated:
-            t.row[k] += 1;
-            s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t.own : k] += 1;
-            if (s->reach[t.v] != UNKNOWN) s->reach[t.v] += s->ceiling[k];
+            count(s, &t, k);
             if (s->nodes[0].customers != s->root_customers) {
                 if (!has(s, OPENED_TABLE_NOT_COUNTED)) s->tables[k] += 1;
                 s->root_customers += 1;
@@ -366,9 +351,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
                 refresh_dish(s, (int32_t)k);
                 load(s, t.node);
             } else {
-                if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
-                else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k);
-                if (!has(s, STALE_SHARE)) refresh_share(s, entries(s, t.node) + s->place[k], s->discount[t.node]);
+                grow(s, &t, k);
             }
         }
         return HDPKIT_DONE;

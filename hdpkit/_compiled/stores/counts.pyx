@@ -15,7 +15,8 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.support.arguments cimport check_length, refuse, whole32
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
+from hdpkit._compiled.stores.arena cimport arena_give, arena_take
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, room_for, unused_share
 from hdpkit._compiled.stores.stirling cimport log_stirling_sum
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
@@ -82,6 +83,49 @@ cdef class CountsStore(Seating):
         if entry.tables == 0:
             self.erase(node, place)
         return 1
+
+    cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
+                          const int32_t *above) except -1 nogil:
+        """Give a child of the root these customers of each dish, and one table of each that it serves.
+
+        ``above`` is the place of each dish among the root's entries. No memory is asked for where there is room for
+        a block of as many entries (see `ready`).
+        """
+        cdef Node *record = &self.nodes[node]
+        cdef Entry *entries = self.entries(node)
+        cdef Entry *root = self.entries(0)
+        cdef int32_t i, capacity, n = 0
+        cdef int64_t k, offset
+        for k in range(n_slots):
+            n += here[k] > 0
+        self.nodes[0].customers += n - record.tables
+        record.customers = 0
+        record.tables = n
+        for i in range(record.n_entries):
+            root[above[entries[i].dish]].customers -= entries[i].tables
+        if n > record.capacity or n == 0:
+            capacity = room_for(n)
+            offset = arena_take(&self.arena, capacity * ENTRY_WORDS) if n > 0 else 0
+            if record.capacity > 0:
+                arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+            record.offset = offset
+            record.capacity = capacity
+            self.largest = max(self.largest, capacity)
+            entries = self.entries(node)
+            root = self.entries(0)
+        self.indexed = False
+        record.n_entries = n
+        i = 0
+        for k in range(n_slots):
+            if here[k] > 0:
+                entries[i].dish = <int32_t>k
+                entries[i].customers = here[k]
+                entries[i].tables = 1
+                entries[i].extra = -1
+                record.customers += here[k]
+                root[above[k]].customers += 1
+                i += 1
+        return 0
 
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
                       vector[int32_t] *counts) except -1 nogil:
