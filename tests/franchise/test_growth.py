@@ -443,3 +443,80 @@ def test_step_matrices_of_a_tree_have_one_law_in_every_kernel():
         laws.append(step_matrices(ExactModel(franchise), moves.TableGibbs()))
     for P, Q in zip(*laws, strict=True):
         assert np.abs(P - Q).max() < 1e-12
+
+
+class Remembered(hk.Part):
+    """A number for each dish, which a birth draws and nothing else changes."""
+
+    def __init__(self):
+        self.of = {}
+
+    def born(self, slot, source, customers):
+        self.of[slot] = source.gamma(2.0)
+
+    def died(self, slot):
+        del self.of[slot]
+
+    def relabelled(self, mapping):
+        self.of = {int(mapping[slot]): value for slot, value in self.of.items()}
+
+    def reset(self, slots):
+        self.of = dict.fromkeys(slots.tolist(), 0.0)
+
+    def freeze(self):
+        return {str(slot): value for slot, value in self.of.items()}
+
+    def thaw(self, frozen):
+        self.of = {int(slot): value for slot, value in frozen.items()}
+
+    def audit(self, slots):
+        assert sorted(self.of) == slots.tolist()
+        assert all(value > 0.0 for value in self.of.values())
+
+
+@pytest.mark.parametrize("root", ["restaurant", "weights"])
+@pytest.mark.parametrize("store", ["explicit", "histogram", "histogram-reference"])
+def test_parts_go_along_with_data_that_come_and_go(store, root):
+    declared = chain(2, base=hk.DirichletMultinomial(0.5))
+    franchise = hk.Franchise(declared, ngrams(text(1, 30), 2), store=store, root=root)
+    part = Remembered()
+    franchise.register("numbers", part)
+    schedule = [moves.TableGibbs(), *([moves.RootWeights()] if root == "weights" else [])]
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1)
+    before, dishes = dict(part.of), franchise.dishes
+    remainder = franchise.root_weights()[1]
+    franchise.extend(franchise.data.plus(text(2, 20)), rng=2)
+    franchise.audit()
+    assert before.items() <= part.of.items()  # dishes that were there have kept their numbers
+    assert np.array_equal(franchise.dishes[: len(dishes)], dishes)
+    if root == "weights":
+        assert franchise.root_weights()[1] <= remainder  # births alone take from it
+    now = set(part.of.values())
+    franchise.discard(0, 25, rng=3)
+    franchise.audit()
+    assert set(part.of.values()) <= now
+    assert len(part.of) == franchise.n_dishes
+    hk.Scheduler(schedule).run(franchise, sweeps=2, rng=4, init=None)
+    franchise.audit()
+
+
+@pytest.mark.parametrize("root", ["restaurant", "weights"])
+def test_parts_come_back_where_an_extension_fails(monkeypatch, root):
+    declared = chain(2, base=hk.DirichletMultinomial(0.5))
+    franchise = hk.Franchise(declared, ngrams(text(1, 30), 2), root=root)
+    part = Remembered()
+    franchise.register("numbers", part)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
+    before, weights = dict(part.of), franchise.root_weights()
+    enter = Verbs.enter
+
+    def fails(self, first, last, source):
+        enter(self, first, last - 1, source)
+        raise ValueError("no more")
+
+    monkeypatch.setattr(Verbs, "enter", fails)
+    with pytest.raises(ValueError, match="no more"):
+        franchise.extend(franchise.data.plus(text(2, 20)), rng=2)
+    assert part.of == before
+    assert np.array_equal(franchise.root_weights()[0], weights[0])
+    franchise.audit()

@@ -19,6 +19,8 @@ from hdpkit.errors import BusyError
 from hdpkit.franchise import Snapshot
 from hdpkit.random import RandomStream
 
+WEIGHTS = ", weights"
+STORES = ("histogram", "explicit", "explicit" + WEIGHTS, "histogram" + WEIGHTS, "counts")
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
 
 
@@ -30,12 +32,15 @@ def corpus(n_documents=40, length=60, n_terms=30):
 
 
 def franchise(store, kernel="auto", data=None):
+    """Over this store, "explicit, weights" for one whose root has weights; counts have them always."""
+    store, weights = store.removesuffix(WEIGHTS), store.endswith(WEIGHTS) or store == "counts"
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
     return hk.Franchise(
         hk.Restaurant(base=root, concentration=1.0, each="document"),
         data or corpus(),
         store=store,
         kernel=kernel,
+        root="weights" if weights else "restaurant",
     )
 
 
@@ -165,8 +170,8 @@ def trial(store, n_reads, seed, n_threads=3, sweeps_at_once=3):
 
 
 def main(count=1000, seed=0):
-    """Trials over both stores."""
-    for store in ("histogram", "explicit"):
+    """Trials over every store, with and without weights of the root."""
+    for store in STORES:
         began = time.monotonic()
         ends, well = trial(store, count, seed)
         by_end = Counter()
