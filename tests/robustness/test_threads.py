@@ -58,7 +58,7 @@ def test_a_new_member_is_guarded_unasked():
     assert Mine.half.__dict__["guarded"] is True
 
 
-@pytest.mark.parametrize("store", ["histogram", "explicit"])
+@pytest.mark.parametrize("store", thread_trials.STORES)
 def test_reads_during_runs(store):
     ends, well = thread_trials.trial(store, n_reads=300, seed=1)
     assert well

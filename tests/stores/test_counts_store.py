@@ -11,11 +11,12 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
+from hdpkit.franchise import start
 from hdpkit.franchise import state as composed
 from hdpkit.franchise import verbs
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
 from hdpkit.stores.reference.tallies import log_stirling
 from hdpkit.testing import tiny_franchise
@@ -428,3 +429,24 @@ def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
         hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
         states.append(franchise.freeze()["seating"])
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def many_dishes(kernel="auto"):
+    rng = np.random.default_rng(0)
+    docs = [rng.integers(0, 30, size=60).tolist() for _ in range(20)]
+    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
+    restaurant = hk.Restaurant(base=root, concentration=50.0, each="document")
+    corpus = hk.Corpus.from_documents(docs, n_terms=30)
+    return hk.Franchise(restaurant, corpus, store="counts", root="weights", kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["auto", "generic", "reference"])
+@pytest.mark.parametrize(
+    "init", ["one", "sequential", hk.init.Random(400), 19 - np.repeat(np.arange(20), 60)]
+)
+def test_a_start_over_counts_is_whole(init, kernel):
+    # Dishes are opened before the first customer comes: until then the root doesn't serve them.
+    franchise = many_dishes(kernel)
+    for seed in range(2 if kernel == "reference" else 5):
+        start(franchise, init, Streams(seed).source(STARTS))
+        franchise.audit()

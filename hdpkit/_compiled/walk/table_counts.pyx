@@ -130,7 +130,9 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
     """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
     cdef Entry *entry
     cdef size_t i
-    cdef int32_t node, place, above      # the root's entries are the live dishes, in the same order
+    cdef int32_t node, place, above
+    # The root's entries are the live dishes, in the same order, unless some were opened that nobody has yet.
+    cdef bint served = walk.store.nodes[0].n_entries == <int32_t>walk.slots.live.size()
     cdef int64_t tables
     if nodes.size() == 0:
         return 0
@@ -146,7 +148,7 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
             if tables < 0:
                 with gil:
                     cannot(entry.dish)
-            walk.store.change_tables(node, place, <int32_t>tables, 0, above)
+            walk.store.change_tables(node, place, <int32_t>tables, 0, above if served else walk.store.find(0, entry.dish))
     return 0
 
 
@@ -273,7 +275,7 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
                 spread(&tables[begins[k]], n, opened(&source.c, n, a, l), &order[0], &swapped[0], &source.c)
                 l += 1
         for i in range(node.shape[0]):
-            store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, walk.slots.position[dish[i]])
+            store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, store.find(0, dish[i]))
 
 
 def draw_totals(Walk walk not None, ChoiceSource source not None):
