@@ -11,9 +11,8 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise import start
+from hdpkit.franchise import start, verbs
 from hdpkit.franchise import state as composed
-from hdpkit.franchise import verbs
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
@@ -429,6 +428,9 @@ def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
         hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
         states.append(franchise.freeze()["seating"])
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+
+
+DESCENDING = 19 - np.repeat(np.arange(20), 60)  # a dish for each document, the last one first
 
 
 def many_dishes(kernel="auto"):
