@@ -26,6 +26,9 @@ class Detail(enum.IntEnum):
     """The table of each data customer, and the parent's table where each table sits."""
 
 
+_NAMES = {detail.name.lower(): detail for detail in Detail}
+
+
 def declared_detail(store: type) -> Detail | None:
     """What a class declares, None for a class that declares nothing that is a `Detail`.
 
@@ -37,12 +40,11 @@ def declared_detail(store: type) -> Detail | None:
     store : type
         A store class.
     """
-    names = {detail.name.lower(): detail for detail in Detail}
     for kind in store.__mro__:
         own = vars(kind)
         if "DETAIL" in own:
             declared: Any = own["DETAIL"]
-            return declared if isinstance(declared, Detail) else names.get(str(declared))
+            return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
         if "TABLE_IDS" in own:
             return {"True": Detail.SEATS, "False": Detail.SIZES}.get(str(own["TABLE_IDS"]))
     return None

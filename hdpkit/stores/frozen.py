@@ -17,6 +17,7 @@ there, so that a chain may go from one to the other between any two steps.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
@@ -93,6 +94,7 @@ class FrozenSeating:
         return FrozenCounts if "count_node" in arrays else FrozenSizes
 
     @classmethod
+    @functools.cache  # every block of `seated_out` freezes twice
     def names(cls) -> tuple[str, ...]:
         """Names of the arrays: that with an entry a customer, then restaurants, dishes and all others."""
         return tuple(field.name for field in attrs.fields(cls))

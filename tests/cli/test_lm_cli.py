@@ -686,31 +686,56 @@ def test_commands_work_as_processes_in_a_pipe(trained, tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
+SIGNALLED = """
+import os, signal, sys
+import hdpkit as hk
+from hdpkit.cli.main import main
+original, calls, number = hk.Franchise.snapshot, [0], int(sys.argv.pop(1))
+def snapshot(franchise):
+    calls[0] += 1
+    if calls[0] == 4:
+        os.kill(os.getpid(), number)
+    return original(franchise)
+hk.Franchise.snapshot = snapshot
+main(prog_name="hdpkit")
+"""
+
+
+@pytest.fixture(scope="module")
+def unbroken(trained):
+    """What `SETTINGS` train if nothing comes in between."""
+    done("train", trained / "train.txt", "--into", trained / "unbroken", *SETTINGS)
+    return opened(trained / "unbroken")
+
+
+SETTINGS = ["--sweeps", 200, "--burn-in", 20, "--samples", 9, "--order", 3, "--seed", 5]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
 @pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
-def test_a_model_that_was_interrupted_goes_on_bit_for_bit(how, trained, tmp_path):
-    settings = ["--sweeps", 3000, "--burn-in", 20, "--samples", 30, "--order", 3, "--seed", 5]
+def test_a_model_that_was_interrupted_goes_on_bit_for_bit(how, trained, unbroken, tmp_path):
+    """The signal comes while the fourth sample is taken; the next test sends one at any time."""
     folder = tmp_path / "a model"
-    process = subprocess.Popen(
-        [*COMMAND, "lm", "train", trained / "train.txt", "--into", str(folder), *map(str, settings),
-         "--checkpoint-sweeps", "40"],
-        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    while "sweep" not in process.stderr.readline():
-        assert process.poll() is None
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT if how == "Ctrl-C" else signal.SIGKILL)
-    _, stderr = process.communicate(timeout=120)
+    number = signal.SIGINT if how == "Ctrl-C" else signal.SIGKILL
+    words = ["lm", "train", trained / "train.txt", "--into", folder, *SETTINGS, "--checkpoint-sweeps", 40]
+    process = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, str(int(number)), *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     if how == "Ctrl-C":
-        assert process.returncode == 130, stderr
-        assert f"Interrupted. Go on with it: hdpkit resume '{folder}'" in stderr
-        assert "Traceback" not in stderr
+        assert process.returncode == 130, process.stderr
+        assert f"Interrupted. Go on with it: hdpkit resume '{folder}'" in process.stderr
+        assert "Traceback" not in process.stderr
+    else:
+        assert process.returncode == -signal.SIGKILL, process.stderr
+    assert 20 < opened(folder).trace.n_draws < 200
     result = CliRunner().invoke(main, ["resume", str(folder)])
     assert result.exit_code == 0, result.output
-    assert "sweep 3000" in result.stdout
-    done("train", trained / "train.txt", "--into", tmp_path / "unbroken", *settings)
-    same_model(opened(folder), opened(tmp_path / "unbroken"))
+    assert "sweep 200" in result.stdout
+    same_model(opened(folder), unbroken)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
