@@ -115,6 +115,8 @@ def check(move, shape, corner, measure, stores=None, kernels=None, readable=None
             continue
         if readable and kernel in READABLE and store not in readable:
             continue
+        if (store, kernel) == ("histogram", "fused") and has_many_branches(move, shape):
+            continue  # its state is lent to the explicit store, which has the same fused verbs
         # A shape without a name holds a dict and is no key.
         built = model_of if isinstance(shape, str) else model_of.__wrapped__
         model = built(shape, corner, measure, store, kernel)
@@ -224,7 +226,9 @@ def is_compiled(measure):
 @pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_every_base_measure(move, measure):
-    check(move, fewer_units("2+2", move), "middle", fitted(measure), readable=READABLE_STORES)
+    # Groups of four customers are the next test's, where a kernel is compiled; of the symmetric prior always.
+    shape = "2+1" if isinstance(move, ReseatGroups) else fewer_units("2+2", move)
+    check(move, shape, "middle", fitted(measure), readable=READABLE_STORES)
 
 
 # Readable kernels see a measure through its bank, at any depth alike: the others of them are the next test's.
@@ -243,11 +247,18 @@ def test_every_base_measure_with_readable_kernels(move, measure, shape):
     check(move, fewer_units(shape, move), "middle", fitted(measure), kernels=READABLE)
 
 
-@pytest.mark.parametrize(("scans", "stores"), [(0, None), (1, ["explicit"])])
-def test_groups_by_scans(scans, stores):
+@pytest.mark.parametrize(
+    ("scans", "stores", "kernels"),
+    [
+        (0, None, None),
+        (1, ["explicit"], COMPILED),
+        pytest.param(1, ["explicit"], READABLE, marks=pytest.mark.long),
+    ],
+)
+def test_groups_by_scans(scans, stores, kernels):
     # Launches have many branches: two customers in a group are enough, and one who stays outside.
     three = TinyShape({"document": [0, 0, 1]}, 3)
-    check(ReseatGroups(scans=scans), three, "discounts", SYMMETRIC, stores=stores)
+    check(ReseatGroups(scans=scans), three, "discounts", SYMMETRIC, stores=stores, kernels=kernels)
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram"])

@@ -181,7 +181,7 @@ def test_gewekes_test_with_weights_and_hyperparameters(name):
     franchise = free(*GEWEKE[name])
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.Discount()]
     schedule = [move for move in [*schedule, moves.RootWeights()] if serves(franchise, move)]
-    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 250 * more, 4, seed))
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 150 * more, 4, seed))
 
 
 @pytest.mark.parametrize("move", [moves.RootWeights(), moves.Concentration()], ids=repr)

@@ -217,7 +217,7 @@ for name_ in CASES:
             ONE_STEP[label_] = (name_, move_)
             FAMILY.register(label_, len(laws_of(franchise_, move_)))
 
-DRAWS = 1500
+DRAWS = 1000
 LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look
 
 

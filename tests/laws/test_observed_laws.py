@@ -81,7 +81,7 @@ LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall b
 
 # ------------------------------------------------------------------ Geweke
 
-REPLICAS, ROUNDS = 250, 4
+REPLICAS, ROUNDS = 150, 4
 
 
 @pytest.mark.parametrize("name", GEWEKE)
