@@ -130,7 +130,7 @@ ONE_STEP = {
         ("counts", "no discount", "2+2"),
     )
 }
-DRAWS = 1500
+DRAWS = 1000
 
 GEWEKE = {
     f"geweke: {store}, {shape}": (store, shape)
@@ -200,7 +200,7 @@ def test_the_number_of_dishes_has_its_law(name):
     def run(more, seed):
         # Every tenth sweep, so that successive numbers of dishes depend little on each other.
         franchise = hk.Franchise(document, corpus, store=store, root="weights")
-        trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=4000 * more, rng=seed % 2**31)
+        trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=2000 * more, rng=seed % 2**31)
         counts = np.bincount(trace["n_dishes"].astype(int)[10::10], minlength=8)[1:8]
         law = np.append(LAW, 1.0 - LAW.sum())
         return [one_sample_p(np.append(counts[:5], counts[5:].sum()), law)]

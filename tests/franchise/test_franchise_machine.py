@@ -30,7 +30,7 @@ CASES = [
 
 @pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids=["-".join(case) for case in CASES])
 def test_franchise_machine(store, kernel, measure):
-    run_franchise_machine(store, kernel, MEASURES[measure], examples=60, steps=30)
+    run_franchise_machine(store, kernel, MEASURES[measure], examples=30, steps=30)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_franchise_machine(store, kernel, measure):
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_franchise_machine_over_other_measures(store, name):
     vectors = base_measures[name].examples()[-1]
-    run_franchise_machine(store, "generic", vectors, examples=20, steps=30)
+    run_franchise_machine(store, "generic", vectors, examples=15, steps=30)
 
 
 OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))
@@ -48,7 +48,7 @@ OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))
 @pytest.mark.parametrize(("store", "kernel"), OBSERVED, ids=str)
 def test_franchise_machine_over_observed_dishes(store, kernel):
     measure = base_measures["categorical" if store == "explicit" else "uniform"].examples()[0]
-    run_franchise_machine(store, kernel, measure, examples=30, steps=30)
+    run_franchise_machine(store, kernel, measure, examples=20, steps=30)
 
 
 @pytest.mark.parametrize("name", ["observed dish dies", "only the dishes that are served"])

@@ -56,7 +56,10 @@ def test_blocks_are_taken_back_by_whoever_comes_next():
         assert f.seating is f.store
         assert f.slots.reserved_slots() == []
         assert np.array_equal(f.dishes, start["seating"]["dish"])
-        check(f, scheduler)
+        if number % 4 == 0:
+            check(f, scheduler)
+        else:
+            f.audit()
 
 
 def test_no_word_is_used_twice_after_an_exception_late_in_a_sweep():
