@@ -12,6 +12,7 @@ from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import array_in_place, as_float, flag, instance, items, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.franchise.verb_arguments import check_groups, check_range, check_source
 from hdpkit.franchise.verbs import Verbs
@@ -27,12 +28,12 @@ MOST_RESERVED = 1024  # slots at a time, for the statistics of a proposal
 MOST_LAUNCHES = 10**6  # scans before the final one of a proposal
 
 
-class Blocks:
+class Blocks(Owner):
     """Verbs over blocks of customers. `Franchise` has them under the same names, under its turn."""
 
     def __init__(self, verbs: Verbs) -> None:
         self.verbs = verbs
-        self.state = verbs.state
+        super().__init__(verbs.state)
         self.turns = verbs.turns
 
     def units(self, level: int, with_customers: bool = False) -> Any:

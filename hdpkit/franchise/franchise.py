@@ -186,7 +186,7 @@ class Franchise(State):
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be left out where there is only one."""
-        return RestaurantView(self._verbs, number_of(self.declarations, name), name, key)
+        return RestaurantView(self, self._verbs, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
         """What predictions need of the present state, kept while the franchise goes on."""

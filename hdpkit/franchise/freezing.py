@@ -12,6 +12,7 @@ from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
 from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.frozen import check_frozen
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import State
@@ -23,13 +24,13 @@ from hdpkit.stores import detail_of
 __all__ = ["Freezing"]
 
 
-class Freezing:
+class Freezing(Owner):
     """What freezes the state of a franchise and thaws it."""
 
     def __init__(
         self, state: State, turns: Turns, seats: Seats, statistics: Statistics, parts: Parts
     ) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.seats = seats
         self.statistics = statistics

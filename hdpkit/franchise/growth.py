@@ -11,6 +11,7 @@ from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
@@ -24,13 +25,13 @@ __all__ = ["Growth"]
 Floats = npt.NDArray[np.float64]
 
 
-class Growth:
+class Growth(Owner):
     """What gives a franchise over n-grams other data: more sentences, or fewer."""
 
     def __init__(
         self, state: State, turns: Turns, statistics: Statistics, parts: Parts, verbs: Verbs
     ) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.statistics = statistics
         self.parts = parts

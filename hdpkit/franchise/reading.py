@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import number_of
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.scores import log_seating, size_counts, totals
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import State
@@ -25,11 +26,11 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 1 << 18  # customers that are counted at once
 
 
-class Reading:
+class Reading(Owner):
     """What `Franchise` says of its state, under the same names."""
 
     def __init__(self, state: State, seats: Seats, statistics: Statistics) -> None:
-        self.state = state
+        super().__init__(state)
         self.seats = seats
         self.statistics = statistics
 

@@ -20,6 +20,7 @@ from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.errors import ChangedDataError
 from hdpkit.franchise.audit import check_labelled
 from hdpkit.franchise.counts import columns_of
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.seats import Seats
@@ -36,11 +37,11 @@ Ints = npt.NDArray[np.int64]
 _UNIT = 2**62  # of the streams: no sweep and no start draws from it
 
 
-class Recovery:
+class Recovery(Owner):
     """What takes back what was begun in a franchise and never ended."""
 
     def __init__(self, state: State, turns: Turns, root: Root, seats: Seats, statistics: Statistics) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.root = root
         self.seats = seats

@@ -8,6 +8,7 @@ from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import instance
 from hdpkit.errors import StateError
 from hdpkit.franchise.guard import Guarded, unguarded
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.roots import ROOTS
 from hdpkit.franchise.state import State
 from hdpkit.franchise.turns import Turns
@@ -17,7 +18,7 @@ from hdpkit.random import ChoiceSource
 __all__ = ["Root"]
 
 
-class Root(Guarded):
+class Root(Owner, Guarded):
     """What stands above the root's children: a restaurant of latent dishes, one over atoms, or weights.
 
     Obtained as `Franchise.root`.
@@ -29,7 +30,7 @@ class Root(Guarded):
     """
 
     def __init__(self, state: State, turns: Turns, declared: str) -> None:
-        self._state = state
+        super().__init__(state)
         self._turn = state._turn
         self._turns = turns
         self.declared = declared
@@ -42,12 +43,12 @@ class Root(Guarded):
         self._turns.outside()
 
     def _make_whole(self) -> None:
-        self._state._make_whole()
+        self.state._make_whole()
 
     @property
     def kind(self) -> str:
         """What the root's children draw from now, a key of `ROOTS`: "restaurant", "atoms" or "weights"."""
-        if self._state.measure.atomic:
+        if self.state.measure.atomic:
             return "atoms"
         instantiated = self._weights is not None and self._weights.integrated is None
         return "weights" if instantiated else "restaurant"
@@ -60,12 +61,12 @@ class Root(Guarded):
     @property
     def concentration(self) -> float:
         """Concentration of the root."""
-        return float(self._state.hyperparameters.theta[0])
+        return float(self.state.hyperparameters.theta[0])
 
     @property
     def discount(self) -> float:
         """Discount of the root."""
-        return float(self._state.hyperparameters.d[0])
+        return float(self.state.hyperparameters.d[0])
 
     @unguarded
     def integrated(self, source: ChoiceSource) -> Block:
@@ -76,7 +77,7 @@ class Root(Guarded):
         all invariant. Where the root has no weights the block does nothing; nested blocks are one.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self._turn, self._state, lambda: self._integrate(source), self._draw)
+        return Block(self._turn, self.state, lambda: self._integrate(source), self._draw)
 
     # ------------------------------------------------------------------ for the owners
 
@@ -84,7 +85,7 @@ class Root(Guarded):
         """What a walk of this kernel draws from above the root."""
         kind = ROOTS[self.kind]
         table = None if self._weights is None else self._weights.table
-        return (kind.readable if kernel == "reference" else kind.compiled)(self._state.bank, table)
+        return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, table)
 
     def _integrate(self, source: ChoiceSource) -> bool:
         self._turns.outside()

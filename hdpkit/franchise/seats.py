@@ -9,6 +9,7 @@ from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.checks import choice, instance
 from hdpkit.franchise.kernels import KERNELS
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.serving import Serving
@@ -21,11 +22,11 @@ from hdpkit.stores.frozen import Draws, FrozenSeating
 __all__ = ["Seats"]
 
 
-class Seats:
+class Seats(Owner):
     """Stores of a franchise and the walks over them."""
 
     def __init__(self, state: State, turns: Turns, root: Root, serving: Serving) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.root = root
         self.serving = serving

@@ -7,6 +7,7 @@ from typing import Any
 
 from hdpkit.checks import choice
 from hdpkit.franchise.kernels import VERBS, choose_kernel, is_compiled
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.state import State
 from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, detail_of
@@ -14,11 +15,11 @@ from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, detail_of
 __all__ = ["Serving"]
 
 
-class Serving:
+class Serving(Owner):
     """Rows of the kernel table, looked up once for as long as what they depend on stays as it is."""
 
     def __init__(self, state: State, root: Root) -> None:
-        self.state = state
+        super().__init__(state)
         self.root = root
         self._found: dict[str, tuple[str, Callable[..., Any]]] = {}
         self._for: tuple[Any, ...] = ()  # what the present entries were looked up for

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import real_number
 from hdpkit.errors import ParameterError, StateError
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.state import State, measure_of
 from hdpkit.franchise.turns import Turns
@@ -22,7 +23,7 @@ from hdpkit.stores import Compacts
 __all__ = ["Statistics", "unserved"]
 
 
-class Statistics:
+class Statistics(Owner):
     """Statistics, dish slots and parts of a franchise.
 
     A measure, a store, a part or a move may be a user's and may raise at any call. Kernels leave the seating
@@ -36,7 +37,7 @@ class Statistics:
     """
 
     def __init__(self, state: State, turns: Turns, parts: Parts) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.parts = parts
         self.uncounted = False

@@ -8,12 +8,13 @@ from typing import Any
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.turn import Claim
 from hdpkit.errors import BusyError
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.state import State
 
 __all__ = ["Turns"]
 
 
-class Turns:
+class Turns(Owner):
     """The turn of a franchise: taken by one thread, for a verb, a read, a block or a run.
 
     Attributes
@@ -25,7 +26,7 @@ class Turns:
     """
 
     def __init__(self, state: State) -> None:
-        self.state = state
+        super().__init__(state)
         self.turn = state._turn
         self.torn: tuple[bool, tuple[int, int]] | None = None
         self.verb: str | None = None

@@ -14,6 +14,7 @@ from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.counts_rules import check_weights
 from hdpkit.franchise.guard import changes
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.serving import Serving
@@ -35,7 +36,7 @@ CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this o
 LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 
 
-class Verbs:
+class Verbs(Owner):
     """Verbs at the size of a sweep. Customers are data customers, in data order.
 
     `Franchise` has them under the same names, under its turn.
@@ -50,7 +51,7 @@ class Verbs:
         seats: Seats,
         statistics: Statistics,
     ) -> None:
-        self.state = state
+        super().__init__(state)
         self.turns = turns
         self.root = root
         self.serving = serving

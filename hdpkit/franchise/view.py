@@ -11,6 +11,7 @@ from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Guarded, changes
+from hdpkit.franchise.state import State
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
@@ -23,10 +24,10 @@ class RestaurantView(Guarded):
     Obtained from `Franchise.restaurant`.
     """
 
-    def __init__(self, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
+    def __init__(self, state: State, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
         self._verbs = verbs
-        self._state = verbs.state
-        self._turn = verbs.state._turn
+        self._state = state  # which the verbs would not keep
+        self._turn = state._turn
         self.name = name
         self.key = key
         self._declaration = declaration

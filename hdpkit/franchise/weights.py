@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
+from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Part
 from hdpkit.franchise.state import State
 from hdpkit.random import ChoiceSource
@@ -24,7 +25,7 @@ Ints = npt.NDArray[np.int32]
 NAME = "root weights"
 
 
-class Weights(Part):
+class Weights(Owner, Part):
     """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all that is new; their sum is 1.
 
     Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers of the
@@ -34,7 +35,7 @@ class Weights(Part):
     """
 
     def __init__(self, state: State) -> None:
-        self.state = state
+        super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
         self.integrated: ChoiceSource | None = None  # source of a block in which there are no weights
 
