@@ -249,7 +249,15 @@ class Normal:
     def draw(
         self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
     ) -> float | npt.NDArray[np.float64]:
-        """Draw one float, or an array of shape `size`."""
+        """Draw from the distribution.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Source of randomness; it advances.
+        size : int or tuple of int, optional
+            Shape of the answer; None for one float.
+        """
         drawn = generator.normal(self.mean, self.deviation, size)
         return float(drawn) if size is None else drawn
 

@@ -65,11 +65,27 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
-        """Add one observation to the statistics, in place."""
+        """Add one observation to the statistics, in place.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        value : object
+            The observation.
+        """
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Take one observation, which was added before, out of the statistics, in place."""
+        """Take one observation, which was added before, out of the statistics, in place.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        value : object
+            The observation.
+        """
 
     @abc.abstractmethod
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
@@ -138,6 +154,18 @@ class BaseMeasure(abc.ABC):
         """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
 
         By default the chain rule: one observation after the other, each added before the next.
+
+        Parameters
+        ----------
+        values : sequence
+            The observations.
+        many : sequence of n statistics
+            Those of a dish without observations among them.
+
+        Returns
+        -------
+        array, shape (n,)
+            In nats.
         """
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
@@ -152,7 +180,24 @@ class BaseMeasure(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
-        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it)."""
+        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        object
+            An observation.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a class defines it.
+        """
         raise NotImplementedError(f"{type(self).__name__} can't simulate data")
 
     def posterior_mean(self, statistics: Any) -> Any:
@@ -165,6 +210,24 @@ class BaseMeasure(abc.ABC):
         """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...).
 
         ``dishes`` is the slot of each customer.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+
+        Returns
+        -------
+        array, shape (n, ...)
+
+        Raises
+        ------
+        ReturnValueError
+            If the means of two dishes differ in shape.
         """
         means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
         try:

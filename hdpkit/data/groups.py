@@ -65,7 +65,21 @@ class GroupedData:
     def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
         """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
 
-        Raises a ParameterError if there is no such label, or no such range.
+        Parameters
+        ----------
+        name : str
+            Name of the label.
+        first, last : int
+            Customers first .. last - 1.
+
+        Returns
+        -------
+        int64 array, shape (last - first,)
+
+        Raises
+        ------
+        ParameterError
+            If there is no such label, or no such range.
         """
         codes = self._label(name)[0]
         return codes[slice(*self._range(first, last))]

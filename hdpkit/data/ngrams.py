@@ -266,6 +266,13 @@ class NGrams(GroupedData):
     def contexts(self, first: int = 0, last: int | None = None) -> Ints:
         """Return the contexts of the customers first..last-1 (by default of all): computed now, not kept.
 
+        Parameters
+        ----------
+        first : int
+            The first customer.
+        last : int, optional
+            The one after the last; by default all that follow.
+
         Returns
         -------
         int32 array, shape (last - first, order - 1)
@@ -384,6 +391,11 @@ class NGrams(GroupedData):
         """Return the data without the sentences first..last-1 (of pairs: without these pairs).
 
         The vocabulary stays.
+
+        Parameters
+        ----------
+        first, last : int
+            Sentences first .. last - 1.
 
         Raises
         ------

@@ -59,7 +59,20 @@ class Limits:
     max_tokens: int | None = attrs.field(default=None, validator=_optional(TOKEN_LIMIT - 1))
 
     def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
-        """Raise a DataError if there are more terms or documents than the limits say."""
+        """Raise a DataError if there are more terms or documents than the limits say.
+
+        Parameters
+        ----------
+        place : str
+            Where it was read, for the error.
+        n_terms, n_documents : int
+            What the file holds, or says that it holds.
+
+        Raises
+        ------
+        DataError
+            It names the limit, and the option that lifts it.
+        """
         for what, value, most in (
             ("terms", n_terms, self.max_terms),
             ("documents", n_documents, self.max_documents),
@@ -68,7 +81,22 @@ class Limits:
                 raise self._too_many(place, what, value, most)
 
     def check_tokens(self, place: str, n_tokens: int, n_entries: int) -> None:
-        """Raise a DataError if there are more tokens than the limits say."""
+        """Raise a DataError if there are more tokens than the limits say.
+
+        Parameters
+        ----------
+        place : str
+            Where it was read, for the error.
+        n_tokens : int
+            What the file holds, or says that it holds.
+        n_entries : int
+            Numbers in the file: without ``max_tokens`` the limit grows with them.
+
+        Raises
+        ------
+        DataError
+            It names the limit, and the option that lifts it.
+        """
         check_total(n_tokens)
         most = self.max_tokens
         if most is None:

@@ -45,6 +45,23 @@ class Blocks(Owner):
         Units belong to the seating as it is now. `redish` and `move_units` leave those good that they move;
         whatever else seats or unseats somebody (verbs, moves of other units, `settle`, `thaw`, the end of
         `seated_out`) makes them out of date, and the verbs refuse them with a StateError: index them again.
+
+        Parameters
+        ----------
+        level : int
+            1: tables of the root's children.
+        with_customers : bool
+            Whether data customers who sit one level above count as units, too.
+
+        Returns
+        -------
+        units
+            For the verbs below; its length is their number.
+
+        Raises
+        ------
+        StateError
+            Outside `seated_out`, over a store that doesn't know who sits where.
         """
         self._need_tables()
         flag("with_customers", with_customers)
@@ -69,7 +86,22 @@ class Blocks(Owner):
 
     @changes
     def redish(self, units: Any, first: int, last: int, source: ChoiceSource) -> None:
-        """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other."""
+        """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the present seating.
+        first, last : int
+            Units first .. last - 1.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+        """
         self._check_units(units)
         check_range(first, last, len(units))
         check_source(source)
@@ -139,7 +171,22 @@ class Blocks(Owner):
 
     @changes
     def add_units(self, units: Any, which: npt.NDArray[np.int64], slot: int) -> None:
-        """Add the values below these units to a reserved slot."""
+        """Add the values below these units to a reserved slot.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the present seating.
+        which : int64 array
+            Places in ``units``.
+        slot : int
+            A reserved slot.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+        """
         self._check_units(units)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
         self._check_reserved("slot", slot)
@@ -147,7 +194,24 @@ class Blocks(Owner):
 
     @changes
     def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
-        """Give these customers of the root another dish (an occupied slot), with all below them."""
+        """Give these customers of the root another dish (an occupied slot), with all below them.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the present seating.
+        which : int64 array
+            Places in ``units``, which are customers of the root.
+        dish : int
+            An occupied slot.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+        """
         self.verbs.check_latent()
         self._check_units(units)
         check_source(source)
@@ -185,6 +249,27 @@ class Blocks(Owner):
 
         The final scan of a proposal starts from a state that ``launches`` scans have made, or from nothing.
         See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
+
+        Parameters
+        ----------
+        groups : tuple of three arrays
+            What `groups` returned.
+        first, last : int
+            Groups first .. last - 1.
+        launches : int
+            Scans that make the launch state; 0: none, and the final scan starts from nothing.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Returns
+        -------
+        int
+            How many proposals were accepted.
+
+        Raises
+        ------
+        StateError
+            If the measure is not conjugate, the root has weights, or nobody knows who sits where.
         """
         self.verbs.root._check_restaurant("reseat_groups")
         self._need_tables()

@@ -185,7 +185,24 @@ class Franchise(State):
     # ------------------------------------------------------------------ restaurants
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
-        """Live view of one restaurant. ``key`` may be left out where there is only one."""
+        """Live view of one restaurant. ``key`` may be left out where there is only one.
+
+        Parameters
+        ----------
+        name : str
+            Name of the declaration.
+        key : object, optional
+            Value of its label.
+
+        Returns
+        -------
+        RestaurantView
+
+        Raises
+        ------
+        ParameterError
+            If there is no such restaurant.
+        """
         return RestaurantView(self, self._verbs, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
@@ -293,12 +310,40 @@ class Franchise(State):
 
     @changes
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
-        """Set theta of a declaration: one number, or one each a restaurant where each has its own."""
+        """Set theta of a declaration: one number, or one each a restaurant where each has its own.
+
+        Parameters
+        ----------
+        name : str
+            Name of the declaration.
+        value : float, or float array of shape (n,)
+            The same for all its restaurants, or one each.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
+            -discount.
+        """
         self.hyperparameters.assign(name, concentration=value)
 
     @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
-        """Set d of a declaration: one number, or one each a restaurant where each has its own."""
+        """Set d of a declaration: one number, or one each a restaurant where each has its own.
+
+        Parameters
+        ----------
+        name : str
+            Name of the declaration.
+        value : float, or float array of shape (n,)
+            The same for all its restaurants, or one each.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
+            -discount.
+        """
         self.hyperparameters.assign(name, discount=value)
 
     @property
@@ -370,6 +415,18 @@ class Franchise(State):
 
         A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
         way what is missing is drawn, for which a ``source`` is needed.
+
+        Parameters
+        ----------
+        frozen : mapping
+            What `freeze` returned.
+        source : ChoiceSource, optional
+            For what is missing.
+
+        Raises
+        ------
+        DataError
+            If it is no state of a franchise of this shape.
         """
         self._freezing.thaw(frozen, source)
 

@@ -64,12 +64,25 @@ class Part:
         """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """A start has seated everybody, or a state without this part was thawed: draw the part."""
+        """A start has seated everybody, or a state without this part was thawed: draw the part.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
+        """
 
     def simulate(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.
 
         By default what the births of that seating have drawn stays.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
         """
 
     def audit(self, slots: Ints) -> None:

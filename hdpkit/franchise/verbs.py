@@ -123,7 +123,15 @@ class Verbs(Owner):
 
     @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
-        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress."""
+        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress.
+
+        Parameters
+        ----------
+        first, last : int
+            The range.
+        verb : callable
+            Called with the first and the last of each piece, the last excluded.
+        """
         start, total, size = first, max(last - first, 1), 256
         # Over counts each piece ends with a draw of tables: a chain may not depend on the machine's speed.
         largest = LARGEST_CHUNK[self.serving.of("reseat")[0]] if self.draws_tables else 0
@@ -144,14 +152,42 @@ class Verbs(Owner):
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Seat unseated customers one after the other by their predictive given those who are seated."""
+        """Seat unseated customers one after the other by their predictive given those who are seated.
+
+        Parameters
+        ----------
+        first, last : int
+            Customers first .. last - 1, in data order.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        ParameterError
+            If it isn't a range of customers, or no choice source.
+        """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
         self.run("enter", self.state.bank, first, last, source=source, prepare=True)
 
     @changes
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
-        """Seat unseated customers one after the other by the prior, given their dishes (occupied slots)."""
+        """Seat unseated customers one after the other by the prior, given their dishes (occupied slots).
+
+        Parameters
+        ----------
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish, which is occupied; only those of the range are looked at.
+        first, last : int
+            Customers first .. last - 1, in data order.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        ParameterError
+            If a slot is not occupied; where dishes are observed, if a dish is not the customer's value.
+        """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
         n = self.state.topology.n_customers
@@ -180,7 +216,20 @@ class Verbs(Owner):
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Table Gibbs for customers first .. last - 1, one after the other."""
+        """Table Gibbs for customers first .. last - 1, one after the other.
+
+        Parameters
+        ----------
+        first, last : int
+            Customers first .. last - 1, in data order.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        ParameterError
+            If it isn't a range of customers, or no choice source.
+        """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
         self.run("reseat", self.state.bank, first, last, source=source, prepare=True)
@@ -195,6 +244,18 @@ class Verbs(Owner):
         """Draw the tables of restaurants first .. last - 1 given their customers. For a store of counts.
 
         Verbs that seat or unseat customers do so at their end for the restaurants of these.
+
+        Parameters
+        ----------
+        first, last : int
+            Restaurants first .. last - 1, by number.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            Over a store that keeps tables.
         """
         check_range(first, last, self.state.topology.n_nodes)
         check_source(source)
@@ -210,7 +271,20 @@ class Verbs(Owner):
 
     @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Unseat customers first .. last - 1, those who are seated, and every table that closes."""
+        """Unseat customers first .. last - 1, those who are seated, and every table that closes.
+
+        Parameters
+        ----------
+        first, last : int
+            Customers first .. last - 1, in data order.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        ParameterError
+            If it isn't a range of customers, or no choice source.
+        """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
         self.run("leave", self.state.bank, first, last, source=source)

@@ -123,6 +123,17 @@ class RestaurantView(Guarded):
         """Take a data customer of this restaurant out, and every table that closes.
 
         Calls with a seed are counted: a second one with the same number draws other words.
+
+        Parameters
+        ----------
+        customer : int
+            Its number among all data customers.
+        rng : seed, Generator or choice source
+
+        Raises
+        ------
+        StateError
+            If the customer is not seated.
         """
         dish = self._check(customer, seated=True)
         source = self._state._own_source(rng, Purpose.UNSEAT)
@@ -142,6 +153,19 @@ class RestaurantView(Guarded):
         its conditional given all who are seated. Over a `NonConjugate` measure a customer whose dish died as
         it left takes the parameter to a new dish that it is given; any other new dish draws one. Calls with a
         seed are counted, as those of `unseat` are.
+
+        Parameters
+        ----------
+        customer : int
+            Its number among all data customers.
+        dish : int, optional
+            As in `Franchise.dishes`; ``n_dishes`` is a new one.
+        rng : seed, Generator or choice source
+
+        Raises
+        ------
+        StateError
+            If the customer is seated.
         """
         self._check(customer, seated=False)
         if dish is not None and self._state.measure.atomic:

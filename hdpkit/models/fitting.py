@@ -215,7 +215,24 @@ class ModelFitting:
         return self
 
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
-        """Run what is missing of an interrupted `fit`, `sweep` or `add`."""
+        """Run what is missing of an interrupted `fit`, `sweep` or `add`.
+
+        Parameters
+        ----------
+        progress : Progress, optional
+            What is called with how far it is.
+        on_interrupt : str
+            "return" keeps what was done after Ctrl-C; "raise" raises KeyboardInterrupt.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        StateError
+            If nothing is missing that could be run.
+        """
         _check_progress(progress)
         check_on_interrupt(on_interrupt)
         self._fitted.resume(progress, on_interrupt)
@@ -236,7 +253,21 @@ class ModelFitting:
         """Add text to the training data, and run on from where the sampler stands.
 
         The old samples, which know nothing of the new text, go. New words join the vocabulary, unless one was
-        given. Parameters as in `fit`; the run goes on in another folder, or in memory.
+        given.
+
+        Parameters
+        ----------
+        text : iterable of sequences, path, open file, or NGrams
+            As in `fit`.
+        sweeps, burn_in, samples, checkpoint, progress, on_interrupt
+            As in `fit`, counted from here.
+        folder : path, optional
+            Another one for the run that goes on; None: in memory.
+
+        Returns
+        -------
+        NGramModel
+            This model.
 
         Raises
         ------

@@ -102,9 +102,43 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return np.concatenate(parts)
 
     def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
-        """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part."""
+        """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part.
+
+        Parameters
+        ----------
+        after : int
+            Leave out this many sweeps at the beginning.
+        separator : str
+            Between the parts of a name.
+
+        Returns
+        -------
+        arviz.InferenceData
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ.
+        """
         return inference_data(self.chains, self.numbers, after, separator)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
-        """As `Trace.summary`, over all chains: R-hat tells whether they agree."""
+        """As `Trace.summary`, over all chains: R-hat tells whether they agree.
+
+        Parameters
+        ----------
+        after : int
+            Leave out this many sweeps at the beginning.
+        options
+            For ``arviz.summary``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ.
+        """
         return summary(self.to_arviz(after=after), options)

@@ -44,7 +44,19 @@ class Checkpoint:
     seconds: float | None = attrs.field(default=None, validator=_seconds)
 
     def due(self, sweeps: int, seconds: float) -> bool:
-        """Whether it is time, so many sweeps and seconds after the last one."""
+        """Whether it is time, so many sweeps and seconds after the last one.
+
+        Parameters
+        ----------
+        sweeps : int
+            Sweeps since the last one.
+        seconds : float
+            Seconds since the last one.
+
+        Returns
+        -------
+        bool
+        """
         limit = DEFAULT_SECONDS if self.sweeps is None and self.seconds is None else self.seconds
         return (self.sweeps is not None and sweeps >= self.sweeps) or (limit is not None and seconds >= limit)
 

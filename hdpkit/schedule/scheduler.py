@@ -192,7 +192,23 @@ class Scheduler:
         progress: Progress | None = None,
         audit_every: int | None = None,
     ) -> Draws:
-        """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep."""
+        """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep.
+
+        Parameters
+        ----------
+        franchise, sweeps, rng, init, progress, audit_every
+            As in `run`.
+
+        Returns
+        -------
+        Draws
+            An iterator of `Draw`.
+
+        Raises
+        ------
+        ScheduleError, ParameterError
+            Before the first sweep, as `run` does.
+        """
         _is_franchise(franchise)
         franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
         streams = _streams(franchise, rng, init)

@@ -35,16 +35,63 @@ class SeatingStore(Protocol):
     one of seats has the verbs of `TableStore` too."""
 
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
-        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        """Seat a customer at a table of the dish, drawn with weight size - discount.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+        discount : float
+            That of the restaurant.
+        source : ChoiceSource
+            For the draw of the table.
+        """
 
     def open(self, node: int, dish: int, customer: int) -> int:
-        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        """Seat a customer at a new table; returns that table as a customer of the parent.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+
+        Returns
+        -------
+        int
+            The table as a customer of the parent.
+        """
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Take a customer out.
 
         A store of sizes draws the table by customer: size s with probability proportional to s, whatever
         the discount. Returns whether the table closed, and it as a customer of the parent.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+        source : ChoiceSource
+            For the draw of the table.
+
+        Returns
+        -------
+        closed : bool
+            Whether the table closed.
+        table : int
+            It as a customer of the parent.
         """
 
     def dish_of(self, customer: int) -> int:
@@ -54,10 +101,34 @@ class SeatingStore(Protocol):
         """Dish of every data customer, shape (n_customers,)."""
 
     def customers(self, node: int, dish: int) -> int:
-        """Customers of a restaurant who eat a dish."""
+        """Customers of a restaurant who eat a dish.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int
+        """
 
     def tables(self, node: int, dish: int) -> int:
-        """Tables of a restaurant that serve a dish."""
+        """Tables of a restaurant that serve a dish.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int
+        """
 
     def node_customers(self, node: int) -> int:
         """Customers of a restaurant."""
@@ -69,13 +140,33 @@ class SeatingStore(Protocol):
         """Dishes that a restaurant serves, ascending."""
 
     def table_sizes(self, node: int, dish: int) -> Ints:
-        """Sizes of the tables that serve a dish in a restaurant, ascending."""
+        """Sizes of the tables that serve a dish in a restaurant, ascending.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int32 array, ascending
+        """
 
     def relabel_dishes(self, mapping: Ints) -> None:
         """Rename dishes; the mapping keeps their order."""
 
     def grow(self, n_customers: int, n_nodes: int) -> None:
-        """Make room for more data customers and restaurants, who come after those that are there."""
+        """Make room for more data customers and restaurants, who come after those that are there.
+
+        Parameters
+        ----------
+        n_customers : int
+            Data customers, with those that are there.
+        n_nodes : int
+            Restaurants, with those that are there.
+        """
 
     def freeze(self) -> Frozen:
         """The state as arrays, complete: a thawed copy goes on exactly as the original would."""

@@ -231,3 +231,23 @@ def test_edge_cases_are_legal(make):
         franchise = hk.Franchise(restaurant, corpus, store=store)
         trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1, audit_every=1)
         assert np.isfinite(trace["log_joint"]).all()
+
+
+def documented_above(kind, name):
+    """Whether a method takes over the documentation of one that it overrides."""
+    return any(
+        "Parameters\n" in (vars(base)[name].__doc__ or "") for base in kind.__mro__ if name in vars(base)
+    )
+
+
+def test_public_functions_of_several_arguments_say_what_they_take():
+    silent = set()
+    for name, kind in public_classes().items():
+        for method_name, method in methods(kind):
+            if len(parameters(method, bound=True)) > 1 and not documented_above(kind, method_name):
+                silent.add(f"{name}.{method_name}")
+    for name in hk.__all__:
+        thing = getattr(hk, name)
+        if inspect.isfunction(thing) and len(parameters(thing)) > 1 and "Parameters\n" not in thing.__doc__:
+            silent.add(name)
+    assert not silent
