@@ -16,6 +16,8 @@ from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes
 
 __all__ = ["audit", "check_labelled"]
 
+Ints = npt.NDArray[np.int32]
+
 _CHUNK = 1 << 18  # customers that are counted at once
 RELATIVE = 1e-9  # of cached log probabilities against recounted ones
 
@@ -74,25 +76,26 @@ def audit(state: State, parts: Parts) -> None:
         _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
 
     root = {k: c for (n, k), c in tables.items() if n == 0}
-    if state.measure.atomic:
-        seated = of_customer >= 0
-        values = np.asarray(state.data.values)
-        _require(
-            np.array_equal(of_customer[seated], values[seated]),
-            "dishes",
-            of_customer,
-            "the customers' values",
-        )
-    else:  # the root serves the live dishes, each at one table
-        _require(
-            root == dict.fromkeys(live.tolist(), 1),
-            "tables of the root",
-            root,
-            f"one each of {live.tolist()}",
-        )
-        _statistics(state, of_customer, live)
+    _DISHES[state._dish_kind.name](state, of_customer, root, live)
     for component in parts.values():
         component.audit(live)
+
+
+def _latent(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
+    """The root serves the live dishes, each at one table, and statistics are those of their customers."""
+    expected = dict.fromkeys(live.tolist(), 1)
+    _require(root == expected, "tables of the root", root, f"one each of {live.tolist()}")
+    _statistics(state, of_customer, live)
+
+
+def _observed(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
+    """Customers eat their values."""
+    seated = of_customer >= 0
+    own = np.asarray(state.data.values)[seated]
+    _require(np.array_equal(of_customer[seated], own), "dishes", of_customer, "the customers' values")
+
+
+_DISHES = {"latent": _latent, "observed": _observed}
 
 
 def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> Counter[tuple[int, int]]:

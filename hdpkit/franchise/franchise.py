@@ -510,6 +510,5 @@ class Franchise(State):
 
     def audit(self) -> None:
         """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
-        if not self.measure.atomic:
-            self._statistics.fresh_bank()
+        self._statistics.fresh_bank()
         audit(self, self._parts)

@@ -91,7 +91,7 @@ class Freezing(Owner):
         """See `Franchise.check_frozen`."""
         state = self.state
         bank: Any = state.bank
-        observed = (bank.values, len(bank.log_base)) if state.measure.atomic else None
+        observed = state._dish_kind.frozen()
         seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
         check_no_discount(state.store, np.asarray(frozen["discount"])[1:], frozen=True)
         if isinstance(bank, KeepsParameters):

@@ -50,8 +50,7 @@ class Reading(Owner):
 
     def n_dishes(self) -> int:
         """Number of dishes that have customers, K."""
-        state = self.state
-        return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)
+        return self.state._dish_kind.number()
 
     def n_tables(self) -> int:
         """Tables of every restaurant but the root's; of the root where it is alone."""
@@ -96,11 +95,7 @@ class Reading(Owner):
 
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
-        if self.state.measure.atomic:
-            raise DataError(
-                "base", type(self.state.measure).__name__, "a measure over latent dishes",
-                "Observed dishes are the terms themselves: count franchise.dishes.",
-            )  # fmt: skip
+        self.state._dish_kind.check_counted()
         n_terms = getattr(self.state.data, "n_terms", None) or getattr(self.state.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
@@ -147,19 +142,7 @@ class Reading(Owner):
 
         Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
         """
-        slots = self.state.slots.occupied_slots()
-        if self.state.measure.atomic:
-            bank: Any = self.state.bank
-            served = self.state.seating.node_dishes(0)
-            tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]
-            return float(np.dot(tables, bank.log_base[served]))
-        statistics = self.statistics.fresh_bank()
-        whole = getattr(statistics, "log_marginal_total", None)
-        total = None if whole is None else whole(slots)
-        if total is None:
-            dishes = self.state.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
-            total = np.sum(statistics.log_marginals(slots, dishes))
-        return float(total)
+        return self.state._dish_kind.log_likelihood(self.statistics.fresh_bank)
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats."""

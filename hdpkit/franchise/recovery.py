@@ -90,7 +90,7 @@ class Recovery(Owner):
             self._seat_anew(dishes, lost)
         root = np.asarray(state.seating.node_dishes(0), dtype=np.int32)
         slots = state.slots
-        if not state.measure.atomic and slots.occupied_slots().tolist() != root.tolist():
+        if not state._dish_kind.agree(root):
             held = [slot for slot in slots.held_slots() if slot not in root]
             statistics.reset_slots(root, held)
             statistics.parts.lost = statistics.parts.values()
@@ -110,18 +110,12 @@ class Recovery(Owner):
         """Seat everybody by the prior given the dishes; those who have lost theirs get one of their own."""
         state = self.state
         dishes = dishes.astype(np.int32)
-        if state.measure.atomic:
-            dishes[lost] = np.asarray(state.data.values)[lost]
-        else:
-            first = int(dishes.max(initial=-1)) + 1
-            dishes[lost] = np.arange(first, first + len(lost))
+        dishes[lost] = state._dish_kind.for_lost(dishes, lost)
         streams = state.streams or Streams(0)
         source = Streams(streams.seed, streams.chain).source(STARTS, state.sweep, _UNIT, state.attempt)
         lent = state._lent is not None
         store, slots = self.seats.new_store(lent), type(state.slots)()
-        bank: Any = state.bank
-        atoms = len(bank.log_base) if state.measure.atomic else 0
-        slots.reset(np.arange(atoms) if atoms else np.unique(dishes[dishes >= 0]))
+        slots.reset(state._dish_kind.slots(np.unique(dishes[dishes >= 0]), state.bank))
         walk = self.seats.over(store, slots, "auto" if isinstance(store, Seating) else "reference")
         home = state.topology.home
         for customer in np.flatnonzero(dishes >= 0).tolist():
@@ -153,7 +147,7 @@ def _read(state: State) -> tuple[Ints, bool]:
         own = node * width + dish
         consistent = np.array_equal(own, wanted) and np.array_equal(customers, counted)
         consistent &= bool(np.all((tables >= 1) & (tables <= customers)))
-        consistent &= state.measure.atomic or bool(np.all(tables[node == 0] == 1))
+        consistent &= state._dish_kind.root_agrees(tables[node == 0])
         if consistent and not isinstance(store, Seating):
             # A store in Python: what it keeps of tables may contradict its counts.
             consistent = _sizes_agree(store, node, dish, customers, tables)

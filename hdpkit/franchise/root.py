@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import instance
 from hdpkit.errors import StateError
@@ -16,6 +19,9 @@ from hdpkit.franchise.weights import Weights
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Root"]
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class Root(Owner, Guarded):
@@ -48,10 +54,8 @@ class Root(Owner, Guarded):
     @property
     def kind(self) -> str:
         """What the root's children draw from now, a key of `ROOTS`: "restaurant", "atoms" or "weights"."""
-        if self.state.measure.atomic:
-            return "atoms"
         instantiated = self._weights is not None and self._weights.integrated is None
-        return "weights" if instantiated else "restaurant"
+        return self.state._dish_kind.root_kind("weights" if instantiated else "restaurant")
 
     @property
     def weights(self) -> Weights | None:
@@ -86,6 +90,12 @@ class Root(Owner, Guarded):
         kind = ROOTS[self.kind]
         table = None if self._weights is None else self._weights.table
         return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, table)
+
+    def _kept(self) -> tuple[Any, Floats | None]:
+        """A root of its own for a state that is kept, and H where dishes are atoms."""
+        kind = self.state._dish_kind.root_kind(self.declared)
+        table = None if self._weights is None else self._weights.table
+        return ROOTS[kind].kept(self.state.bank, table)
 
     def _integrate(self, source: ChoiceSource) -> bool:
         self._turns.outside()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 import hdpkit._compiled.walk.root as compiled
 import hdpkit.franchise.reference.root as readable
@@ -13,23 +15,45 @@ import hdpkit.franchise.reference.root as readable
 __all__ = ["ROOTS", "RootKind"]
 
 
+Floats = npt.NDArray[np.float64]
+
+
 @attrs.frozen
 class RootKind:
-    """How a walk gets what the root's children draw from: by the bank, and by the table of weights."""
+    """How what the root's children draw from is had: given the bank, and the table of weights.
+
+    Attributes
+    ----------
+    compiled, readable : callable
+        The root of a walk over the present state.
+    kept : callable
+        A compiled one that stays as it is while the franchise goes on, and H where dishes are atoms.
+    """
 
     compiled: Callable[[Any, Any], Any]
     readable: Callable[[Any, Any], Any]
+    kept: Callable[[Any, Any], tuple[Any, Floats | None]]
+
+
+def _atoms_kept(bank: Any) -> tuple[Any, Floats | None]:
+    base: Floats = bank.base.copy()
+    return compiled.AtomRoot(base, bank.values), base
 
 
 ROOTS = {
     "restaurant": RootKind(
-        lambda bank, table: compiled.LatentRoot(), lambda bank, table: readable.LatentRoot()
+        lambda bank, table: compiled.LatentRoot(),
+        lambda bank, table: readable.LatentRoot(),
+        lambda bank, table: (compiled.LatentRoot(), None),
     ),
     "atoms": RootKind(
         lambda bank, table: compiled.AtomRoot(bank.base, bank.values),
         lambda bank, table: readable.AtomRoot(bank.base),
+        lambda bank, table: _atoms_kept(bank),
     ),
     "weights": RootKind(
-        lambda bank, table: compiled.WeightedRoot(table), lambda bank, table: readable.WeightedRoot(table)
+        lambda bank, table: compiled.WeightedRoot(table),
+        lambda bank, table: readable.WeightedRoot(table),
+        lambda bank, table: (compiled.WeightedRoot(table.copy()), None),
     ),
 }

@@ -28,28 +28,48 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."
         )
-    if franchise.measure.atomic:
-        _refuse_remainder(franchise.measure)
-    # Values given the seating are drawn without a change to anything: no copy is needed.
-    seated = franchise if keep == "seating" and not franchise.measure.atomic else franchise.copy()
-    if franchise.measure.atomic and keep != "seating":
-        # The dishes are drawn: a store that looks them up in the data would have others.
-        topology = seated.topology
-        seated.store = seated._own(seated.store_type(topology.n_customers, topology.n_nodes))
+    prepared, values_of = _DRAWN[franchise._dish_kind.name]
+    seated = prepared(franchise, keep)
     if keep is None:
         draw_hyperparameters(seated, source)
-    values: Any = draw_seating(seated, source) if keep != "seating" else None
+    drawn = draw_seating(seated, source) if keep != "seating" else None
     if keep != "seating":
         for part in seated.parts.values():
             part.simulate(seated, source)
-    if not franchise.measure.atomic:
-        values = draw_values(seated, source)
-    frozen = seated.freeze()
-    if franchise.measure.atomic and keep == "seating":
-        frozen["seating"] = redraw_atoms(seated, source)
-        values = _observed(frozen["seating"], franchise.data.values)
-    made: F = franchise._twin(franchise.data.with_values(values), frozen)
+    values, seating = values_of(seated, drawn, source)
+    made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
     return made
+
+
+def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
+    """Values given the seating are drawn without a change to anything: no copy is needed."""
+    return franchise if keep == "seating" else franchise.copy()
+
+
+def _values_latent(
+    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
+) -> tuple[Any, dict[str, Any]]:
+    return draw_values(franchise, source), {}
+
+
+def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
+    """Where dishes are drawn, a store that looks them up in the data would have others."""
+    _refuse_remainder(franchise.measure)
+    seated = franchise.copy()
+    if keep != "seating":
+        topology = seated.topology
+        seated.store = seated._own(seated.store_type(topology.n_customers, topology.n_nodes))
+    return seated
+
+
+def _values_observed(
+    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
+) -> tuple[Any, dict[str, Any]]:
+    """The dishes that were drawn; else new atoms for the root's tables, and the seating with them."""
+    if drawn is not None:
+        return drawn, {}
+    seating = redraw_atoms(franchise, source)
+    return _observed(seating, franchise.data.values), {"seating": seating}
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
@@ -138,3 +158,7 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
         measure.add(statistics[slot], value)
         values.append(value)
     return values
+
+
+# By the kind of dishes: what data are drawn in, and the values with what of the frozen state changes.
+_DRAWN = {"latent": (_seated_latent, _values_latent), "observed": (_seated_observed, _values_observed)}

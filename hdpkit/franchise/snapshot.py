@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.walk.root import AtomRoot, LatentRoot, WeightedRoot
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.franchise.counts import columns_of
@@ -48,14 +47,8 @@ class Snapshot:
         self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))
         slots = DishSlots()
         slots.reset(franchise.slots.occupied_slots())
-        bank: Any = franchise.bank
-        root: Any = LatentRoot()
-        self.base: Floats | None = None
-        if franchise.measure.atomic:
-            self.base = bank.base.copy()
-            root = AtomRoot(self.base, bank.values)
-        elif franchise.root.weights is not None:
-            root = WeightedRoot(franchise.root.weights.table.copy())
+        root: Any
+        root, self.base = franchise.root._kept()
         theta, d = self.concentration, self.discount
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 

@@ -42,7 +42,8 @@ class Random:
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
     init = _resolved(init, franchise)
-    if isinstance(init, Random) and not franchise.measure.atomic:
+    if isinstance(init, Random):
+        franchise._dish_kind.check_start(init)
         return
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
@@ -115,11 +116,8 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "sequential":
         return None
-    if franchise.measure.atomic and not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        raise ParameterError(
-            "init", init, '"auto", "sequential", a state, or None: dishes are observed',
-            "Use the default, which seats each customer with its own value.",
-        )  # fmt: skip
+    if not isinstance(init, (Mapping, type(franchise))) and init is not None:
+        franchise._dish_kind.check_start(init)
     if isinstance(init, str):
         if init == "one":
             return np.zeros(n, dtype=np.int32)

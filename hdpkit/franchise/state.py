@@ -18,6 +18,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_counts_store
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.dish_kinds import dish_kind_of
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
@@ -32,7 +33,6 @@ from hdpkit.stores import (
     ExplicitStore,
     HistogramReference,
     HistogramStore,
-    ObservesDishes,
     missing_verbs,
     stores,
 )
@@ -105,11 +105,8 @@ class State(Guarded):
         self.topology = build_topology(self.declarations, data)
         self.store_type: Any = _store_type(store)
         check_counts_store(self.store_type, root, self.declarations, declared.atomic)
-        if root == "weights" and self.measure.atomic:
-            raise ParameterError(
-                "root", root, '"restaurant" over a measure with atoms',
-                "Observed dishes are always all there: there is no weight to draw at a birth.",
-            )  # fmt: skip
+        self._dish_kind = dish_kind_of(self)
+        self._dish_kind.check_root(root)
         self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
@@ -141,8 +138,7 @@ class State(Guarded):
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
         store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
-        if measure.atomic and isinstance(store, ObservesDishes):
-            store.observe(bank.values)
+        self._dish_kind.show_to(store, bank)
         return store
 
     def _own(self, thing: Any) -> Any:

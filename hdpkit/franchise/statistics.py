@@ -76,9 +76,8 @@ class Statistics(Owner):
 
     def reset_slots(self, slots: Any, held: Any) -> None:
         """Occupy these slots; observed dishes are always all there."""
-        bank: Any = self.state.bank
-        atoms = np.arange(len(bank.log_base)) if self.state.measure.atomic else None
-        self.state.slots.reset(slots if atoms is None else atoms, held)
+        state = self.state
+        state.slots.reset(state._dish_kind.slots(slots, state.bank), held)
 
     def replaced(
         self,
@@ -99,11 +98,7 @@ class Statistics(Owner):
 
     def open_dishes(self) -> list[int]:
         """Dishes without customers; between sweeps there are none."""
-        state = self.state
-        if state.measure.atomic or state.seating.node_tables(0) == len(state.slots):
-            return []
-        served = {int(dish) for dish in state.seating.node_dishes(0)}
-        return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
+        return self.state._dish_kind.open()
 
     def settle(self) -> None:
         """See `Franchise.settle`."""
@@ -169,11 +164,8 @@ class Statistics(Owner):
             for slot in np.setdiff1d(slots, now).tolist():
                 state.slots.open_in(slot)
             state.slots.attach(state.bank)
-        if not state.measure.atomic:
-            with contextlib.suppress(Exception):  # of a store of the user's
-                for slot in state.slots.occupied_slots().tolist():
-                    if state.seating.tables(0, slot) == 0:  # a dish that was opened for customers to come
-                        state.slots.close(slot)
+        with contextlib.suppress(Exception):  # of a store of the user's
+            state._dish_kind.close_open()
         with contextlib.suppress(Exception):
             self.recount()
         if state.slots.trouble is not None:
@@ -213,9 +205,7 @@ class Statistics(Owner):
         state = self.state
         self.uncounted = True
         slots = state.slots.occupied_slots()
-        # Nobody is seated, or nothing is counted: there is no need to write out who eats what.
-        idle = len(slots) == 0 or state.measure.atomic
-        state.bank.rebuild(np.empty(0, dtype=np.int32) if idle else state.seating.dishes(), slots)
+        state.bank.rebuild(state._dish_kind.to_count(slots), slots)
         self.uncounted = False
 
 

@@ -206,12 +206,7 @@ class Verbs(Owner):
             )
         if not self._occupied(given[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
-        if self.state.measure.atomic and not np.array_equal(
-            given[first:last], self.state.data.values[first:last]
-        ):
-            raise ParameterError(
-                "dishes", dishes, "the customers' values", "Observed dishes can't be chosen."
-            )
+        self.state._dish_kind.check_given(given, first, last)
         self.run("enter_given", self.state.bank, given, first, last, source=source)
 
     @changes
@@ -332,11 +327,7 @@ class Verbs(Owner):
 
     def check_latent(self) -> None:
         """Refuse observed dishes."""
-        if self.state.measure.atomic:
-            raise StateError(
-                "dishes", "observed", "latent, where dishes are proposed or born",
-                "A customer's dish is its value: check(state) of the move should refuse it.",
-            )  # fmt: skip
+        self.state._dish_kind.check_latent()
 
     def _need_counts(self) -> None:
         if not self.draws_tables:

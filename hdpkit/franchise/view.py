@@ -57,8 +57,7 @@ class RestaurantView(Guarded):
         return int(live[whole_number("dish", dish, 0, len(live) - 1, remedy="See franchise.n_dishes.")])
 
     def _n_dishes(self) -> int:
-        state = self._state
-        return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)
+        return self._state._dish_kind.number()
 
     @property
     def concentration(self) -> float:
@@ -168,11 +167,7 @@ class RestaurantView(Guarded):
             If the customer is seated.
         """
         self._check(customer, seated=False)
-        if dish is not None and self._state.measure.atomic:
-            own = int(self._state.data.values[customer])
-            if dish != own:
-                raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
-            dish = None
+        dish = self._state._dish_kind.chosen(customer, dish)
         if dish is not None:
             dish = whole_number("dish", dish, 0, self._n_dishes(), remedy="n_dishes is a new one.")
         source = self._state._own_source(rng, Purpose.SEAT)

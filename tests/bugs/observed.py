@@ -9,7 +9,7 @@ __all__ = ["BUGS"]
 _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _HISTOGRAM = "hdpkit.stores.reference.histogram"
-_READING = "hdpkit.franchise.reading"
+_DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.statistics"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.base_measures.atomic"
@@ -83,7 +83,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "one table a value in the root",
         "The rule of latent dishes: the root never opens a second table of a value.",
         _WALK,
-        "        if parent < 0 and not self.root.several:\n",
+        "        if parent < 0 and not self.root.opens_again():\n",
         "        if parent < 0:\n",
         "check_observed_table_gibbs",
     ),
@@ -99,7 +99,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "observed dish dies",
         "A value that loses its last customer is struck off the list of dishes.",
         _WALK,
-        "        return closed and not self.root.several",
+        "        return closed and self.root.loses_dishes()",
         "        return closed",
         "check_observed_dishes_stay",
     ),
@@ -117,7 +117,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "To share weighs c for c - d T in every restaurant.",
         _WALK,
         _SHARE,
-        "share = self.store.customers(node, dish) - (d * tables if not self.root.several else 0.0)",
+        "share = self.store.customers(node, dish) - (d * tables if not self.root.opens_again() else 0.0)",
         "check_observed_dish_gibbs",
     ),
     PlantedBug(
@@ -174,7 +174,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _SWEEPS,
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
         "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
-        "        if walk.root.several and store.tables(node, dish) == 1:\n"
+        "        if walk.root.opens_again() and store.tables(node, dish) == 1:\n"
         "            bank.add(dish, block)\n            continue\n"
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
         "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
@@ -184,7 +184,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "H once a value",
         "log p(data | seating) has log H for every value that the root serves, not for every table.",
-        _READING,
+        _DISHES,
         "tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]",
         "tables = [1 for dish in served.tolist()]",
         "check_observed_scores",
@@ -192,9 +192,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "atoms counted for dishes",
         "The number of dishes is that of all atoms, not of those that have customers.",
-        _READING,
-        "return len(state.seating.node_dishes(0)) if state.measure.atomic else len(state.slots)",
-        "return len(state.slots)",
+        _DISHES,
+        "return len(self.state.seating.node_dishes(0))",
+        "return len(self.state.slots)",
         "check_observed_scores",
     ),
     PlantedBug(
@@ -236,8 +236,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "only the dishes that are served",
         "A thawed franchise has the dishes that its state lists, not all atoms.",
         _STATISTICS,
-        "self.state.slots.reset(slots if atoms is None else atoms, held)",
-        "self.state.slots.reset(slots, held)",
+        "state.slots.reset(state._dish_kind.slots(slots, state.bank), held)",
+        "state.slots.reset(slots, held)",
         "check_observed_components",
     ),
     PlantedBug(

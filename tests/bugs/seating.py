@@ -100,7 +100,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "parent not told of a closed table",
         "Blunsom et al. 2009, algorithm 2 as printed: a table that closes stays a customer of the parent.",
         _WALK,
-        "            node = int(self.topology.parent[node])\n        return closed and not self.root.several",
+        "            node = int(self.topology.parent[node])\n"
+        "        return closed and self.root.loses_dishes()",
         "            return closed and int(self.topology.parent[node]) < 0\n        return closed",
         "check_table_gibbs",
     ),

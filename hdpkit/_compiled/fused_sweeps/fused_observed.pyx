@@ -22,6 +22,7 @@ from hdpkit._compiled.measures.measure cimport CompiledBank, pending_exception
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.stores.seating cimport Entry, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
+from hdpkit._compiled.walk.root cimport AtomRoot
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._compiled.fused_sweeps.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import KernelError, StateError
@@ -439,7 +440,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     check_customers(walk, bank, first, last)
-    if not walk.root.several or type(walk.store) not in STORES:
+    if type(walk.root) is not AtomRoot or type(walk.store) not in STORES:
         raise KernelError("store", type(walk.store).__name__,
                           f"one of {[store.__name__ for store in STORES]}, over observed dishes",
                           "Use the generic kernel.")

@@ -131,7 +131,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
     walk.ready(node)
-    if walk.root.several:      # the dish is the customer's value: there is nothing to draw or to count
+    if walk.root.given(customer) >= 0:      # there is no dish to draw, and nothing to count
         walk.unseat_customer(customer, node, dish, source)
         walk.seat_customer(customer, node, dish, source)
         return 0
@@ -196,8 +196,9 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
                 with gil:
                     misplaced(customer, "unseated", "Unseat the customer first.")
             walk.ready(walk.home[customer])
-            if walk.root.several:
-                walk.seat_customer(customer, walk.home[customer], walk.value[customer], &source.c)
+            dish = walk.root.given(customer)
+            if dish >= 0:
+                walk.seat_customer(customer, walk.home[customer], dish, &source.c)
                 continue
             walk.fill_row(walk.home[customer])
             n_live = walk.slots.live.size()
@@ -317,7 +318,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef double *w
     ready_unit(walk, store, units, u)
     ready_weights(walk, weights)
-    if walk.root.several:
+    if walk.root.given(block[0]) >= 0:
         walk.unseat_customer(code, node, dish, source)
         walk.seat_customer(code, node, dish, source)
         return 0

@@ -11,9 +11,15 @@ cdef class Root:
     cdef DishSlots slots
     cdef const double[::1] concentration
     cdef const double[::1] discount
-    cdef readonly bint several       # several tables of the root may serve one dish: dishes are atoms, never born
+    cdef const double[::1] base      # where dishes are atoms: H of each and, last, of all others
+    cdef const int32_t[::1] value    # where dishes are atoms: that of each data customer
 
     cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1
+    cdef int check_customers(self, int64_t n_customers) except -1
+    cdef int check_dishes(self) except -1
+    cdef int32_t given(self, int32_t customer) noexcept nogil
+    cdef bint opens_again(self) noexcept nogil
+    cdef bint loses_dishes(self) noexcept nogil
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil
     cdef double above(self, int32_t dish) noexcept nogil
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil
@@ -24,8 +30,7 @@ cdef class LatentRoot(Root):
 
 
 cdef class AtomRoot(Root):
-    cdef const double[::1] base       # H of each atom and, last, of all others
-    cdef const int32_t[::1] value     # atom of each data customer
+    pass
 
 
 cdef class WeightTable:

@@ -38,6 +38,34 @@ cdef class Root:
         self.discount = discount
         return 0
 
+    cdef int check_customers(self, int64_t n_customers) except -1:
+        """Whether it is one for so many data customers."""
+        return 0
+
+    cdef int check_dishes(self) except -1:
+        """Whether rows can be filled: the live dishes are those that the root serves."""
+        cdef int64_t i, n_live = self.slots.live.size(), n = self.store.nodes[0].n_entries
+        cdef Entry *entries = self.store.entries(0)
+        for i in range(max(n, n_live)):
+            if i >= n or (i < n_live and self.slots.live[i] < entries[i].dish):
+                raise StateError("dish", self.slots.live[i], "one that has customers",
+                                 "Seat customers at a dish as soon as it is open.")
+            if i >= n_live or self.slots.live[i] != entries[i].dish:
+                raise StateError("dish", entries[i].dish, "an occupied slot", "Run audit().")
+        return 0
+
+    cdef int32_t given(self, int32_t customer) noexcept nogil:
+        """The dish that a data customer has in any state; -1 where it is drawn."""
+        return -1
+
+    cdef bint opens_again(self) noexcept nogil:
+        """Whether a dish that the root serves may get another table of the root."""
+        return False
+
+    cdef bint loses_dishes(self) noexcept nogil:
+        """Whether a dish without tables of the root is gone."""
+        return True
+
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
         """Probability of each live dish, ascending, and of a new one (of all other atoms), last."""
         return 0
@@ -98,10 +126,32 @@ cdef class AtomRoot(Root):
     """
 
     def __init__(self, base, value):
-        self.several = True
         self.base = base
         self.value = value
         check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
+
+    cdef int check_customers(self, int64_t n_customers) except -1:
+        check_length("value", self.value.shape[0], n_customers)
+        return 0
+
+    cdef int check_dishes(self) except -1:
+        """Whether the live dishes are the atoms, and the root serves no others."""
+        cdef int64_t n_live = self.slots.live.size(), n = self.store.nodes[0].n_entries
+        cdef Entry *entries = self.store.entries(0)
+        if n_live + 1 != self.base.shape[0]:
+            raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
+        if n > 0 and entries[n - 1].dish >= n_live:
+            raise StateError("dish", entries[n - 1].dish, "an atom", "Run audit().")
+        return 0
+
+    cdef int32_t given(self, int32_t customer) noexcept nogil:
+        return self.value[customer]
+
+    cdef bint opens_again(self) noexcept nogil:
+        return True
+
+    cdef bint loses_dishes(self) noexcept nogil:
+        return False
 
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
         cdef Node *record = &self.store.nodes[0]

@@ -14,7 +14,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
-from hdpkit._compiled.walk.root cimport AtomRoot, Root
+from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.errors import BusyError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -47,9 +47,8 @@ cdef class Walk:
         self.topology = (parent, home, concentration, discount)
         root.bind(store, slots, concentration, discount)
         self.root = root
-        if isinstance(root, AtomRoot):
-            self.base = (<AtomRoot>root).base
-            self.value = (<AtomRoot>root).value
+        self.base = root.base
+        self.value = root.value
         self.parent = parent
         self.home = home
         self.concentration = concentration
@@ -67,9 +66,7 @@ cdef class Walk:
             if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
                 refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
                        "Parents come first.")
-        if self.root.several:
-            check_length("value", self.value.shape[0], self.home.shape[0])
-        return 0
+        return self.root.check_customers(self.home.shape[0])
 
     # ------------------------------------------------------------------ what callers pass
 
@@ -90,26 +87,9 @@ cdef class Walk:
         return 0
 
     cdef int check_dishes(self) except -1:
-        """Whether rows can be filled: latent dishes are those that the root serves, observed ones the atoms."""
-        cdef int64_t i, n_live, n
-        cdef Entry *entries
+        """Whether rows can be filled."""
         self.standing()
-        n_live = self.slots.live.size()
-        n = self.store.nodes[0].n_entries
-        entries = self.store.entries(0)
-        if self.root.several:
-            if n_live + 1 != self.base.shape[0]:
-                raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
-            if n > 0 and entries[n - 1].dish >= n_live:
-                raise StateError("dish", entries[n - 1].dish, "an atom", "Run audit().")
-            return 0
-        for i in range(max(n, n_live)):
-            if i >= n or (i < n_live and self.slots.live[i] < entries[i].dish):
-                raise StateError("dish", self.slots.live[i], "one that has customers",
-                                 "Seat customers at a dish as soon as it is open.")
-            if i >= n_live or self.slots.live[i] != entries[i].dish:
-                raise StateError("dish", entries[i].dish, "an occupied slot", "Run audit().")
-        return 0
+        return self.root.check_dishes()
 
     cdef int fit(self, object node, object customer, object dish) except -1:
         """Whether a customer (~t for table t) can be one of a restaurant, and a dish one of the franchise."""
@@ -203,9 +183,8 @@ cdef class Walk:
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
-            # A table of the root is a latent dish of its own, but one of several of an observed dish. A store of
-            # counts gets its tables at the end of the verb (`draw_tables`).
-            if place >= 0 and (step < last or self.root.several) and not self.store.tables_at_end:
+            # A store of counts gets its tables at the end of the verb (`draw_tables`).
+            if place >= 0 and (step < last or self.root.opens_again()) and not self.store.tables_at_end:
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
                 share = entry.customers - self.discount[r] * entry.tables
@@ -222,17 +201,16 @@ cdef class Walk:
 
     cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
                              choice_source *source) except -1 nogil:
-        """Take a customer out, and every table that closes. Returns 1 if a latent dish is gone, 0 otherwise.
+        """Take a customer out, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
 
-        The slot of a dish that is gone is still occupied: its owner is told by whoever called. Observed dishes
-        never go.
+        The slot of a dish that is gone is still occupied: its owner is told by whoever called.
         """
         cdef int32_t r = node, as_customer = customer
         while r >= 0:
             if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
                 return 0
             r = self.parent[r]
-        return not self.root.several
+        return self.root.loses_dishes()
 
     # ------------------------------------------------------------------ for Python
 

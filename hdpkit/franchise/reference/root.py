@@ -19,15 +19,15 @@ Ints = npt.NDArray[np.int32]
 
 
 class ReferenceRoot:
-    """Latent dishes: above the root restaurant everything is new.
+    """Latent dishes: above the root restaurant everything is new."""
 
-    Attributes
-    ----------
-    several : bool
-        Whether several tables of the root may serve one dish. Then dishes are atoms, and are never born.
-    """
+    def opens_again(self) -> bool:
+        """Whether a dish that the root serves may get another table of the root."""
+        return False
 
-    several = False
+    def loses_dishes(self) -> bool:
+        """Whether a dish without tables of the root is gone."""
+        return True
 
     def row(self, live: Ints) -> Floats:
         """Probability of each live dish and, last, of a new one above the first of `restaurants`."""
@@ -51,10 +51,16 @@ class AtomRoot(ReferenceRoot):
     ``base`` is H of each atom and, last, of all others.
     """
 
-    several = True
-
     def __init__(self, base: Floats) -> None:
         self.base = base
+
+    def opens_again(self) -> bool:
+        """H may give it to any of them."""
+        return True
+
+    def loses_dishes(self) -> bool:
+        """All are there in any state."""
+        return False
 
     def row(self, live: Ints) -> Floats:
         """H."""

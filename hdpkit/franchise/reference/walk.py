@@ -93,7 +93,7 @@ class ReferenceWalk:
         tables = self.store.tables(node, dish)
         if tables == 0:
             return True
-        if parent < 0 and not self.root.several:
+        if parent < 0 and not self.root.opens_again():
             return False  # latent dishes: each table of the root is a dish of its own
         if detail_of(self.store) is Detail.COUNTS:
             return False  # tables are drawn at the end of the verb
@@ -112,4 +112,4 @@ class ReferenceWalk:
         while closed and node >= 0:
             closed, customer = self.store.remove(node, dish, customer, source)
             node = int(self.topology.parent[node])
-        return closed and not self.root.several
+        return closed and self.root.loses_dishes()

@@ -1,0 +1,234 @@
+"""What dishes are: latent ones, which are born and die, or observed ones, the values themselves.
+
+Chosen once, where a franchise is built (`dish_kind_of`); everything else calls the functions of the kind. In
+a kernel the same is a function of the root (`hdpkit.franchise.reference.root`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.stores import ObservesDishes
+
+__all__ = ["LatentDishes", "ObservedDishes", "dish_kind_of"]
+
+Ints = npt.NDArray[Any]
+
+
+class LatentDishes:
+    """Dishes have no names: they are born with their first customer and die with their last.
+
+    Parameters
+    ----------
+    state : State
+        What the functions read, for as long as it is there.
+    """
+
+    name = "latent"
+
+    def __init__(self, state: Any) -> None:
+        self._of = weakref.ref(state)  # which has this object, and should be freed when nobody uses it
+
+    @property
+    def state(self) -> Any:
+        """The franchise that it belongs to."""
+        return self._of()
+
+    # ------------------------------------------------------------------ declarations
+
+    def check_root(self, root: str) -> None:
+        """Refuse what can't stand above these dishes."""
+
+    def root_kind(self, kind: str) -> str:
+        """What stands above the root's children, a key of `ROOTS`; ``kind`` where dishes are latent."""
+        return kind
+
+    def show_to(self, store: Any, bank: Any) -> None:
+        """Let an empty store take dishes from the data, where it can."""
+
+    # ------------------------------------------------------------------ which dishes there are
+
+    def slots(self, slots: Any, bank: Any) -> Any:
+        """Slots that are occupied where these are given."""
+        return slots
+
+    def number(self) -> int:
+        """Number of dishes that have customers, K."""
+        return len(self.state.slots)
+
+    def open(self) -> list[int]:
+        """Dishes without customers."""
+        state = self.state
+        if state.seating.node_tables(0) == len(state.slots):
+            return []
+        served = {int(dish) for dish in state.seating.node_dishes(0)}
+        return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
+
+    def close_open(self) -> None:
+        """Close dishes that were opened for customers to come."""
+        for slot in self.state.slots.occupied_slots().tolist():
+            if self.state.seating.tables(0, slot) == 0:
+                self.state.slots.close(slot)
+
+    def to_count(self, slots: Ints) -> Ints:
+        """Dish of each customer, where statistics of dishes are counted."""
+        return self.state.seating.dishes() if len(slots) else np.empty(0, dtype=np.int32)
+
+    def check_latent(self) -> None:
+        """Refuse what proposes dishes, where these are observed."""
+
+    # ------------------------------------------------------------------ dishes that are given
+
+    def check_start(self, init: Any) -> None:
+        """Refuse a start that gives customers their dishes."""
+
+    def check_given(self, given: Ints, first: int, last: int) -> None:
+        """Refuse dishes that customers first .. last - 1 can't have."""
+
+    def chosen(self, customer: int, dish: int | None) -> int | None:
+        """The dish that a user gives a customer; None where it is drawn, or follows from the data."""
+        return dish
+
+    def frozen(self) -> tuple[Ints, int] | None:
+        """Each customer's dish in any frozen state, and the number of dishes; None where they differ."""
+        return None
+
+    # ------------------------------------------------------------------ a seating that is mended
+
+    def agree(self, root: Ints) -> bool:
+        """Whether the occupied slots are those of a root that serves these dishes."""
+        return bool(self.state.slots.occupied_slots().tolist() == root.tolist())
+
+    def for_lost(self, dishes: Ints, lost: Ints) -> Ints:
+        """Dishes for customers who have lost theirs: one of their own each."""
+        first = int(dishes.max(initial=-1)) + 1
+        return np.arange(first, first + len(lost))
+
+    def root_agrees(self, tables: Ints) -> bool:
+        """Whether the root may have so many tables of its dishes."""
+        return bool(np.all(tables == 1))
+
+    # ------------------------------------------------------------------ scores
+
+    def check_counted(self) -> None:
+        """Refuse counts of terms by dish."""
+
+    def log_likelihood(self, fresh_bank: Callable[[], Any]) -> float:
+        """log p(data | dishes), dish parameters integrated out."""
+        slots, statistics = self.state.slots.occupied_slots(), fresh_bank()
+        whole = getattr(statistics, "log_marginal_total", None)
+        total = None if whole is None else whole(slots)
+        if total is None:
+            dishes = self.state.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
+            total = np.sum(statistics.log_marginals(slots, dishes))
+        return float(total)
+
+
+class ObservedDishes(LatentDishes):
+    """A dish is a value: all are there always, and a customer's is its own."""
+
+    name = "observed"
+
+    def check_root(self, root: str) -> None:
+        """Weights would be drawn at births."""
+        if root == "weights":
+            raise ParameterError(
+                "root", root, '"restaurant" over a measure with atoms',
+                "Observed dishes are always all there: there is no weight to draw at a birth.",
+            )  # fmt: skip
+
+    def root_kind(self, kind: str) -> str:
+        """H."""
+        return "atoms"
+
+    def show_to(self, store: Any, bank: Any) -> None:
+        """The values."""
+        if isinstance(store, ObservesDishes):
+            store.observe(bank.values)
+
+    def slots(self, slots: Any, bank: Any) -> Any:
+        """All atoms."""
+        return np.arange(len(bank.log_base))
+
+    def number(self) -> int:
+        """The root's dishes."""
+        return len(self.state.seating.node_dishes(0))
+
+    def open(self) -> list[int]:
+        """None: atoms need no customers."""
+        return []
+
+    def close_open(self) -> None:
+        """Nothing is ever closed."""
+
+    def to_count(self, slots: Ints) -> Ints:
+        """Nothing is counted."""
+        return np.empty(0, dtype=np.int32)
+
+    def check_latent(self) -> None:
+        """Raise a StateError."""
+        raise StateError(
+            "dishes", "observed", "latent, where dishes are proposed or born",
+            "A customer's dish is its value: check(state) of the move should refuse it.",
+        )  # fmt: skip
+
+    def check_start(self, init: Any) -> None:
+        """Raise a ParameterError."""
+        raise ParameterError(
+            "init", init, '"auto", "sequential", a state, or None: dishes are observed',
+            "Use the default, which seats each customer with its own value.",
+        )  # fmt: skip
+
+    def check_given(self, given: Ints, first: int, last: int) -> None:
+        """Only their own."""
+        if not np.array_equal(given[first:last], self.state.data.values[first:last]):
+            raise ParameterError("dishes", given, "the customers' values", "Observed dishes can't be chosen.")
+
+    def chosen(self, customer: int, dish: int | None) -> int | None:
+        """Only its own."""
+        own = int(self.state.data.values[customer])
+        if dish is not None and dish != own:
+            raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
+        return None
+
+    def frozen(self) -> tuple[Ints, int] | None:
+        """The values."""
+        bank = self.state.bank
+        return bank.values, len(bank.log_base)
+
+    def agree(self, root: Ints) -> bool:
+        """Whatever the root serves."""
+        return True
+
+    def for_lost(self, dishes: Ints, lost: Ints) -> Ints:
+        """Their values."""
+        found: Ints = np.asarray(self.state.data.values)[lost]
+        return found
+
+    def root_agrees(self, tables: Ints) -> bool:
+        """Several tables of the root may serve a value."""
+        return True
+
+    def check_counted(self) -> None:
+        """Raise a DataError."""
+        raise DataError(
+            "base", type(self.state.measure).__name__, "a measure over latent dishes",
+            "Observed dishes are the terms themselves: count franchise.dishes.",
+        )  # fmt: skip
+
+    def log_likelihood(self, fresh_bank: Callable[[], Any]) -> float:
+        """Each table of the root is a draw from H: the sum of log H over them."""
+        served = self.state.seating.node_dishes(0)
+        tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]
+        return float(np.dot(tables, self.state.bank.log_base[served]))
+
+
+def dish_kind_of(state: Any) -> LatentDishes:
+    """Return what the dishes of a state's measure are."""
+    return (ObservedDishes if state.measure.atomic else LatentDishes)(state)
