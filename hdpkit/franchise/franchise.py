@@ -414,7 +414,8 @@ class Franchise(State):
         """Take over a state that `freeze` returned, of a franchise of this shape.
 
         A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
-        way what is missing is drawn, for which a ``source`` is needed.
+        way what is missing is drawn, for which a ``source`` is needed. So are weights of the root that the
+        state lacks.
 
         Parameters
         ----------
@@ -427,6 +428,8 @@ class Franchise(State):
         ------
         DataError
             If it is no state of a franchise of this shape.
+        StateError
+            If something is missing, and there is no source.
         """
         self._freezing.thaw(frozen, source)
 

@@ -18,6 +18,7 @@ from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics, unserved
 from hdpkit.franchise.turns import Turns
+from hdpkit.franchise.weights import NAME, Weights
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import detail_of
 
@@ -66,6 +67,9 @@ class Freezing(Owner):
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
+        weights = self.parts.by_name.get(NAME)
+        if isinstance(weights, Weights):
+            weights.check_thaw(frozen.get("components", {}), source)
         self.take_over({**frozen, "seating": seating}, source)
 
     def take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:

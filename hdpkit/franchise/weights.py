@@ -66,7 +66,10 @@ class Weights(Owner, Part):
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Ints) -> None:
-        """Weights of these dishes: their expectations given the seating, until they are drawn or thawed."""
+        """Weights of these dishes: their expectations given the seating, until they are drawn or thawed.
+
+        That comes next where everything is replaced. After a failure it is for the next move that draws them.
+        """
         if len(slots) == 0:
             self.table.clear()
             return
@@ -107,6 +110,14 @@ class Weights(Owner, Part):
     def freeze(self) -> dict[str, Any]:
         """The weights of the occupied slots, ascending, and the remainder, last."""
         return {"weights": self.table.many(self.state.slots.occupied_slots())}
+
+    def check_thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+        """Raise a StateError unless a frozen state has weights, or there is a source to draw them from."""
+        if NAME not in frozen and source is None:
+            raise StateError(
+                "source", None, "a choice source, where a frozen state has no weights of the root",
+                "They are drawn. Pass one: thaw(state, source).",
+            )  # fmt: skip
 
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Take the weights over."""

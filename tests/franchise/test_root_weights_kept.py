@@ -57,8 +57,10 @@ def test_states_go_from_a_restaurant_to_weights_and_back():
     drawn = franchise.root_weights()
     expected = plain.root_weights()
     assert not np.allclose(drawn[0], expected[0])
-    franchise.thaw(plain.freeze())  # without a source: expectations, until they are drawn
-    assert franchise.root_weights()[0] == pytest.approx(expected[0])
+    before = franchise.freeze()
+    with pytest.raises(StateError, match="source"):
+        franchise.thaw(plain.freeze())
+    assert same(franchise.freeze(), before)
     plain.thaw(franchise.freeze())
     plain.audit()
 
