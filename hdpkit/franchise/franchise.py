@@ -387,13 +387,7 @@ class Franchise(State):
 
     # ------------------------------------------------------------------ between sweeps
 
-    @changes
-    def settle(self) -> None:
-        """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
-
-        The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
-        """
-        self._statistics.settle()
+    settle = _of("_statistics", Statistics.settle)
 
     @changes
     def clear(self) -> None:
@@ -405,33 +399,9 @@ class Franchise(State):
         self.store.clear()
         self._statistics.replaced(np.empty(0, dtype=np.int32), ())
 
-    def freeze(self) -> dict[str, Any]:
-        """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
-        return self._freezing.freeze()
+    freeze = _of("_freezing", Freezing.freeze)
 
-    @changes
-    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
-        """Take over a state that `freeze` returned, of a franchise of this shape.
-
-        A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
-        way what is missing is drawn, for which a ``source`` is needed. So are weights of the root that the
-        state lacks.
-
-        Parameters
-        ----------
-        frozen : mapping
-            What `freeze` returned.
-        source : ChoiceSource, optional
-            For what is missing.
-
-        Raises
-        ------
-        DataError
-            If it is no state of a franchise of this shape.
-        StateError
-            If something is missing, and there is no source.
-        """
-        self._freezing.thaw(frozen, source)
+    thaw = _of("_freezing", Freezing.thaw)
 
     def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.
@@ -459,41 +429,9 @@ class Franchise(State):
 
     # ------------------------------------------------------------------ the whole
 
-    @changes
-    def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
-        """Go over to data that continue the present ones, and seat the new customers by their predictive.
+    extend = _of("_growth", Growth.extend)
 
-        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the
-        franchise goes back to the data that it had.
-
-        Parameters
-        ----------
-        data : NGrams
-            For instance ``franchise.data.plus(sentences)``: the same customers, and more after them.
-        rng : seed, Generator or choice source
-            A number gives the same state again after the same calls. A second call with that number draws
-            other words: calls with a seed are counted, and the count is part of the state.
-
-        Raises
-        ------
-        DataError
-            If the first customers are not the present ones.
-        """
-        self._growth.extend(data, rng)
-
-    @changes
-    def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
-        """Take sentences first .. last - 1 out for good; later customers move up, empty contexts are freed.
-
-        Parameters
-        ----------
-        first, last : int
-            Of `data`'s sentences; ``last`` is excluded.
-        rng : seed, Generator or choice source
-            A store of sizes draws from which table a customer leaves. Calls with a seed are
-            counted, as those of `extend` are.
-        """
-        self._growth.discard(first, last, rng)
+    discard = _of("_growth", Growth.discard)
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
         """Return a franchise of the same shape with everything drawn anew from the model.

@@ -12,6 +12,7 @@ from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
 from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.frozen import check_frozen
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.seats import Seats
@@ -38,7 +39,7 @@ class Freezing(Owner):
         self.parts = parts
 
     def freeze(self) -> dict[str, Any]:
-        """See `Franchise.freeze`."""
+        """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
         state = self.state
         state._not_lent("frozen")
         if empty := self.statistics.open_dishes():
@@ -60,8 +61,28 @@ class Freezing(Owner):
             "components": self.parts.freeze(),
         }
 
-    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        """See `Franchise.thaw`."""
+    @changes
+    def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+        """Take over a state that `freeze` returned, of a franchise of this shape.
+
+        A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
+        way what is missing is drawn, for which a ``source`` is needed. So are weights of the root that the
+        state lacks.
+
+        Parameters
+        ----------
+        frozen : mapping
+            What `freeze` returned.
+        source : ChoiceSource, optional
+            For what is missing.
+
+        Raises
+        ------
+        DataError
+            If it is no state of a franchise of this shape.
+        StateError
+            If something is missing, and there is no source.
+        """
         seating = self.check(frozen)
         if source is not None:
             instance(

@@ -11,6 +11,7 @@ from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.state import State
@@ -38,8 +39,26 @@ class Growth(Owner):
         self.verbs = verbs
         self._going_over: Any = None  # other data, which were decided on
 
+    @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
-        """See `Franchise.extend`."""
+        """Go over to data that continue the present ones, and seat the new customers by their predictive.
+
+        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the
+        franchise goes back to the data that it had.
+
+        Parameters
+        ----------
+        data : NGrams
+            For instance ``franchise.data.plus(sentences)``: the same customers, and more after them.
+        rng : seed, Generator or choice source
+            A number gives the same state again after the same calls. A second call with that number draws
+            other words: calls with a seed are counted, and the count is part of the state.
+
+        Raises
+        ------
+        DataError
+            If the first customers are not the present ones.
+        """
         state = self.state
         topology = self._growing()
         before, n = state.data, topology.n_customers
@@ -69,8 +88,18 @@ class Growth(Owner):
             self.go_over()
             raise
 
+    @changes
     def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
-        """See `Franchise.discard`."""
+        """Take sentences first .. last - 1 out for good; later customers move up, empty contexts are freed.
+
+        Parameters
+        ----------
+        first, last : int
+            Of `data`'s sentences; ``last`` is excluded.
+        rng : seed, Generator or choice source
+            A store of sizes draws from which table a customer leaves. Calls with a seed are
+            counted, as those of `extend` are.
+        """
         state = self.state
         topology = self._growing()
         data: Any = state.data

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import real_number
 from hdpkit.errors import ParameterError, StateError
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.state import State, measure_of
@@ -100,8 +101,12 @@ class Statistics(Owner):
         """Dishes without customers; between sweeps there are none."""
         return self.state._dish_kind.open()
 
+    @changes
     def settle(self) -> None:
-        """See `Franchise.settle`."""
+        """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
+
+        The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
+        """
         state = self.state
         with self.kept_whole():  # which closes dishes without customers
             if empty := self.open_dishes():
