@@ -16,7 +16,7 @@ from hdpkit._compiled.support.arguments cimport check_length, refuse, whole32
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, room_for, unused_share
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
 from hdpkit._compiled.stores.stirling cimport log_stirling_sum
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
@@ -51,18 +51,14 @@ cdef class CountsStore(Seating):
 
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
                         choice_source *source) except -1 nogil:
-        self.entries(node)[self.find(node, dish)].customers += 1
-        self.nodes[node].customers += 1
+        self.count_in(node, self.entries(node) + self.find(node, dish), False)
         self.label(customer, dish)
         return 0
 
     cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
                         int32_t *as_customer) except -1 nogil:
-        cdef Entry *entry = self.entries(node) + self.find_or_insert(node, dish)
-        entry.customers += 1
-        entry.tables += 1
-        self.nodes[node].customers += 1
-        self.nodes[node].tables += 1
+        cdef int32_t place = self.find_or_insert(node, dish)
+        self.count_in(node, self.entries(node) + place, True)
         self.label(customer, dish)
         as_customer[0] = ANONYMOUS
         return 0
@@ -72,17 +68,12 @@ cdef class CountsStore(Seating):
         cdef int32_t place = self.find(node, dish)
         cdef Entry *entry = self.entries(node) + place
         cdef bint closes = entry.tables == entry.customers
-        entry.customers -= 1
-        self.nodes[node].customers -= 1
+        self.count_out(node, entry, closes)
         self.label(customer, -1)
         as_customer[0] = ANONYMOUS
-        if not closes:
-            return 0
-        entry.tables -= 1
-        self.nodes[node].tables -= 1
         if entry.tables == 0:
             self.erase(node, place)
-        return 1
+        return closes
 
     cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
                           const int32_t *above) except -1 nogil:
@@ -133,11 +124,7 @@ cdef class CountsStore(Seating):
             raise no_sizes()
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
-        cdef int64_t i
-        for i in range(<int64_t>self.dish_of_customer.size()):
-            if self.dish_of_customer[i] >= 0:
-                self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
-        return 0
+        return rename(&self.dish_of_customer, mapping)
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
         self.dish_of_customer.resize(n_customers, -1)

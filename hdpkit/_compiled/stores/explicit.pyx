@@ -99,8 +99,7 @@ cdef class ExplicitStore(Seating):
                 chosen -= 1
         self.pool[table].size += 1
         self.take_seat(customer, table)
-        entry.customers += 1
-        self.nodes[node].customers += 1
+        self.count_in(node, entry, False)
         return 0
 
     cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
@@ -108,12 +107,9 @@ cdef class ExplicitStore(Seating):
         cdef int32_t place = self.find_or_insert(node, dish)
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t table = self.new_table(node, entry)
-        entry.customers += 1
-        entry.tables += 1
+        self.count_in(node, entry, True)
         if entry.tables > self.most_tables:
             self.most_tables = entry.tables
-        self.nodes[node].customers += 1
-        self.nodes[node].tables += 1
         self.take_seat(customer, table)
         as_customer[0] = ~table
         return 0
@@ -220,14 +216,11 @@ cdef class ExplicitStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         self.take_seat(customer, -1)
         self.pool[table].size -= 1
-        entry.customers -= 1
-        self.nodes[node].customers -= 1
+        self.count_out(node, entry, self.pool[table].size == 0)
         as_customer[0] = ~table
         if self.pool[table].size > 0:
             return 0
         self.unlink(entry, table)
-        entry.tables -= 1
-        self.nodes[node].tables -= 1
         if entry.tables == 0:
             self.erase(node, place)
         self.free(table)

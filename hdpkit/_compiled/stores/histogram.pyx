@@ -14,7 +14,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, unused_share
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, rename, unused_share
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range
 from hdpkit.errors import StateError
@@ -151,8 +151,7 @@ cdef class HistogramStore(Seating):
         if entry.tables > 1:
             self.change(entry, size, -1)
             self.change(entry, size + 1, 1)
-        entry.customers += 1
-        self.nodes[node].customers += 1
+        self.count_in(node, entry, False)
         self.label(customer, dish)
         return 0
 
@@ -162,12 +161,9 @@ cdef class HistogramStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         if entry.tables == 1:
             self.change(entry, entry.customers, 1)
-        entry.customers += 1
-        entry.tables += 1
+        self.count_in(node, entry, True)
         if entry.tables > 1:
             self.change(entry, 1, 1)
-        self.nodes[node].customers += 1
-        self.nodes[node].tables += 1
         self.label(customer, dish)
         as_customer[0] = ANONYMOUS
         return 0
@@ -182,14 +178,11 @@ cdef class HistogramStore(Seating):
             self.change(entry, size, -1)
             if size > 1:
                 self.change(entry, size - 1, 1)
-        entry.customers -= 1
-        self.nodes[node].customers -= 1
+        self.count_out(node, entry, size == 1)
         self.label(customer, -1)
         as_customer[0] = ANONYMOUS
         if size > 1:
             return 0
-        entry.tables -= 1
-        self.nodes[node].tables -= 1
         if entry.tables <= 1:
             self.drop(entry)
         if entry.tables == 0:
@@ -212,11 +205,7 @@ cdef class HistogramStore(Seating):
         return 0
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
-        cdef int64_t i
-        for i in range(<int64_t>self.dish_of_customer.size()):
-            if self.dish_of_customer[i] >= 0:
-                self.dish_of_customer[i] = mapping[self.dish_of_customer[i]]
-        return 0
+        return rename(&self.dish_of_customer, mapping)
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
         if self.observed:

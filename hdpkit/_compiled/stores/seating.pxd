@@ -36,6 +36,16 @@ cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
     return room
 
 
+cdef inline int rename(vector[int32_t] *dishes, const int32_t[::1] mapping) noexcept nogil:
+    """Give dishes of customers their new numbers; -1 stays."""
+    cdef size_t i
+    cdef int32_t *dish = dishes.data()
+    for i in range(dishes.size()):
+        if dish[i] >= 0:
+            dish[i] = mapping[dish[i]]
+    return 0
+
+
 cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
     """Whether more than this share of what is held is unused."""
     return held - used > share * held
@@ -67,6 +77,24 @@ cdef class Seating:
         """Words of the arena that a step may take for one more dish of a restaurant."""
         cdef Node *record = &self.nodes[node]
         return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
+
+    cdef inline int count_in(self, int32_t node, Entry *entry, bint opens) noexcept nogil:
+        """Count a customer who comes, with a table that opens or without."""
+        entry.customers += 1
+        self.nodes[node].customers += 1
+        if opens:
+            entry.tables += 1
+            self.nodes[node].tables += 1
+        return 0
+
+    cdef inline int count_out(self, int32_t node, Entry *entry, bint closes) noexcept nogil:
+        """Count a customer who goes, with a table that closes or without."""
+        entry.customers -= 1
+        self.nodes[node].customers -= 1
+        if closes:
+            entry.tables -= 1
+            self.nodes[node].tables -= 1
+        return 0
 
     cdef inline int change_tables(self, int32_t node, int32_t place, int32_t tables, int32_t parent,
                                   int32_t above) noexcept nogil:

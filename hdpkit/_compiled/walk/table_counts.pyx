@@ -204,6 +204,13 @@ cdef class Bulk:
         self.begins = begins.astype(np.int64) if len(dish) else np.zeros(1, dtype=np.int64)
 
 
+cdef inline int64_t with_more(const int32_t *customers, int64_t n, int64_t l) noexcept nogil:
+    """How many of n entries, the largest first, have more than l customers."""
+    while n > 0 and customers[n - 1] <= l:
+        n -= 1
+    return n
+
+
 cdef int64_t opened(choice_source *source, int64_t n, double a, int64_t l) except -1 nogil:
     """How many of n customers who are the (l + 1)th of their dish in their restaurants have opened a table."""
     cdef int64_t yes = source.binomial(source.state, n, a / (a + l))
@@ -265,15 +272,12 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
         walk.fill_row(0)
         for k in range(begins.shape[0] - 1):
             a = bulk.theta * walk.row[walk.slots.position[dish[begins[k]]]]
-            n = begins[k + 1] - begins[k]
             l = 1
-            while True:
-                while n > 0 and customers[begins[k] + n - 1] <= l:
-                    n -= 1
-                if n == 0:
-                    break
+            n = with_more(&customers[begins[k]], begins[k + 1] - begins[k], l)
+            while n > 0:
                 spread(&tables[begins[k]], n, opened(&source.c, n, a, l), &order[0], &swapped[0], &source.c)
                 l += 1
+                n = with_more(&customers[begins[k]], n, l)
         for i in range(node.shape[0]):
             store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, store.find(0, dish[i]))
 
@@ -308,14 +312,11 @@ def draw_totals(Walk walk not None, ChoiceSource source not None):
         for k in range(begins.shape[0] - 1):
             live = walk.slots.position[dish[begins[k]]]
             a = bulk.theta * walk.row[live]
-            n = begins[k + 1] - begins[k]
-            m[live] += n
+            m[live] += begins[k + 1] - begins[k]
             l = 1
-            while True:
-                while n > 0 and customers[begins[k] + n - 1] <= l:
-                    n -= 1
-                if n == 0:
-                    break
+            n = with_more(&customers[begins[k]], begins[k + 1] - begins[k], l)
+            while n > 0:
                 m[live] += opened(&source.c, n, a, l)
                 l += 1
+                n = with_more(&customers[begins[k]], n, l)
     return totals
