@@ -49,12 +49,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("corpus")
+    parser.add_argument("--observed", help="LDA-C file of observed halves")
+    parser.add_argument("--held", help="LDA-C file of held-out halves")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tables-only", action="store_true")
     options = parser.parse_args()
 
-    corpus, observed, held = heldout.read(options.corpus)
+    corpus, observed, held = heldout.read(options.corpus, options.observed, options.held)
     if observed is None:
         parser.error(f"no halves of test documents beside {options.corpus}")
     cells = {

@@ -62,6 +62,7 @@ TOPICS = "{corpus} --dishes 4 --sweeps 2"
 HALVES = "--observed {corpus} --held {corpus}"
 FEW = "--orders 2 --sweeps 2"
 ARGUMENTS = {
+    "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
