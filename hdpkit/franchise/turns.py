@@ -45,7 +45,8 @@ class Turns(Owner):
 
     def outside(self) -> None:
         """Refuse a call from inside a verb: a measure's or a component's method can't use the franchise."""
-        if self.verb is not None:
+        # Where this thread has no hold of the turn, the verb is one that an exception has ended.
+        if self.verb is not None and self.turn.held:
             raise BusyError(
                 "franchise", f"inside the verb {self.verb!r}", "used by one verb at a time",
                 "A method that a verb calls may look at what it is given, and at franchise.slots.",
@@ -88,8 +89,9 @@ class Turns(Owner):
         self.outside()
         outermost = self.torn is None
         if outermost:
-            self.torn = everybody, reseated
+            # In this order: an exception in between must not leave a change that nobody goes on to take back.
             self.turn.whole = False
+            self.torn = everybody, reseated
         done = function(*arguments)
         if outermost:
             self.torn = None

@@ -1,6 +1,7 @@
 """Signal handlers that raise: at whatever byte code, the franchise is whole for whoever comes next."""
 
 import signal
+import sys
 
 import alarm_trials
 import numpy as np
@@ -109,3 +110,52 @@ def test_the_error_of_the_handler_is_the_one_that_comes():
     for number in range(1, n, n // 40):
         # An error of another type would come out here.
         at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
+
+
+def exception_in_turns(run, number):
+    """Raise at this byte code of `franchise/turns.py`; whether there are as many."""
+    seen = 0
+
+    def local(frame, event, arg):
+        nonlocal seen
+        if event == "opcode":
+            seen += 1
+            if seen == number:
+                raise alarm_trials.Alarm
+        return local
+
+    def begun(frame, event, arg):
+        if not frame.f_code.co_filename.endswith("turns.py"):
+            return None
+        frame.f_trace_opcodes = True
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(begun)
+    try:
+        run()
+    except alarm_trials.Alarm:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_two_exceptions_in_a_row_are_taken_back():
+    f = alarm_trials.franchise("histogram", alarm_trials.corpus(3, 4))
+    hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
+    source = RandomStream((1, 2))
+
+    def verb():
+        f.reseat(0, 3, source)
+
+    first = 0
+    while exception_in_turns(verb, first := first + 1):
+        for second in range(1 + first % 7, 1000, 7):
+            more = exception_in_turns(verb, second)
+            f.reseat(0, 3, source)  # a change is refused only inside a verb
+            f.audit()
+            if not more:
+                break
+            exception_in_turns(verb, first)
+    assert first > 20
