@@ -1,6 +1,8 @@
 # distutils: language = c++
 """Elementary functions that are the same on every processor, for Python (see `numerics.pxd`)."""
 
+import numpy as np
+
 from libc.stdint cimport int64_t
 
 
@@ -17,6 +19,26 @@ def log1p(double x):
 def exp(double x):
     """Exponential."""
     return det_exp(x)
+
+
+def log_each(values):
+    """Natural logarithm of every number, -inf at 0: an array of the same shape."""
+    made = np.array(values, dtype=np.float64)
+    cdef double[::1] row = made.reshape(-1)
+    cdef Py_ssize_t i
+    for i in range(row.shape[0]):
+        row[i] = det_log(row[i])
+    return np.asarray(row).reshape(made.shape)
+
+
+def exp_each(values):
+    """Exponential of every number: an array of the same shape."""
+    made = np.array(values, dtype=np.float64)
+    cdef double[::1] row = made.reshape(-1)
+    cdef Py_ssize_t i
+    for i in range(row.shape[0]):
+        row[i] = det_exp(row[i])
+    return np.asarray(row).reshape(made.shape)
 
 
 def lgamma(double x):

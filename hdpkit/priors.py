@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from hdpkit.checks import instance, positive_number, real_number, validator
 from hdpkit.errors import ParameterError
+from hdpkit.numerics import gamma_ratio, lgamma, log, log1p
+from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_density, real_values, refuse
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
 # one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _BELOW_ONE = math.nextafter(1.0, 0.0)
+_SMALLEST_SHAPE = 1e-300  # that a source draws with; a smaller one's draws underflow all the same
 
 
 @runtime_checkable
@@ -106,22 +109,19 @@ class Gamma:
         if not 0.0 < x < math.inf:
             return -math.inf
         # log p(x) = shape log rate - log Γ(shape) + (shape - 1) log x - rate x
-        return (
-            self.shape * math.log(self.rate)
-            - math.lgamma(self.shape)
-            + (self.shape - 1.0) * math.log(x)
-            - self.rate * x
-        )
+        return self.shape * log(self.rate) - lgamma(self.shape) + (self.shape - 1.0) * log(x) - self.rate * x
 
     def draw(
-        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+        self,
+        generator: ChoiceSource | np.random.Generator,
+        size: int | tuple[int, ...] | None = None,
     ) -> float | npt.NDArray[np.float64]:
         """Draw from the distribution.
 
         Parameters
         ----------
-        generator : numpy.random.Generator
-            Source of randomness; it advances.
+        generator : ChoiceSource or numpy.random.Generator
+            Source of randomness; it advances. A choice source gives the same bits on every processor.
         size : int or tuple of int, optional
             Shape of the answer; None for one float.
 
@@ -130,9 +130,11 @@ class Gamma:
         float or ndarray
             Draws; what would underflow to 0 is the smallest normal double.
         """
-        # NumPy's second parameter is the scale, ours the rate.
-        drawn = np.maximum(generator.gamma(self.shape, 1.0 / self.rate, size), _SMALLEST)
-        return float(drawn) if size is None else drawn
+        if isinstance(generator, ChoiceSource):
+            drawn = generator.gamma(max(self.shape, _SMALLEST_SHAPE), size) / self.rate
+        else:  # NumPy's second parameter is the scale, ours the rate
+            drawn = generator.gamma(self.shape, 1.0 / self.rate, size)
+        return max(float(drawn), _SMALLEST) if size is None else np.maximum(drawn, _SMALLEST)
 
 
 @attrs.frozen(init=False)
@@ -185,22 +187,23 @@ class Beta:
             return -math.inf
         # log p(x) = log Γ(a + b) - log Γ(a) - log Γ(b) + (a - 1) log x + (b - 1) log(1 - x)
         return (
-            math.lgamma(self.a + self.b)
-            - math.lgamma(self.a)
-            - math.lgamma(self.b)
-            + (self.a - 1.0) * math.log(x)
-            + (self.b - 1.0) * math.log1p(-x)
+            gamma_ratio(self.a, self.b)
+            - lgamma(self.b)
+            + (self.a - 1.0) * log(x)
+            + (self.b - 1.0) * log1p(-x)
         )
 
     def draw(
-        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+        self,
+        generator: ChoiceSource | np.random.Generator,
+        size: int | tuple[int, ...] | None = None,
     ) -> float | npt.NDArray[np.float64]:
         """Draw from the distribution.
 
         Parameters
         ----------
-        generator : numpy.random.Generator
-            Source of randomness; it advances.
+        generator : ChoiceSource or numpy.random.Generator
+            Source of randomness; it advances. A choice source gives the same bits on every processor.
         size : int or tuple of int, optional
             Shape of the answer; None for one float.
 
@@ -244,21 +247,26 @@ class Normal:
     def log_density(self, x: float) -> float:
         """Log density at `x` in nats."""
         z = (float(x) - self.mean) / self.deviation
-        return -0.5 * z * z - math.log(self.deviation) - 0.5 * math.log(2.0 * math.pi)
+        return -0.5 * z * z - log(self.deviation) - 0.5 * log(2.0 * math.pi)
 
     def draw(
-        self, generator: np.random.Generator, size: int | tuple[int, ...] | None = None
+        self,
+        generator: ChoiceSource | np.random.Generator,
+        size: int | tuple[int, ...] | None = None,
     ) -> float | npt.NDArray[np.float64]:
         """Draw from the distribution.
 
         Parameters
         ----------
-        generator : numpy.random.Generator
-            Source of randomness; it advances.
+        generator : ChoiceSource or numpy.random.Generator
+            Source of randomness; it advances. A choice source gives the same bits on every processor.
         size : int or tuple of int, optional
             Shape of the answer; None for one float.
         """
-        drawn = generator.normal(self.mean, self.deviation, size)
+        if isinstance(generator, ChoiceSource):
+            drawn = self.mean + self.deviation * generator.normal(size)
+        else:
+            drawn = generator.normal(self.mean, self.deviation, size)
         return float(drawn) if size is None else drawn
 
 
@@ -284,14 +292,21 @@ def log_density_at(prior: Prior, x: float) -> float:
     return log_density(prior, "log_density", prior.log_density(x))
 
 
-def draw_from(prior: Prior, generator: np.random.Generator, size: int | None = None) -> Any:
-    """Draw one number from a prior, or an array of shape ``(size,)``."""
-    return real_values(prior, "draw", prior.draw(generator, size), () if size is None else (size,))
+def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> Any:
+    """Draw one number from a prior, or an array of shape ``(size,)``.
+
+    A prior of a user's own draws from the NumPy generator on the source's stream.
+    """
+    own = getattr(type(prior), "draw", None) in (Gamma.draw, Beta.draw, Normal.draw)
+    drawn = prior.draw(source if own else source.generator, size)
+    return real_values(prior, "draw", drawn, () if size is None else (size,))
 
 
-def draw_beta(a: float, b: float, generator: np.random.Generator, size: Any = None) -> Any:
+def draw_beta(a: float, b: float, source: ChoiceSource | np.random.Generator, size: Any = None) -> Any:
     """Draw from Beta(a, b), strictly between 0 and 1 whatever a and b are."""
-    return np.clip(generator.beta(a, b, size), _SMALLEST, _BELOW_ONE)
+    if isinstance(source, ChoiceSource):
+        a, b = max(a, _SMALLEST_SHAPE), max(b, _SMALLEST_SHAPE)
+    return np.clip(source.beta(a, b, size), _SMALLEST, _BELOW_ONE)
 
 
 @attrs.frozen

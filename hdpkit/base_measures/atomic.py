@@ -18,6 +18,7 @@ from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.numerics import exp_each, log, log_each
 
 __all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
 
@@ -109,7 +110,7 @@ class AtomicMeasure(BaseMeasure):
         rest = real_number(
             f"remainder of {kind}", self.remainder, remedy="0.0 where there is no other value."
         )
-        total = float(np.exp(logs).sum()) + rest
+        total = float(exp_each(logs).sum()) + rest
         if not (0.0 <= rest <= 1.0 and abs(total - 1.0) <= SLACK):
             raise DeclarationError(
                 f"H of {kind}, remainder {rest:.6g} included", total, "1 in all, remainder >= 0",
@@ -150,7 +151,7 @@ class AtomicMeasure(BaseMeasure):
         """Draw an atom from H (none of what remains), or repeat that of the table."""
         if statistics.n:
             return statistics.value
-        weights = np.cumsum(np.exp(self.log_probabilities()))
+        weights = np.cumsum(exp_each(self.log_probabilities()))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
     def posterior_mean(self, statistics: Atom) -> int:
@@ -202,7 +203,7 @@ class Uniform(AtomicMeasure):
         """Return -log V for every value: shape (V,)."""
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
-        return np.full(self.n_terms, -math.log(self.n_terms))
+        return np.full(self.n_terms, -log(self.n_terms))
 
 
 def _probabilities(value: Any) -> Floats:
@@ -240,8 +241,7 @@ class Categorical(AtomicMeasure):
 
     def log_probabilities(self) -> Floats:
         """Return log p: shape (V,)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.probabilities)
+        return log_each(self.probabilities)
 
 
 base_measures.register("uniform", Uniform, lambda: [Uniform(3)])

@@ -16,6 +16,7 @@ from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
+from hdpkit.numerics import exp_each, log
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_density, real_values
 
@@ -260,7 +261,7 @@ class NonConjugateBank:
         new = logs[len(slots) :]
         self._auxiliary = parameters, new
         top = float(np.max(new))
-        mean = top + math.log(float(np.mean(np.exp(new - top)))) if top > -math.inf else top
+        mean = top + log(float(np.mean(exp_each(new - top)))) if top > -math.inf else top
         return np.append(logs[: len(slots)], mean)
 
     def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:

@@ -6,6 +6,7 @@ a kernel the same is a function of the root (`hdpkit.franchise.reference.root`).
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -226,7 +227,7 @@ class ObservedDishes(LatentDishes):
         """Each table of the root is a draw from H: the sum of log H over them."""
         served = self.state.seating.node_dishes(0)
         tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]
-        return float(np.dot(tables, self.state.bank.log_base[served]))
+        return math.fsum(np.array(tables) * self.state.bank.log_base[served])
 
 
 def dish_kind_of(state: Any) -> LatentDishes:

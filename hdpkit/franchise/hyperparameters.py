@@ -16,6 +16,7 @@ from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
 from hdpkit.franchise.topology import Topology
 from hdpkit.priors import Prior, draw_from, log_density_at
+from hdpkit.random import ChoiceSource
 
 __all__ = ["Hyperparameters"]
 
@@ -198,7 +199,7 @@ class Hyperparameters:
                     total += sum(log_density_at(one.prior, float(value)) for value in np.atleast_1d(values))
         return total
 
-    def draw(self, generator: np.random.Generator) -> None:
+    def draw(self, source: ChoiceSource) -> None:
         """Draw every concentration and discount that has a prior from it, the discounts first."""
         for number, declaration in enumerate(self.declarations):
             theta, d = self.present(declaration.name)
@@ -206,9 +207,9 @@ class Hyperparameters:
             n = len(self.theta[self.topology.nodes(number)])
             if discount.prior is not None:
                 low = -declared.start if declared.prior is None else 0.0
-                d = _draw_above(low, discount.prior, n if discount.each else None, generator)
+                d = _draw_above(low, discount.prior, n if discount.each else None, source)
             if declared.prior is not None:
-                theta = draw_from(declared.prior, generator, n if declared.each else None)
+                theta = draw_from(declared.prior, source, n if declared.each else None)
                 if declared.shifted:
                     # A sum far below d is lost in theta's last bit, and theta > -d must stay.
                     theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
@@ -240,14 +241,14 @@ def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:
     return np.broadcast_to(values, n)
 
 
-def _draw_above(low: float, prior: Prior, size: int | None, generator: np.random.Generator) -> Any:
+def _draw_above(low: float, prior: Prior, size: int | None, source: ChoiceSource) -> Any:
     """Draw from a prior given that the value is above ``low``."""
-    drawn = np.asarray(draw_from(prior, generator, size))
+    drawn = np.asarray(draw_from(prior, source, size))
     for _ in range(_TRIES):
         outside = ~(drawn > low)
         if not outside.any():
             return drawn
-        drawn[outside] = draw_from(prior, generator, int(outside.sum()))
+        drawn[outside] = draw_from(prior, source, int(outside.sum()))
     raise DeclarationError(
         "discount", prior, f"a prior with mass above {low}, which is -concentration", "Give it another one."
     )

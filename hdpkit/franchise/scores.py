@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import lgamma, log
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.numerics import lgamma, log
 from hdpkit.stores import CountsSizes, ScoresSeating, TotalsInBulk
 
 __all__ = ["log_seating", "log_seating_of_restaurant", "size_counts", "totals"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.numerics import exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
@@ -74,7 +75,7 @@ def _values_observed(
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
     """Draw every hyperparameter that has a prior from it."""
-    franchise.hyperparameters.draw(source.generator)
+    franchise.hyperparameters.draw(source)
     for name, prior in franchise.measure.priors.items():
         _draw_parameter(franchise, name, prior, source)
 
@@ -83,7 +84,7 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
     """Draw a parameter from its prior, which ends where the measure's domain ends."""
     for _ in range(1000):
         try:
-            franchise.set_base_parameters(**{name: float(draw_from(prior, source.generator))})
+            franchise.set_base_parameters(**{name: float(draw_from(prior, source))})
             return
         except ParameterError:
             continue
@@ -116,7 +117,7 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
     with franchise.seated_out(source):
         seating = franchise.seating.freeze()
     above = np.append(seating["table_seat"], -1)
-    weights = np.exp(measure.log_probabilities())
+    weights = exp_each(measure.log_probabilities())
     dish = np.array(
         [source.choose(weights) if seat < 0 else -1 for seat in above[:-1].tolist()], dtype=np.int32
     )

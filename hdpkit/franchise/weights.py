@@ -15,6 +15,7 @@ from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Part
 from hdpkit.franchise.state import State
+from hdpkit.numerics import lgamma, log_each
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NAME", "Weights"]
@@ -150,10 +151,9 @@ class Weights(Owner, Part):
             return 0.0
         theta, d = self._numbers()
         shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.table.many(slots))
-        terms = sum(math.lgamma(shape) for shape in shapes.tolist())
-        return float(math.lgamma(float(shapes.sum())) - terms + np.dot(shapes - 1.0, logs))
+        terms = sum(lgamma(shape) for shape in shapes.tolist())
+        logs = log_each(self.table.many(slots))
+        return float(lgamma(math.fsum(shapes)) - terms + math.fsum((shapes - 1.0) * logs))
 
     def scalars(self, state: Any) -> Mapping[str, float]:
         """The remainder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import attrs
@@ -18,7 +18,7 @@ from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.models.levels import moves_for
-from hdpkit.numerics import exp, log
+from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
 
@@ -148,12 +148,12 @@ class StringModel:
             for number, sample in enumerate(self._samples):
                 with self._turn:
                     factors = sample.probabilities(nodes, these, above)
-                logs[number, into] += np.bincount(owner - owner[0], _each(log, factors))
+                logs[number, into] += np.bincount(owner - owner[0], log_each(factors))
         highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
         total = np.zeros(len(words))
         for one in logs:
-            total += _each(exp, one - highest)
-        return highest + _each(log, total / len(logs))
+            total += exp_each(one - highest)
+        return highest + log_each(total / len(logs))
 
     def _id(self, symbol: str) -> int:
         found = self._ids.get(symbol)
@@ -190,11 +190,6 @@ class StringModel:
         if not isinstance(self._topology, ContextTopology):  # order 1: there is the root only
             return np.zeros(last - first, dtype=np.int32)
         return self._topology.deepest(contexts_of(ids, offsets, first, last, self._data.order - 1, -1))
-
-
-def _each(function: Callable[[float], float], numbers: Floats) -> Floats:
-    """A function of `numerics` of every number: NumPy's own differ between processors in the last bit."""
-    return np.array([function(number) for number in numbers.tolist()])
 
 
 def _restored(restaurant: Restaurant, data: NGrams, arrays: list[dict[str, Any]]) -> StringModel:

@@ -79,9 +79,9 @@ class BaseMeasureParameters(Move):
 
         try:
             if self.method == "slice":
-                there = slice_sample(log_target, here, self.width, rng.generator)
+                there = slice_sample(log_target, here, self.width, rng)
             else:
-                candidate = here + self.width * rng.generator.standard_normal()
+                candidate = here + self.width * rng.normal()
                 log_ratio = log_target(candidate) - log_target(here)
                 there = candidate if accepts(log_ratio, rng) else here
         except BaseException:

@@ -15,6 +15,7 @@ from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Gamma, draw_from, log_density_at
+from hdpkit.random import ChoiceSource
 
 __all__ = ["Concentration", "draw_concentration", "slice_concentration"]
 
@@ -64,15 +65,13 @@ class Concentration(ByMethod):
                     "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
                 )  # fmt: skip
 
-    def _draw(
-        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
-    ) -> float:
+    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         declared = declaration.hyperparameters[0]
         d, n, t = sharing.d, sharing.customers, sharing.tables
         if self.method == "slice" or not _conjugate(declared):
-            return slice_concentration(declared, value, d, n, t, self.width, generator)
+            return slice_concentration(declared, value, d, n, t, self.width, source)
         assert isinstance(declared.prior, Gamma)  # it is conjugate
-        return draw_concentration(declared.prior, value, d, n, t, generator)
+        return draw_concentration(declared.prior, value, d, n, t, source)
 
 
 def _conjugate(declared: Hyperparameter) -> bool:
@@ -80,7 +79,7 @@ def _conjugate(declared: Hyperparameter) -> bool:
 
 
 def draw_concentration(
-    prior: Gamma, theta: float, d: Floats, customers: Ints, tables: Ints, generator: np.random.Generator
+    prior: Gamma, theta: float, d: Floats, customers: Ints, tables: Ints, source: ChoiceSource
 ) -> float:
     """Draw theta > 0 by auxiliary variables.
 
@@ -98,28 +97,29 @@ def draw_concentration(
     seated = customers > 0
     d, n, t = d[seated], customers[seated], tables[seated]
     if len(n) == 0:
-        return float(draw_from(prior, generator))
+        return float(draw_from(prior, source))
     if np.any(d > 0.0):
-        log_x = _log_beta(theta + 1.0, n[n > 1] - 1, generator)
+        log_x = _log_beta(theta + 1.0, n[n > 1] - 1, source)
         openings = Openings(d, t)
-        by_theta, _ = openings.draw(theta, openings.other, generator)
-        return float(Gamma(prior.shape + by_theta, prior.rate - log_x.sum()).draw(generator))
-    log_w = _log_beta(theta + 1.0, n, generator)
-    rate = prior.rate - log_w.sum()
+        by_theta, _ = openings.draw(theta, openings.other, source)
+        return float(Gamma(prior.shape + by_theta, prior.rate - math.fsum(log_x)).draw(source))
+    log_w = _log_beta(theta + 1.0, n, source)
+    rate = prior.rate - math.fsum(log_w)
     if len(n) == 1:
         # Both components of the mixture, weighed: s is integrated out.
         shape = prior.shape + t[0]
         odds = (shape - 1.0) / (n[0] * rate)
-        shape -= generator.random() * (1.0 + odds) >= odds
+        shape -= source.uniform() * (1.0 + odds) >= odds
     else:
-        shape = prior.shape + t.sum() - np.count_nonzero(generator.random(len(n)) * (n + theta) < n)
-    return float(Gamma(shape, rate).draw(generator))
+        shape = prior.shape + t.sum() - np.count_nonzero(source.uniform(len(n)) * (n + theta) < n)
+    return float(Gamma(shape, rate).draw(source))
 
 
-def _log_beta(a: float, b: Ints, generator: np.random.Generator) -> Floats:
+def _log_beta(a: float, b: Ints, source: ChoiceSource) -> Floats:
     """Logarithms of Beta(a, b) draws, which themselves may underflow."""
-    x, y = np.log(generator.standard_gamma(a, size=len(b))), np.log(generator.standard_gamma(b))
-    return x - np.logaddexp(x, y)
+    if len(b) == 1:  # of a restaurant by itself; there may be many
+        return np.array([source.log_beta(float(a), float(b[0]))[0]])
+    return np.asarray(source.log_beta(a, b)[0])
 
 
 def slice_concentration(
@@ -129,7 +129,7 @@ def slice_concentration(
     customers: Ints,
     tables: Ints,
     width: float,
-    generator: np.random.Generator,
+    source: ChoiceSource,
 ) -> float:
     """Draw theta by slice; parameters as in `draw_concentration`, ``declared`` with any prior."""
     prior = declared.prior
@@ -154,7 +154,7 @@ def slice_concentration(
         )
 
     here = scale.to(theta + shift)
-    there = slice_sample(log_target, here, width, generator)
+    there = slice_sample(log_target, here, width, source)
     # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
     return theta if there == here else scale.back(there) - shift
 

@@ -15,6 +15,7 @@ from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Beta, draw_beta, log_density_at
+from hdpkit.random import ChoiceSource
 
 __all__ = ["Discount", "draw_discount", "slice_discount"]
 
@@ -60,15 +61,13 @@ class Discount(ByMethod):
                     "Auxiliary variables need it (and no Shifted prior). Or use method='slice'.",
                 )  # fmt: skip
 
-    def _draw(
-        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
-    ) -> float:
+    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         prior = declaration.hyperparameters[1].prior
         theta, tables, sizes = sharing.theta, sharing.tables, sharing.size_counts()
         fits = _conjugate(declaration) and bool(np.all(theta > 0.0))
         if isinstance(prior, Beta) and (self.method == "auxiliary" or (self.method == "auto" and fits)):
-            return draw_discount(prior, value, theta, tables, sizes, generator)
-        return slice_discount(declaration, value, theta, tables, sizes, self.width, generator)
+            return draw_discount(prior, value, theta, tables, sizes, source)
+        return slice_discount(declaration, value, theta, tables, sizes, self.width, source)
 
 
 def _conjugate(declaration: Restaurant) -> bool:
@@ -83,7 +82,7 @@ def draw_discount(
     theta: Floats,
     tables: Ints,
     sizes: tuple[Ints, Ints],
-    generator: np.random.Generator,
+    source: ChoiceSource,
 ) -> float:
     """Draw d by auxiliary variables.
 
@@ -101,10 +100,10 @@ def draw_discount(
     if not np.all(theta > 0.0):
         raise StateError("concentration", theta, "above 0 for auxiliary variables", "Use method='slice'.")
     openings = Openings(theta, tables)
-    _, by_discount = openings.draw(openings.other, d, generator)
+    _, by_discount = openings.draw(openings.other, d, source)
     # Sum of 1 - z: at j = 1 the probability is 1.
-    apart = sum(int(generator.binomial(n, (1.0 - d) / (j - d)).sum()) for j, n in exceeding(*sizes))
-    return float(draw_beta(prior.a + by_discount, prior.b + apart, generator))
+    apart = sum(int(source.binomial(n, (1.0 - d) / (j - d)).sum()) for j, n in exceeding(*sizes))
+    return float(draw_beta(prior.a + by_discount, prior.b + apart, source))
 
 
 def slice_discount(
@@ -114,7 +113,7 @@ def slice_discount(
     tables: Ints,
     sizes: tuple[Ints, Ints],
     width: float,
-    generator: np.random.Generator,
+    source: ChoiceSource,
 ) -> float:
     """Draw d by slice; parameters as in `draw_discount`, with the declared priors of theta and d."""
     concentration, discount = declaration.hyperparameters
@@ -138,7 +137,7 @@ def slice_discount(
         return total + log_density_at(prior, value) + scale.log_jacobian(value)
 
     here = scale.to(d)
-    there = slice_sample(log_target, here, width, generator)
+    there = slice_sample(log_target, here, width, source)
     # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
     return d if there == here else scale.back(there)
 

@@ -75,7 +75,7 @@ def _updated(measure: Any, parameter: Any, values: list[Any], rng: ChoiceSource)
             log_prior = log_density(measure, "log_prior", measure.log_prior(candidate[()]))
             return log_prior + log_likelihood(candidate[()]) if log_prior > -np.inf else log_prior
 
-        array[place] = slice_sample(log_target, float(array[place]), 1.0, rng.generator)
+        array[place] = slice_sample(log_target, float(array[place]), 1.0, rng)
     return array[()], MoveInfo(max(array.size, 1), max(array.size, 1))
 
 

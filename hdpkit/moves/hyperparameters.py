@@ -48,9 +48,7 @@ class ByMethod(Move):
     )
 
     @abc.abstractmethod
-    def _draw(
-        self, declaration: Restaurant, value: float, sharing: Sharing, generator: np.random.Generator
-    ) -> float:
+    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         """Draw a value from its conditional, given the restaurants that share it."""
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -72,8 +70,7 @@ class ByMethod(Move):
         groups = sharing.one_by_one() if declared.each else [sharing]
         before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
         after = [
-            self._draw(declaration, value, group, rng.generator)
-            for value, group in zip(before, groups, strict=True)
+            self._draw(declaration, value, group, rng) for value, group in zip(before, groups, strict=True)
         ]
         getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
         return _moved(before, after)
@@ -170,9 +167,7 @@ class Openings:
         """Sum of log [theta+d]_d^(T-1)."""
         return float(rising_sum(np.atleast_1d(theta + d), np.atleast_1d(d), self.opened, self.counts))
 
-    def draw(
-        self, theta: float | Floats, d: float | Floats, generator: np.random.Generator
-    ) -> tuple[int, int]:
+    def draw(self, theta: float | Floats, d: float | Floats, source: ChoiceSource) -> tuple[int, int]:
         """Draw sum y and sum (1 - y), y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T.
 
         That is, how many tables were opened on account of theta, and how many on account of d.
@@ -181,10 +176,10 @@ class Openings:
         if len(self.other) == 1:
             for i, open_ in exceeding(self.opened + 1, self.counts):
                 n += int(open_.sum())
-                by_discount += int(generator.binomial(open_, d * i / (theta + d * i)).sum())
+                by_discount += int(source.binomial(open_, d * i / (theta + d * i)).sum())
             return n - by_discount, by_discount
         n = int(self.opened.sum())
         a, b = (np.repeat(np.broadcast_to(x, self.opened.shape), self.opened) for x in (theta, d))
         i = np.arange(1, n + 1) - np.repeat(np.cumsum(self.opened) - self.opened, self.opened)
-        by_discount = int(np.count_nonzero(generator.random(n) * (a + b * i) < b * i))
+        by_discount = int(np.count_nonzero(source.uniform(n) * (a + b * i) < b * i))
         return n - by_discount, by_discount

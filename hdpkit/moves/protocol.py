@@ -56,8 +56,7 @@ class Move(abc.ABC):
     exact : bool
         False on anything that leaves the posterior only approximately invariant; the trace says so.
     continuous : bool
-        Whether it draws continuous quantities from ``rng.generator``; then Geweke's test checks it, not
-        enumeration.
+        Whether it draws continuous quantities; then Geweke's test checks it, not enumeration.
     needs_tables : bool
         Whether it needs to know who sits where; a store that doesn't is then seated out for its length.
     updates : tuple of str
@@ -85,8 +84,8 @@ class Move(abc.ABC):
         ----------
         state : Franchise
         rng : ChoiceSource
-            Draw discrete quantities from ``choose``, ``bernoulli``, ``index``, ``permutation``; continuous
-            ones from ``rng.generator``.
+            Draw discrete quantities from ``choose``, ``bernoulli``, ``index``, ``permutation``, ``binomial``;
+            continuous ones from ``uniform``, ``normal``, ``gamma``, ``beta``, ``dirichlet``.
         steps : (int, int), optional
             Only steps first .. last - 1 of `n_steps`, so that a step can be tested alone.
         """

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from hdpkit.errors import StateError
 from hdpkit.numerics import log
+from hdpkit.random import ChoiceSource
 
 __all__ = ["slice_sample"]
 
@@ -20,7 +19,7 @@ def slice_sample(
     log_density: Callable[[float], float],
     x: float,
     width: float,
-    generator: np.random.Generator,
+    source: ChoiceSource,
 ) -> float:
     """Return a draw that leaves a density on the real line invariant.
 
@@ -32,7 +31,7 @@ def slice_sample(
         Where the chain stands.
     width : float
         Of the first interval; it is stepped out to the ends of the slice.
-    generator : numpy.random.Generator
+    source : ChoiceSource
 
     Raises
     ------
@@ -42,11 +41,10 @@ def slice_sample(
     here = log_density(x)
     if not math.isfinite(here):
         raise StateError("log_density", here, "finite where the chain stands", "Start inside the support.")
-    # 1 - u lies in (0, 1], so that the level is never -inf.
-    level = here + log(1.0 - generator.random())
-    low = x - width * generator.random()
+    level = here + log(source.uniform())  # of a number that is never 0
+    low = x - width * source.uniform()
     high = low + width
-    out_low = int(generator.integers(0, _STEPS_OUT + 1))
+    out_low = source.index(_STEPS_OUT + 1)
     for _ in range(out_low):
         if not log_density(low) > level:
             break
@@ -56,7 +54,7 @@ def slice_sample(
             break
         high += width
     for _ in range(_SHRINKAGES):
-        candidate = low + (high - low) * generator.random()
+        candidate = low + (high - low) * source.uniform()
         if log_density(candidate) > level:
             return float(candidate)
         if candidate < x:

@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t
 from hdpkit.checks import broadcast, number_array, numbers_between
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp
+from hdpkit.numerics import exp_each
 from hdpkit.random.draws cimport is_binomial, is_shape, not_a_number
 
 cdef double SMALLEST = 5e-324, BELOW_ONE = 0.9999999999999999
@@ -76,16 +77,7 @@ cdef laid(object row, tuple shape):
 
 
 cdef exponentials(object logs):
-    cdef double[::1] row
-    cdef Py_ssize_t i
-    if type(logs) is float:
-        return det_exp(logs)
-    values = np.array(logs)
-    flat = values.reshape(-1)
-    row = flat
-    for i in range(row.shape[0]):
-        row[i] = det_exp(row[i])
-    return values
+    return det_exp(logs) if type(logs) is float else exp_each(logs)
 
 
 cdef class ChoiceSource:
@@ -174,7 +166,7 @@ cdef class ChoiceSource:
         top = logs.max() if logs.size else np.nan
         if not np.isfinite(top):
             raise _bad_weights(log_weights)
-        return self.choose(np.exp(logs - top))
+        return self.choose(exp_each(logs - top))
 
     def bernoulli(self, double p):
         """True with probability ``p`` (1 where ``p`` is larger)."""

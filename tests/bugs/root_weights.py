@@ -105,7 +105,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "density of root weights without its norm",
         "The log density lacks the gamma function of the sum.",
         _WEIGHTS,
-        "math.lgamma(float(shapes.sum())) - terms",
+        "lgamma(math.fsum(shapes)) - terms",
         "-terms",
         "check_density_of_root_weights",
     ),

@@ -391,13 +391,13 @@ class _AnyGamma(type):
 
 
 class ScaleForRate(metaclass=_AnyGamma):
-    """A Gamma whose rate is handed to NumPy as the scale."""
+    """A Gamma whose rate is taken for the scale."""
 
     def __init__(self, shape, rate):
         self.shape, self.rate = shape, rate
 
-    def draw(self, generator):
-        return generator.gamma(self.shape, self.rate)
+    def draw(self, source):
+        return source.gamma(self.shape) * self.rate
 
 
 def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
@@ -405,9 +405,7 @@ def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
     if bug == "Beta(a, n) for Beta(a + 1, n)":
         right = concentration._log_beta
         # Beta(a, n) underflows to 0 where theta is tiny; that the kit then raises is not the point here.
-        patch.setattr(
-            concentration, "_log_beta", lambda a, b, generator: right(max(a - 1.0, 0.05), b, generator)
-        )
+        patch.setattr(concentration, "_log_beta", lambda a, b, source: right(max(a - 1.0, 0.05), b, source))
     elif bug == "scale for rate":
         patch.setattr(concentration, "Gamma", ScaleForRate)
     elif bug == "tokens for tables in m":

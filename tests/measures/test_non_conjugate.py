@@ -65,11 +65,11 @@ def test_proposals_of_parameters_from_the_prior_are_exact(store):
     ("old", "new"),
     [
         ("self._lent[self._leaving[1]] = parameter", "pass"),
-        ("math.log(float(np.mean(np.exp(new - top))))", "0.0"),
+        ("log(float(np.mean(exp_each(new - top))))", "0.0"),
         ("chosen = 0 if len(parameters) == 1 else self._source.choose_log(logs)", "chosen = 0"),
         (
-            "mean = top + math.log(float(np.mean(np.exp(new - top))))",
-            "mean = top + math.log(float(np.sum(np.exp(new - top))))",
+            "mean = top + log(float(np.mean(exp_each(new - top))))",
+            "mean = top + log(float(np.sum(exp_each(new - top))))",
         ),
     ],
     ids=["the dead dish lends nothing", "largest for mean", "always the first", "sum for mean"],

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from hdpkit.errors import ParameterError
-from hdpkit.priors import Beta, Each, Gamma, Prior
+from hdpkit.priors import Beta, Each, Gamma, Normal, Prior, draw_from
+from hdpkit.random import RandomStream
 
 positive = st.floats(1e-3, 1e3)
 inside = st.floats(1e-6, 1.0 - 1e-6)
@@ -142,3 +143,52 @@ def test_each_takes_a_prior_only():
     for bad in (1.0, None, "Gamma", Gamma, Each(Gamma(1, 1))):
         with pytest.raises(ParameterError, match="Wrap a prior"):
             Each(bad)
+
+
+# ------------------------------------------------------------------ what priors draw from
+
+OWN = [
+    (Gamma(2.0, 4.0), lambda source: source.gamma(2.0) / 4.0),
+    (Beta(0.5, 3.0), lambda source: source.beta(0.5, 3.0)),
+    (Normal(1.0, 3.0), lambda source: 1.0 + 3.0 * source.normal()),
+]
+
+
+@pytest.mark.parametrize(("prior", "same"), OWN, ids=lambda one: getattr(type(one), "__name__", ""))
+def test_the_package_draws_from_its_priors_by_its_own_draws(prior, same):
+    assert draw_from(prior, RandomStream((3, 4))) == same(RandomStream((3, 4)))
+    several = draw_from(prior, RandomStream((3, 4)), 5)
+    assert several.shape == (5,)
+    assert several[0] == same(RandomStream((3, 4)))
+    assert prior.draw(RandomStream((3, 4)), (2, 3)).shape == (2, 3)
+
+
+def test_priors_of_a_users_own_are_given_a_numpy_generator():
+    generators = []
+
+    class Truncated(Gamma):
+        def draw(self, generator, size=None):
+            generators.append(generator)
+            return min(float(generator.gamma(2.0)), 1.0)
+
+    class Plain:
+        mean = 0.5
+
+        def log_density(self, x):
+            return 0.0
+
+        def draw(self, generator, size=None):
+            generators.append(generator)
+            return float(generator.random())
+
+    for prior in (Truncated(1.0, 1.0), Plain()):
+        draw_from(prior, RandomStream((3, 4)))
+    assert len(generators) == 2
+    assert all(isinstance(one, np.random.Generator) for one in generators)
+
+
+@pytest.mark.parametrize("shape", [5e-324, 1e-305, 1e-100, 1e200, 1e300])
+def test_draws_at_the_ends_of_the_shapes(shape):
+    source = RandomStream((5, 6))
+    assert 0.0 < Gamma(shape, shape).draw(source) < math.inf
+    assert 0.0 < Beta(shape, shape).draw(source) < 1.0

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hdpkit.numerics import exp_each
 
 import hdpkit as hk
 from hdpkit import moves
@@ -343,7 +344,7 @@ def test_a_longer_text_brings_new_words(monkeypatch):
     anew = bigrams(quick(), SENTENCES + more).measure
     word = franchise.data.word_id("jumps")
     assert after.log_probabilities()[word] == anew.log_probability_of("jumps")
-    assert np.array_equal(franchise.bank.base, [*np.exp(after.log_probabilities()), after.remainder])
+    assert np.array_equal(franchise.bank.base, [*exp_each(after.log_probabilities()), after.remainder])
     schedule().run(franchise, sweeps=2, init=None, audit_every=1)
 
     fixed = bigrams(quick(words=VERBS))

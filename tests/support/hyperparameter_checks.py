@@ -48,13 +48,13 @@ def restaurant(concentration, discount):
 
 
 def one_step(prior, discount, customers, tables, seed):
-    generator = Streams(seed).source(1).generator
+    source = Streams(seed).source(1)
     n, t = np.array(customers), np.array(tables)
     d = np.broadcast_to(discount, n.shape)
     law = ConcentrationLaw(prior, discount, customers, tables)
     return one_step_distance(
         law,
-        lambda theta: draw_concentration(prior, theta, d, n, t, generator),
+        lambda theta: draw_concentration(prior, theta, d, n, t, source),
         N_DRAWS,
         np.random.default_rng(seed),
     )
@@ -82,13 +82,13 @@ def check_concentration_with_discounts():
 
 def by_slice(prior, discount, customers, tables, seed, shifted=False):
     declared = restaurant(hk.Shifted(prior) if shifted else prior, 0.4).hyperparameters[0]
-    generator = Streams(seed).source(1).generator
+    source = Streams(seed).source(1)
     n, t = np.array(customers), np.array(tables)
     d = np.broadcast_to(discount, n.shape)
     law = ConcentrationLaw(prior, discount, customers, tables, shifted=shifted)
     return one_step_distance(
         law,
-        lambda theta: slice_concentration(declared, theta, d, n, t, 1.0, generator),
+        lambda theta: slice_concentration(declared, theta, d, n, t, 1.0, source),
         FEWER,
         np.random.default_rng(seed),
     )
@@ -115,12 +115,12 @@ def columns(sizes):
 
 
 def one_step_of_discount(prior, theta, sizes, seed):
-    generator = Streams(seed).source(1).generator
+    source = Streams(seed).source(1)
     tables, counted = columns(sizes)
     thetas = np.broadcast_to(theta, tables.shape).astype(float)
     return one_step_distance(
         DiscountLaw(prior, theta, sizes),
-        lambda d: draw_discount(prior, d, thetas, tables, counted, generator),
+        lambda d: draw_discount(prior, d, thetas, tables, counted, source),
         N_DRAWS,
         np.random.default_rng(seed),
     )
@@ -133,13 +133,13 @@ def check_discount():
 
 def discount_by_slice(declared, theta, sizes, seed):
     concentration, discount = declared.hyperparameters
-    generator = Streams(seed).source(1).generator
+    source = Streams(seed).source(1)
     tables, counted = columns(sizes)
     thetas = np.broadcast_to(theta, tables.shape).astype(float)
     sums = concentration.prior if concentration.shifted else None
     return one_step_distance(
         DiscountLaw(discount.prior, theta, sizes, sums),
-        lambda d: slice_discount(declared, d, thetas, tables, counted, 1.0, generator),
+        lambda d: slice_discount(declared, d, thetas, tables, counted, 1.0, source),
         FEWER,
         np.random.default_rng(seed),
     )

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.measure cimport CompiledBank
+from hdpkit.numerics import exp_each
 
 SMALLEST = 1e-300
 
@@ -97,7 +98,7 @@ cdef class AtomicBank(CompiledBank):
         """Take over other probabilities, in place where walks hold them."""
         cdef Held hold = in_turn(self.turn)
         self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
-        atoms = np.exp(self.log_base)
+        atoms = exp_each(self.log_base)
         # What can occur has a weight, also where no double holds its probability (a word of 1,000 characters).
         atoms[(atoms < SMALLEST) & (self.log_base > -np.inf)] = SMALLEST
         fresh = np.append(atoms, measure.remainder)

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole32
 from hdpkit.errors import ExtensionError, StateError
+from hdpkit.numerics import log_each
 
 cdef int64_t LARGEST = 2**31 - 2
 
@@ -153,8 +154,7 @@ cdef class CompiledBank:
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
         self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
-        with np.errstate(divide="ignore"):
-            return np.log(out)
+        return log_each(out)
 
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""

@@ -1,0 +1,57 @@
+"""A seed gives the chains that are written down here, bit for bit, on every processor.
+
+Whoever changes them says so in CHANGELOG.md, and why.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from recorded_chains import digests
+
+RECORDED = {
+    "one concentration": "7f7682e66d7d0391",
+    "a concentration each": "3964975af3deb32c",
+    "auxiliary variables": "05fac24b6d5567f0",
+    "slice": "e2b6e6dfe5be8eb9",
+    "direct assignment": "207455edcfd4fefb",
+    "language model": "79e21ac6b79e951b",
+    "numbers": "152628eedc644b33",
+}
+
+
+def test_chains_are_those_that_were_recorded():
+    assert digests() == RECORDED
+
+
+NO_FMA = {
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4",
+    "OPENBLAS_CORETYPE": "Nehalem",
+}
+NO_VECTORS = {
+    **NO_FMA,
+    "GLIBC_TUNABLES": NO_FMA["GLIBC_TUNABLES"] + ",-AVX",
+    "NPY_DISABLE_CPU_FEATURES": " ".join(name for name in __cpu_dispatch__ if __cpu_features__[name]),
+}
+
+
+@pytest.mark.parametrize("lacking", [NO_FMA, NO_VECTORS], ids=["no fused multiply-add", "no wide vectors"])
+def test_a_lesser_processor_runs_the_same_chains(lacking):
+    """The libraries are told to leave alone what this processor has: their last bits are then others.
+
+    The switches of the C library are those of Linux; elsewhere NumPy's own are set.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **lacking}
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parents[1] / "support" / "recorded_chains.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == RECORDED

@@ -1,0 +1,82 @@
+"""Runs chains in which everything is resampled and prints what came out: ``python recorded_chains.py``."""
+
+import hashlib
+import json
+
+import numpy as np
+from fused_cases import corpus
+
+import hdpkit as hk
+from hdpkit import moves
+
+
+def digest_of(trace):
+    """A number for all columns of a trace to the last bit, but for the seconds that moves took."""
+    found = hashlib.sha256()
+    for name in sorted(trace):
+        if not name.startswith("seconds"):
+            column = np.ascontiguousarray(trace[name])
+            found.update(name.encode() + column.astype(column.dtype.newbyteorder("<")).tobytes())
+    return found.hexdigest()[:16]
+
+
+def topics(store, concentration, discount, eta, extra):
+    """Topics of a small corpus, with hyperparameters of restaurants by group."""
+    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(2.0, 0.2), discount=discount)
+    own = hk.Restaurant(root, concentration=concentration, discount=discount, each="document")
+    franchise = hk.Franchise(own, corpus(15, 30, 40), store=store)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *extra]
+    return hk.Scheduler(schedule).run(franchise, sweeps=150, rng=3, init="sequential")
+
+
+def direct_assignment():
+    """Topics by customers and tables alone, with weights of the root."""
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(2.0, 0.2))
+    own = hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document")
+    franchise = hk.Franchise(own, corpus(15, 30, 40), store="counts", root="weights")
+    schedule = [moves.TableGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+    return hk.Scheduler(schedule).run(franchise, sweeps=60, rng=3, init="sequential")
+
+
+def language():
+    """Discounts and concentrations by length of context."""
+    text = [[f"w{i * i * k % 23}" for i in range(9)] for k in range(40)]
+    return hk.NGramModel(order=3).fit(text, sweeps=15, burn_in=5, samples=5, rng=1).trace
+
+
+def numbers():
+    """A mixture of normals with a prior on its location, started from a draw of the hyperparameters."""
+    values = [[0.1 * ((i * j) % 17) - 3.0 * (j % 3) for i in range(12)] for j in range(9)]
+    base = hk.NormalGamma(hk.Normal(0.0, 1.0), hk.Gamma(0.5, 1.0), 2.0, 1.0)
+    root = hk.Restaurant(base, concentration=hk.Gamma(0.1, 0.1), discount=hk.Beta(0.5, 0.5))
+    own = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(1.0, 1.0)), each="group")
+    drawn = hk.Franchise(own, hk.Groups.from_arrays(values)).simulate(rng=5)
+    extra = [moves.Concentration(), moves.Discount(), moves.BaseMeasureParameters()]
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *extra])
+    return schedule.run(drawn, sweeps=60, rng=4, init="sequential")
+
+
+def digests():
+    """Every chain by its name."""
+    fixed = [moves.Concentration()]
+    auxiliary = [moves.Concentration(), moves.Discount(), moves.BaseMeasureParameters()]
+    by_slice = [
+        moves.Concentration("slice"),
+        moves.Discount("slice"),
+        moves.BaseMeasureParameters("metropolis"),
+    ]
+    gamma, beta = hk.Gamma(1.0, 1.0), hk.Beta(1.0, 3.0)
+    found = {
+        "one concentration": topics("histogram", gamma, 0.0, 0.05, fixed),
+        "a concentration each": topics("explicit", hk.Each(gamma), 0.0, 0.05, fixed),
+        "auxiliary variables": topics("histogram", hk.Each(gamma), beta, hk.Gamma(1.0, 10.0), auxiliary),
+        "slice": topics("histogram", hk.Shifted(gamma), beta, hk.Gamma(1.0, 10.0), by_slice),
+        "direct assignment": direct_assignment(),
+        "language model": language(),
+        "numbers": numbers(),
+    }
+    return {name: digest_of(trace) for name, trace in found.items()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(digests()))
