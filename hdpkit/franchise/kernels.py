@@ -160,6 +160,18 @@ TABLE = [
         2,
         frozenset({"restaurant"}),
     ),
+    Row(  # split-merge integrates the weights out
+        "fused",
+        SimpleNamespace(
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            redish=fused_blocks.redish,
+        ),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank}),
+        2,
+        frozenset({"weights"}),
+    ),
     Row(
         "fused",
         SimpleNamespace(reseat=fused_observed.reseat),

@@ -22,6 +22,7 @@ from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
+from hdpkit.testing.exact_weights import ExactWeightModel, check_balance
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.planted import planted_fault
 
@@ -55,6 +56,17 @@ def check_dish_gibbs():
         exact_steps(model_of([2, 2], store), moves.DishGibbs())
     exact_steps(model_of([2, 1], corner="middle"), moves.DishGibbs())
     exact_steps(model_of([3, 1], values=[1, 0, 1, 1]), moves.DishGibbs())  # blocks of three
+
+
+def check_dish_gibbs_under_weights():
+    """Detailed balance of seating and weights together, births and deaths of dishes among them."""
+    measure = hk.DirichletMultinomial(ETA, n_terms=3)
+    for shape in ("2+1", "2+2"):
+        franchise = tiny_franchise(
+            shape, measure, store="explicit", kernel="fused", corner="discounts", root="weights"
+        )
+        model = ExactWeightModel(franchise, dirichlet_multinomial_log_marginal(ETA, 3))
+        check_balance(model, moves.DishGibbs())
 
 
 def check_sweeps_of_dish_gibbs():

@@ -54,6 +54,22 @@ def test_dish_gibbs_has_the_generic_law_at_every_table(store):
     assert np.min(np.concatenate(histories)) < 0 < np.max(np.concatenate(histories))
 
 
+@pytest.mark.parametrize("store", [*STORES, "counts"])
+def test_dish_gibbs_under_weights_has_the_generic_law_at_every_table(store):
+    histories = []
+    for seed in SEEDS:
+        franchise, generator = state_number(seed, store, "weights"), np.random.default_rng(seed)
+        twin = twin_of(franchise)
+        assert (franchise.kernel("redish"), twin.kernel("redish")) == ("fused", "generic")
+        dishes = [franchise.n_dishes]
+        for _ in range(3):
+            assert side_by_side(moves.DishGibbs(), franchise, twin, generator) <= AGREES, seed
+            dishes.append(franchise.n_dishes)
+        franchise.audit()
+        histories.append(np.diff(dishes))
+    assert np.min(np.concatenate(histories)) < 0 < np.max(np.concatenate(histories))
+
+
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("scans", [None, 0, 2])
 def test_split_merge_has_the_generic_proposals(scans, store):

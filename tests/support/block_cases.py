@@ -21,13 +21,13 @@ BELOW = [(0.5, 0.0), (6.0, 0.0), (1.0, 0.5), (-0.2, 0.6)]
 SPLITS = [moves.SplitMerge(), moves.SplitMerge(scans=0), moves.SplitMerge(scans=2)]
 
 
-def state_of(data, n_terms, eta, root, below, store, init="sequential", seed=0):
+def state_of(data, n_terms, eta, root, below, store, init="sequential", seed=0, above="restaurant"):
     """A state after two sweeps of production."""
     restaurant = hk.Restaurant(
         hk.DirichletMultinomial(eta, n_terms=n_terms), concentration=root[0], discount=root[1]
     )
     document = hk.Restaurant(restaurant, each="document", concentration=below[0], discount=below[1])
-    franchise = hk.Franchise(document, data, store=store)
+    franchise = hk.Franchise(document, data, store=store, root=above)
     start(franchise, init, Streams(seed).source(STARTS))
     for sweep in range(2):
         franchise.reseat(0, franchise.topology.n_customers, RandomStream((seed, sweep)))
@@ -35,7 +35,7 @@ def state_of(data, n_terms, eta, root, below, store, init="sequential", seed=0):
     return franchise
 
 
-def state_number(seed, store):
+def state_number(seed, store, above="restaurant"):
     """A state of some kind: every fourth has few long documents, every third customers at the root."""
     generator = np.random.default_rng(seed)
     n_terms, is_long = int(generator.integers(3, 60)), seed % 4 == 3
@@ -48,7 +48,9 @@ def state_number(seed, store):
     init = "one" if seed % 3 == 2 else "sequential"
     root, below = ROOTS[seed % len(ROOTS)], BELOW[seed % len(BELOW)]
     data = Groups.from_labels(np.asarray(drawn.values), {"document": labels})
-    return state_of(data, n_terms, eta, root, below, store, init, seed)
+    below = (below[0], 0.0) if store == "counts" else below
+    below = (1.0, 0.0) if below[0] <= 0.0 and store == "counts" else below
+    return state_of(data, n_terms, eta, root, below, store, init, seed, above)
 
 
 def twin_of(franchise, kernel="generic"):
@@ -58,10 +60,18 @@ def twin_of(franchise, kernel="generic"):
         franchise.data,
         store=franchise.store_type,
         kernel=kernel,
+        root=franchise.root.declared,
         measure=franchise.measure,
     )
     twin.thaw(franchise.freeze())
     return twin
+
+
+class Means(AskedSource):
+    """One whose draws of the weights of new dishes are their means."""
+
+    def beta(self, a, b):
+        return a / (a + b)
 
 
 class Watched(moves.SplitMerge):
@@ -88,10 +98,10 @@ def side_by_side(move, franchise, twin, generator):
         errors.append(np.abs(law - weights / weights.sum()).max())
         return place
 
-    move.apply(franchise, AskedSource(ask))
+    move.apply(franchise, Means(ask))
     left = asked.copy()
     found = getattr(move, "found", None)
-    move.apply(twin, AskedSource(replay))
+    move.apply(twin, Means(replay))
     assert not left
     assert same(franchise.freeze(), twin.freeze())
     if found is not None:

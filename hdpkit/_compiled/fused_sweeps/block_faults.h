@@ -14,6 +14,10 @@
     FAULT(GAMMA_LEFT_OUT) /* check_dish_gibbs: A new dish has 1 + d0 K for theta_0 + d0 K. */ \
     FAULT(FRESH_WITHOUT_DISCOUNT) /* check_dish_gibbs: A new dish has theta_0 for theta_0 + d0 K. */ \
     FAULT(FRESH_LEFT_OUT) /* check_dish_gibbs: No table gets a new dish. */ \
+    /* weights of the root */ \
+    FAULT(TABLES_FOR_WEIGHTS) /* check_dish_gibbs_under_weights: m_k - d0 for the weight of the dish. */ \
+    FAULT(CONCENTRATION_FOR_REMAINDER) /* check_dish_gibbs_under_weights: A new dish has theta_0 for the remainder. */ \
+    FAULT(REMAINDER_OF_BEFORE) /* check_dish_gibbs_under_weights: The weight of a dish that died is not brought home. */ \
     /* the likelihood of a block */ \
     FAULT(VALUES_AS_INDEPENDENT) /* check_dish_gibbs: A term that comes again is scored as if it came first. */ \
     FAULT(TERM_COUNTED_TWICE) /* check_dish_gibbs: The first value's factor stands twice in the product. */ \

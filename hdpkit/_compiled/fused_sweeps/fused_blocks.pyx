@@ -21,6 +21,7 @@ from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, put_back_table, serve_below
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
+from hdpkit._compiled.walk.root cimport WeightedRoot, WeightTable
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -57,6 +58,8 @@ cdef extern from "topic_sweep.h":
         const Table *pool
         double concentration
         double discount
+        const double *weight
+        double rest
         hdpkit_philox *stream
         int64_t (*choose)(void *state, const double *weights, int64_t n) noexcept nogil
         void *state
@@ -103,6 +106,7 @@ cdef extern from "block_faults.h":
         BOUNDS_KEPT "hdpkit_block_faults::BOUNDS_KEPT"
         STALE_UNITS "hdpkit_block_faults::STALE_UNITS"
         CUSTOMERS_OF_THE_ROOT_FORGOTTEN "hdpkit_block_faults::CUSTOMERS_OF_THE_ROOT_FORGOTTEN"
+        REMAINDER_OF_BEFORE "hdpkit_block_faults::REMAINDER_OF_BEFORE"
         Q_OF_THE_LAST_UNIT "hdpkit_block_faults::Q_OF_THE_LAST_UNIT"
         Q_WITHOUT_EXPONENTS "hdpkit_block_faults::Q_WITHOUT_EXPONENTS"
     const char *hdpkit_block_fault_names[]
@@ -127,6 +131,7 @@ cdef class Blocks:
     cdef Walk walk
     cdef ExplicitStore store
     cdef DirichletMultinomialBank bank
+    cdef WeightTable table           # None where the root is a restaurant
     cdef Units units
     cdef vector[int8_t] arrays       # by slot
     cdef vector[hdpkit_factor] factors
@@ -139,6 +144,7 @@ cdef class Blocks:
         self.walk = walk
         self.store = walk.store
         self.bank = bank
+        self.table = (<WeightedRoot>walk.root).table if type(walk.root) is WeightedRoot else None
         self.units = units
         s.terms = bank.b.terms
         s.seen = bank.b.block.data()
@@ -177,6 +183,13 @@ cdef class Blocks:
         s.root = self.store.nodes.data()
         s.words = self.store.arena.words.data()
         s.pool = self.store.pool.data()
+        if self.table is not None:
+            if <int64_t>self.table.weight.size() < s.stride:      # a row is longer: nobody stands outside then
+                with gil:
+                    self.table.make_room(s.stride)
+            if s.weight == NULL or s.fault != REMAINDER_OF_BEFORE:
+                s.rest = self.table.rest
+            s.weight = self.table.weight.data()
         return 0
 
     cdef inline int ready(self, bint moved) except -1 nogil:

@@ -45,6 +45,8 @@ typedef struct hdpkit_blocks {
     const int32_t *words;
     const hdpkit_table *pool;
     double concentration, discount;    /* of the root */
+    const double *weight;        /* of each slot, where the root has weights; NULL: it is a restaurant */
+    double rest;                 /* the weight of all that is new */
     /* the source: `stream`, or a script */
     hdpkit_philox *stream;       /* NULL: choose by `choose` */
     int64_t (*choose)(void *state, const double *weights, int64_t n);
@@ -61,7 +63,7 @@ typedef struct hdpkit_blocks {
     int32_t *seen;               /* by term, zero between calls */
     /* dish Gibbs: workspace by slot, on cache lines */
     int32_t *tables;             /* m_k, customers of the root */
-    double *share;               /* m_k - d0, 0 for a slot without a dish */
+    double *share;               /* m_k - d0, or the weight; 0 for a slot without a dish */
     double *base;                /* n_k + eta_sum */
     double *top, *bottom;        /* mantissas */
     double *running, *weights;

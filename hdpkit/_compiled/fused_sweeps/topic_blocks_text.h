@@ -181,7 +181,9 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         int64_t exponent[2], highest;
         two_dishes(s, slots, holding, ratio, exponent);
         fresh = 1.0;
-        if (s->root->customers > 0) {
+        if (s->weight != 0) {
+            fresh = has(s, CONCENTRATION_FOR_REMAINDER) ? s->concentration : s->rest;
+        } else if (s->root->customers > 0) {
             const double d0 = has(s, FRESH_WITHOUT_DISCOUNT) ? 0.0 : s->discount;
             fresh = (has(s, GAMMA_LEFT_OUT) ? 1.0 : s->concentration) + d0 * (double)(s->root->tables);
         }
@@ -193,7 +195,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             s->top[own] = ratio[0];
             s->bottom[own] = 1.0;
             s->exponent[own] = exponent[0];
-            s->share[own] = share_of(s, s->tables[own] - (!has(s, TABLE_NOT_REMOVED)));
+            s->share[own] = share_of(s, own, s->tables[own] - (!has(s, TABLE_NOT_REMOVED)));
         }
         highest = exponent[1];
         for (int64_t k = 0; k < n; k++) highest = s->exponent[k] > highest ? s->exponent[k] : highest;
@@ -206,7 +208,9 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return has(s, EXPONENTS_DROPPED) ? fresh : fresh * power_of_two(exponent[1] - highest);
     }
 
-    static double share_of(const hdpkit_blocks *s, int32_t tables) {
+    /* A weight stays as it is while its dish has tables. */
+    static double share_of(const hdpkit_blocks *s, int64_t k, int32_t tables) {
+        if (s->weight != 0 && !has(s, TABLES_FOR_WEIGHTS)) return s->weight[k];
         return (double)tables - (has(s, DISCOUNT_IGNORED) ? 0.0 : s->discount);
     }
 
@@ -240,7 +244,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
 
     static void refresh(hdpkit_blocks *s, int32_t k) {
         const int32_t tables = has(s, TOKENS_FOR_TABLES) ? (int32_t)s->totals[k] : s->tables[k];
-        s->share[k] = s->tables[k] > 0 ? share_of(s, tables) : 0.0;
+        s->share[k] = s->tables[k] > 0 ? share_of(s, k, tables) : 0.0;
         s->base[k] = (double)s->totals[k] + (has(s, ETA_SUM_LEFT_OUT) ? s->eta[0] : s->eta_sum);
         s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
     }
