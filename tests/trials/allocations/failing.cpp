@@ -27,12 +27,18 @@ bool armed = false;
 int kinds = 0;               /* 1: operator new, 2: malloc and its like */
 int64_t counted = 0, first_failing = -1, n_failing = 0, failed = 0;
 
+/* Whether a library is the package's: a folder above all of them may be called hdpkit, too. */
+bool ours(const char *name) {
+    const char *site = std::strstr(name, "/site-packages/");
+    return site ? std::strncmp(site + 15, "hdpkit", 6) == 0 : std::strstr(name, "hdpkit") != nullptr;
+}
+
 int note(dl_phdr_info *info, size_t, void *) {
-    if (!std::strstr(info->dlpi_name, "hdpkit") && !std::strstr(info->dlpi_name, "_multiarray_umath")) return 0;
+    if (!ours(info->dlpi_name) && !std::strstr(info->dlpi_name, "_multiarray_umath")) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) &part = info->dlpi_phdr[i];
         if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) || n_ranges == 256) continue;
-        ranges[n_ranges].numpy = std::strstr(info->dlpi_name, "hdpkit") == nullptr;
+        ranges[n_ranges].numpy = !ours(info->dlpi_name);
         ranges[n_ranges].first = info->dlpi_addr + part.p_vaddr;
         ranges[n_ranges++].last = info->dlpi_addr + part.p_vaddr + part.p_memsz;
     }
