@@ -73,8 +73,8 @@ OLD = TESTS / "old_run"
 def test_a_folder_of_the_first_format_goes_on_to_the_same_end(tmp_path):
     """tests/old_run was written before states were checked as a whole.
 
-    It was also begun before hyperparameters were drawn by the package's own draws: it goes on with these, to an
-    end of its own (CHANGELOG.md).
+    It was also begun before hyperparameters were drawn by the package's own draws, with which it goes on: its
+    end is another one than it would have been (CHANGELOG.md).
     """
     shutil.copytree(OLD, tmp_path / "run")
     run = hk.open_run(tmp_path / "run")
