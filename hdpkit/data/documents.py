@@ -100,24 +100,7 @@ class Documents(GroupedData):
         return self._numbers if name == "document" else None
 
     def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
-        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
-
-        Parameters
-        ----------
-        name : str
-            Name of the label.
-        first, last : int
-            Customers first .. last - 1.
-
-        Returns
-        -------
-        int64 array, shape (last - first,)
-
-        Raises
-        ------
-        ParameterError
-            If there is no such label, or no such range.
-        """
+        """See `GroupedData.codes_between`; no more than this range of codes is written out."""
         codes = self._label(name)[0]
         first, last = self._range(first, last)
         begin = int(np.searchsorted(self._offsets, first, side="right")) - 1

@@ -40,11 +40,8 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 __all__ = ["Franchise"]
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_CHUNK = 1 << 18  # customers that are counted at once
 
 
 def _of(owner: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Franchise, P], R]:

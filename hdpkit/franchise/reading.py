@@ -127,9 +127,7 @@ class Reading(Owner):
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
-        nodes = np.arange(self.state.topology.n_nodes)[
-            self.state.topology.nodes(number_of(self.state.declarations, name))
-        ]
+        nodes = np.arange(self.state.topology.n_nodes)[self._nodes(name)]
         walk = self.seats.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 

@@ -20,7 +20,6 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["Root"]
 
-
 Floats = npt.NDArray[np.float64]
 
 
