@@ -1,7 +1,8 @@
-"""The sampled laws at length: fresh seeds, thousands of replicas, four levels, documents of lengths [4, 3].
+"""The sampled laws at length: fresh seeds, a thousand replicas, four levels, documents of lengths [4, 3].
 
 Run with ``pytest -m long -s tests/laws/test_sampled_laws_long.py``; the summary at the end goes to
 docs/correctness.md. The family's seed is printed with it; to repeat a run give it as HDPKIT_SEED.
+HDPKIT_REPLICAS multiplies all numbers of draws: 3 makes the run three hours of two cores, in place of one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from hdpkit.testing.pvalues import SampledTests
 pytestmark = pytest.mark.long
 
 GIVEN = os.environ.get("HDPKIT_SEED")
+TIMES = int(os.environ.get("HDPKIT_REPLICAS", "1"))
 FAMILY = SampledTests(seed=int(GIVEN)) if GIVEN else SampledTests(fresh=True)
 Run = Callable[[int, int], dict[str, float]]
 RUNS: dict[str, tuple[list[str], Run]] = {}
@@ -86,25 +88,25 @@ def add(name: str, labels: list[str], run: Run) -> None:
     FAMILY.register(name, labels)
 
 
-def add_geweke(name: str, franchise: Franchise, schedule: list, replicas: int = 3000) -> None:
+def add_geweke(name: str, franchise: Franchise, schedule: list, replicas: int = 1000) -> None:
     add(
         name,
         list(statistics(franchise)),
-        lambda more, seed: geweke(franchise, schedule, replicas * more, ROUNDS, seed),
+        lambda more, seed: geweke(franchise, schedule, replicas * TIMES * more, ROUNDS, seed),
     )
 
 
-def add_calibration(name: str, franchise: Franchise, schedule: list, replicas: int = 2000) -> None:
+def add_calibration(name: str, franchise: Franchise, schedule: list, replicas: int = 500) -> None:
     add(
         name,
         list(quantities(franchise)),
-        lambda more, seed: calibration(franchise, schedule, replicas * more, RANKED, seed, thin=2),
+        lambda more, seed: calibration(franchise, schedule, replicas * TIMES * more, RANKED, seed, thin=2),
     )
 
 
 def add_one_step(name: str, shape: str, store: str, corner: str, schedule: list, draws: int) -> None:
     def run(more: int, seed: int) -> dict[str, float]:
-        return one_step(model_of(shape, store, corner), schedule, draws * more, seed)
+        return one_step(model_of(shape, store, corner), schedule, draws * TIMES * more, seed)
 
     add(name, ["invariance"], run)
 
@@ -112,7 +114,7 @@ def add_one_step(name: str, shape: str, store: str, corner: str, schedule: list,
 def add_row(name: str, store: str, corner: str, move: hk.moves.Move, draws: int) -> None:
     def run(more: int, seed: int) -> dict[str, float]:
         model = model_of("3+3", store, corner)
-        return one_step(model, move, draws * more, seed, **law_from_a_state(model, move))
+        return one_step(model, move, draws * TIMES * more, seed, **law_from_a_state(model, move))
 
     add(name, ["invariance", "row"], run)
 
@@ -165,11 +167,11 @@ for move_name, entry in moves.items():
             for store_ in STORES:
                 for corner_ in ("middle", "few dishes, many tables", "discounts"):
                     kind = f"{move_name}#{number}, {corner_}, {store_}"
-                    add_one_step(f"one step: 4+3, {kind}", "4+3", store_, corner_, [move_], 100_000)
-                add_row(f"one step: 3+3, {move_name}#{number}, {store_}", store_, "discounts", move_, 100_000)
+                    add_one_step(f"one step: 4+3, {kind}", "4+3", store_, corner_, [move_], 40_000)
+                add_row(f"one step: 3+3, {move_name}#{number}, {store_}", store_, "discounts", move_, 40_000)
 for store_ in STORES:
     sweep = [move for move in flat(2) if not move.continuous]
-    add_one_step(f"one step: 4+3, default schedule, {store_}", "4+3", store_, "discounts", sweep, 100_000)
+    add_one_step(f"one step: 4+3, default schedule, {store_}", "4+3", store_, "discounts", sweep, 40_000)
 
 
 @pytest.fixture(scope="module", autouse=True)
