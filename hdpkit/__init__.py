@@ -38,7 +38,7 @@ from hdpkit.base_measures import (
 from hdpkit.checks import naming_keywords as _naming_keywords
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
-from hdpkit.franchise import Component, Franchise, Part, Restaurant
+from hdpkit.franchise import Component, Franchise, IntegrablePart, Part, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
@@ -75,6 +75,7 @@ __all__ = [
     "GammaPoisson",
     "GammaPoissonReference",
     "Groups",
+    "IntegrablePart",
     "Limits",
     "Mixture",
     "NGramModel",

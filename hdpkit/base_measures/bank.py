@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import whole_number
+from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, log_density
 
-__all__ = ["KeepsParameters", "PythonBank", "StatisticsBank"]
+__all__ = ["KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
 
 Ints = Sequence[int] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -110,6 +111,17 @@ class KeepsParameters(Protocol):
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
         """Raise a DataError unless these are parameters, one each for these dishes; None passes."""
+
+
+@runtime_checkable
+class ReadsParts(Protocol):
+    """The further verbs of a bank whose probabilities depend on the parts that its measure brings."""
+
+    def read(self, parts: Mapping[str, Part]) -> None:
+        """Look these parts' values up from now on; they are there as long as the bank is in use."""
+
+    def begin(self, slot: int) -> Any:
+        """Statistics without values, as the measure's methods take them, with the parts' values of a slot."""
 
 
 class PythonBank:

@@ -20,6 +20,7 @@ from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import Resampled
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError
+from hdpkit.parts import Part
 from hdpkit.priors import Prior
 from hdpkit.returned import log_densities, refuse
 
@@ -178,6 +179,28 @@ class BaseMeasure(abc.ABC):
     def log_marginal(self, statistics: Any) -> float:
         """Log marginal probability of all observations of a dish, in nats."""
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
+
+    def log_observable(self, statistics: Any) -> float:
+        """Log probability that what a dish yields next is a value that data can have, in nats; 0 by default.
+
+        It is below 0 where the model has an outcome that nobody observes; the predictive of a dish without
+        values sums to its exponential. Once a dish has values it is 0. `simulate` draws given that the value
+        is one that data can have, and `Franchise.simulate` draws the seating given that all values are.
+        """
+        return 0.0
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        """Parts of the state that this measure brings, by name: none by default.
+
+        They are made once a franchise, before its bank, and registered when it is built; copies of the
+        franchise make their own. A bank that defines ``read(parts)`` and ``begin(slot)`` is shown them.
+
+        Parameters
+        ----------
+        state : Franchise
+            It is being built: keep a weak reference to it, and don't use it before the first birth.
+        """
+        return {}
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).

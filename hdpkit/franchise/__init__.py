@@ -3,16 +3,17 @@
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.look import Look
-from hdpkit.franchise.parts import Component, Part
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
+from hdpkit.parts import Component, IntegrablePart, Part
 
 __all__ = [
     "Component",
     "Franchise",
     "Hyperparameter",
+    "IntegrablePart",
     "Look",
     "Part",
     "Random",

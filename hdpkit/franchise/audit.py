@@ -136,7 +136,7 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """The cached statistics give the same log marginals as fresh ones."""
     cached = np.asarray(state.bank.log_marginals(live, dishes))
-    fresh_bank = state.measure.bank(state.data)
+    fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
     fresh_bank.rebuild(dishes, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, dishes))

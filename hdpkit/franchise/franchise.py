@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.support.turn import Block
 from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, printable
 from hdpkit.franchise.audit import audit
@@ -21,7 +22,7 @@ from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.look import Look, Requests, look
-from hdpkit.franchise.parts import Part, Parts
+from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.recovery import Recovery
 from hdpkit.franchise.root import Root
@@ -35,6 +36,7 @@ from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
+from hdpkit.parts import IntegrablePart, Part
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["Franchise"]
@@ -104,22 +106,24 @@ class Franchise(State):
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure)
         turns = self._turns = Turns(self)
-        self.root = Root(self, turns, root)
+        parts = self._parts = Parts(self.slots)
+        self.root = Root(self, turns, parts, root)
         serving = self._serving = Serving(self, self.root)
         seats = self._seats = Seats(self, turns, self.root, serving)
-        parts = self._parts = Parts(self.slots)
         statistics = self._statistics = Statistics(self, turns, parts)
         self._reading = Reading(self, seats, statistics)
         self._verbs = Verbs(self, turns, self.root, serving, seats, statistics)
         self._blocks = Blocks(self._verbs)
         self._freezing = Freezing(self, turns, seats, statistics, parts)
         self._growth = Growth(self, turns, statistics, parts, self._verbs)
-        self._recovery = Recovery(self, turns, self.root, seats, statistics)
+        self._recovery = Recovery(self, turns, seats, statistics)
         self._requests = Requests()
         serving.check()
         self.reset_hyperparameters()
         if self.root.weights is not None:
             parts.register(ROOT_WEIGHTS, self.root.weights)
+        for name, part in self._brought.items():
+            parts.register(name, part)
 
     def _outside(self) -> None:
         self._turns.outside()
@@ -289,6 +293,20 @@ class Franchise(State):
         """Integrate the weights of the root out for the length of a block: see `Root.integrated`."""
         return self.root.integrated(source)
 
+    @unguarded
+    def parts_integrated(self, source: ChoiceSource) -> Block:
+        """Integrate out every part that can be for the length of a block, and draw them anew at its end.
+
+        A move that leaves the posterior of everything else invariant there leaves that of all invariant. For
+        moves that propose dishes. What is integrated out already, by a block around this one, stays so.
+        """
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        return Block(self._turn, self, lambda: self._integrate(source), self._parts.draw)
+
+    def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
+        self._outside()
+        return self._parts.integrate(source, self._parts.values())
+
     # ------------------------------------------------------------------ hyperparameters
 
     @changes
@@ -358,11 +376,17 @@ class Franchise(State):
     @property
     def components(self) -> Mapping[str, Part]:
         """The parts that were registered, by name."""
-        return {name: part for name, part in self._parts.by_name.items() if part is not self.root.weights}
+        own = {ROOT_WEIGHTS, *self._brought} if self.root.weights is not None else set(self._brought)
+        return {name: part for name, part in self._parts.by_name.items() if name not in own}
+
+    @property
+    def measure_parts(self) -> Mapping[str, Part]:
+        """The parts that the base measure brought, by name."""
+        return dict(self._brought)
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """All parts by name, the weights of the root among them."""
+        """All parts by name, the weights of the root and those of the base measure among them."""
         return dict(self._parts.by_name)
 
     @changes

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
+from hdpkit.errors import StateError
 from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
@@ -19,7 +20,7 @@ from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics, unserved
 from hdpkit.franchise.turns import Turns
-from hdpkit.franchise.weights import NAME, Weights
+from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import detail_of
 
@@ -88,9 +89,16 @@ class Freezing(Owner):
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
-        weights = self.parts.by_name.get(NAME)
-        if isinstance(weights, Weights):
-            weights.check_thaw(frozen.get("components", {}), source)
+        for name, part in self.parts.by_name.items():
+            if (
+                isinstance(part, IntegrablePart)
+                and source is None
+                and name not in frozen.get("components", {})
+            ):
+                raise StateError(
+                    "source", None, f"a choice source, where a frozen state has no {name}",
+                    "They are drawn. Pass one: thaw(state, source).",
+                )  # fmt: skip
         self.take_over({**frozen, "seating": seating}, source)
 
     def take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:

@@ -1,119 +1,19 @@
-"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic)."""
+"""The parts of one franchise: told of births and deaths, frozen, thawed, integrated out."""
 
 from __future__ import annotations
 
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from hdpkit.checks import instance, text
 from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError
+from hdpkit.parts import IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import one_of_kind
 
-__all__ = ["Component", "Part", "Parts", "cloned"]
-
-Ints = npt.NDArray[np.int32]
-
-
-class Part:
-    """A part of the state that belongs to dishes. Override what you need and `Franchise.register` it.
-
-    Births, deaths and new numbers are announced inside the step that causes them, after the statistics of the
-    dish have changed. A part must not use the franchise in these calls.
-
-    Attributes
-    ----------
-    enumerable : bool
-        Whether all that the part draws comes from ``choose``, ``bernoulli`` and ``index`` of the choice
-        source. Then moves over a franchise with this part can be tested by enumeration, with `key` as the
-        part's state; otherwise they are tested by one step from exact draws and by Geweke's test.
-    """
-
-    enumerable: bool = False
-
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
-        """A dish was born.
-
-        A class may also define ``born(self, slot)``.
-
-        Parameters
-        ----------
-        slot : int
-        source : ChoiceSource or None
-            Of the verb that runs; None where a dish was opened outside of one.
-        customers : int32 array
-            Data customers who bring the dish to life; empty where they are not known yet.
-        """
-
-    def died(self, slot: int) -> None:
-        """The dish of this slot lost its last customer."""
-
-    def holds(self, slot: int) -> bool:
-        """Whether the slot of a dish that died must stay taken, empty, until `DishSlots.release`."""
-        return False
-
-    def relabelled(self, mapping: Ints) -> None:
-        """Slot s has the new number mapping[s] (-1: it was free). Between sweeps only."""
-
-    def reset(self, slots: Ints) -> None:
-        """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
-
-    def started(self, state: Any, source: ChoiceSource) -> None:
-        """A start has seated everybody, or a state without this part was thawed: draw the part.
-
-        Parameters
-        ----------
-        state : Franchise
-        source : ChoiceSource
-            For what the part draws.
-        """
-
-    def simulate(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the part from its prior given a seating that was just drawn from the prior.
-
-        By default what the births of that seating have drawn stays.
-
-        Parameters
-        ----------
-        state : Franchise
-        source : ChoiceSource
-            For what the part draws.
-        """
-
-    def audit(self, slots: Ints) -> None:
-        """Raise an AuditError unless the part fits these occupied slots."""
-
-    def freeze(self) -> dict[str, Any]:
-        """Return the part's state as arrays and numbers."""
-        return {}
-
-    def thaw(self, frozen: dict[str, Any]) -> None:
-        """Take over a frozen state; `reset` has been called before."""
-
-    def clone(self, state: Any) -> Self:
-        """Return a part for a copy of the franchise; what `freeze` keeps is thawed into it afterwards."""
-        return copy.deepcopy(self)
-
-    def memory_bytes(self) -> int:
-        """Bytes held, as far as known."""
-        return 0
-
-    def log_density(self, state: Any) -> float:
-        """Log density of the part given the rest of the state, in nats: a term of `Franchise.log_joint`."""
-        return 0.0
-
-    def scalars(self, state: Any) -> Mapping[str, float]:
-        """Numbers for the trace, recorded under "<name of the part>/<key>"."""
-        return {}
-
-    def key(self) -> Any:
-        """Return a hashable value that tells states of an `enumerable` part apart."""
-        return None
+__all__ = ["Parts", "cloned"]
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:
@@ -133,10 +33,6 @@ def cloned(name: str, part: Part, state: Any) -> Part:
     if not isinstance(made, Part):
         raise ReturnValueError(f"clone() of the part {name!r}", made, "a part", remedy)
     return made
-
-
-class Component(Part):
-    """The name of `Part` before; kept for programs that derive from it."""
 
 
 class Parts:
@@ -205,6 +101,24 @@ class Parts:
                 for name, part in self.by_name.items()
             ]
         )
+
+    def integrate(self, source: ChoiceSource, parts: Sequence[Any]) -> list[IntegrablePart]:
+        """Integrate these out, those that can be and are not yet; return them."""
+        begun = [part for part in parts if isinstance(part, IntegrablePart) and part.integrated is None]
+        for part in begun:
+            part.integrated = source
+        return begun
+
+    def draw(self, begun: Sequence[IntegrablePart]) -> None:
+        """Draw these anew. Each is drawn before it counts, so that this may be done again."""
+        for part in begun:
+            if part.integrated is not None:
+                part.draw(part.integrated)
+                part.integrated = None
+
+    def draw_all(self) -> None:
+        """Draw whatever is integrated out."""
+        self.draw([part for part in self.values() if isinstance(part, IntegrablePart)])
 
     def log_density(self, state: Any) -> float:
         """Log density of all parts given the rest of the state, in nats."""

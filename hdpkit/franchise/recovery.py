@@ -22,7 +22,6 @@ from hdpkit.franchise.audit import check_labelled
 from hdpkit.franchise.counts import columns_of
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.reference import table_counts as readable
-from hdpkit.franchise.root import Root
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
@@ -40,10 +39,9 @@ _UNIT = 2**62  # of the streams: no sweep and no start draws from it
 class Recovery(Owner):
     """What takes back what was begun in a franchise and never ended."""
 
-    def __init__(self, state: State, turns: Turns, root: Root, seats: Seats, statistics: Statistics) -> None:
+    def __init__(self, state: State, turns: Turns, seats: Seats, statistics: Statistics) -> None:
         super().__init__(state)
         self.turns = turns
-        self.root = root
         self.seats = seats
         self.statistics = statistics
 
@@ -69,7 +67,7 @@ class Recovery(Owner):
             self.restore(*turns.torn)
             turns.torn = None
         self.seats.give_back(True)
-        self.root._draw(True)
+        self.statistics.parts.draw_all()
         if self.statistics.uncounted:
             with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
                 self.statistics.recount()

@@ -12,10 +12,12 @@ from hdpkit.checks import instance
 from hdpkit.errors import StateError
 from hdpkit.franchise.guard import Guarded, unguarded
 from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.roots import ROOTS
 from hdpkit.franchise.state import State
 from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.weights import Weights
+from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Root"]
@@ -34,8 +36,9 @@ class Root(Owner, Guarded):
         "restaurant" or "weights", as the franchise was built.
     """
 
-    def __init__(self, state: State, turns: Turns, declared: str) -> None:
+    def __init__(self, state: State, turns: Turns, parts: Parts, declared: str) -> None:
         super().__init__(state)
+        self._parts = parts
         self._turn = state._turn
         self._turns = turns
         self.declared = declared
@@ -80,7 +83,7 @@ class Root(Owner, Guarded):
         all invariant. Where the root has no weights the block does nothing; nested blocks are one.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self._turn, self.state, lambda: self._integrate(source), self._draw)
+        return Block(self._turn, self.state, lambda: self._integrate(source), self._parts.draw)
 
     # ------------------------------------------------------------------ for the owners
 
@@ -96,19 +99,9 @@ class Root(Owner, Guarded):
         table = None if self._weights is None else self._weights.table
         return ROOTS[kind].kept(self.state.bank, table)
 
-    def _integrate(self, source: ChoiceSource) -> bool:
+    def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         self._turns.outside()
-        if self._weights is None or self._weights.integrated is not None:
-            return False
-        self._weights.integrated = source
-        return True
-
-    def _draw(self, integrated: bool) -> None:
-        """End the block. The weights are drawn before they count, so that this may be done again."""
-        weights = self._weights
-        if integrated and weights is not None and weights.integrated is not None:
-            weights.draw(weights.integrated)
-            weights.integrated = None
+        return self._parts.integrate(source, [self._weights])
 
     def _check_restaurant(self, verb: str) -> None:
         """Refuse a verb whose law needs a restaurant while there are weights."""

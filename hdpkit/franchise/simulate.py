@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.numerics import exp_each
+from hdpkit.numerics import exp, exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
@@ -18,6 +19,7 @@ __all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "redraw_atoms"
 Franchise = Any  # which imports this module
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating")
+MOST_TRIES = 10_000  # states that are drawn until one is taken
 
 
 def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
@@ -31,15 +33,43 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
         )
     prepared, values_of = _DRAWN[franchise._dish_kind.name]
     seated = prepared(franchise, keep)
-    if keep is None:
-        draw_hyperparameters(seated, source)
-    drawn = draw_seating(seated, source) if keep != "seating" else None
-    if keep != "seating":
-        for part in seated.parts.values():
-            part.simulate(seated, source)
+    drawn = None if keep == "seating" else _draw_state(seated, source, keep)
     values, seating = values_of(seated, drawn, source)
     made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
     return made
+
+
+def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) -> list[int]:
+    """Draw all that is not data, given that the data are such that can be observed.
+
+    A state is drawn from the prior and taken with the probability of such data given the state, which is the
+    product over its dishes (a dish whose first value can be observed has no others). Given the state, values
+    that can be observed are drawn at once (`BaseMeasure.simulate`). This is the law of rejecting whole data
+    sets in which anything can't be observed, without drawing them.
+    """
+    for _ in range(MOST_TRIES):
+        if keep is None:
+            draw_hyperparameters(franchise, source)
+        drawn = draw_seating(franchise, source)
+        for part in franchise.parts.values():
+            part.simulate(franchise, source)
+        if not franchise.measure.supports("log_observable"):
+            return drawn
+        of_dishes = [franchise.measure.log_observable(one) for one in _begun(franchise, np.unique(drawn))]
+        if source.bernoulli(exp(min(sum(of_dishes), 0.0))):
+            return drawn
+    raise DeclarationError(
+        "base", franchise.measure, f"a measure whose data can be observed, once in {MOST_TRIES:,} draws",
+        "Let it select terms with a higher probability, or take a larger vocabulary.",
+    )  # fmt: skip
+
+
+def _begun(franchise: Franchise, slots: Any) -> list[Any]:
+    """Statistics with which the dishes of these slots begin."""
+    measure, bank = franchise.measure, franchise.bank
+    if isinstance(bank, ReadsParts):
+        return [bank.begin(int(slot)) for slot in slots]
+    return [measure.make() for _ in slots]
 
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
@@ -148,7 +178,7 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     slots = np.unique(dishes)
     # A conjugate dish begins empty; any other has its parameter already.
     begun = (
-        [measure.make() for _ in slots]
+        _begun(franchise, slots)
         if measure.conjugate
         else franchise._statistics.fresh_bank().statistics(slots, dishes)
     )

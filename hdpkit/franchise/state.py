@@ -11,7 +11,7 @@ from hdpkit._compiled.support.turn import Inside, Turn
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.base_measures.bank import PythonBank
+from hdpkit.base_measures.bank import PythonBank, ReadsParts
 from hdpkit.checks import choice, instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
@@ -23,6 +23,7 @@ from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
 from hdpkit.franchise.topology import Topology, build_topology
+from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.returned import one_of_kind
@@ -111,6 +112,7 @@ class State(Guarded):
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
+        self._brought = _parts_of(self.measure, self)
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
         self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
@@ -133,7 +135,10 @@ class State(Guarded):
         bank: Any = measure.bank(data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
             bank = PythonBank(measure, data.values)
-        return self._own(bank)
+        self._own(bank)
+        if isinstance(bank, ReadsParts):
+            bank.read(self._brought)
+        return bank
 
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
@@ -167,6 +172,16 @@ def measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
     made: BaseMeasure = one_of_kind(before, method, returned, BaseMeasure, "a base measure")
     one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
     return made
+
+
+def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
+    """The parts of the state that a measure brings."""
+    brought = dict(
+        one_of_kind(measure, "parts", measure.parts(state), Mapping, "a mapping of names to parts")
+    )
+    for part in brought.values():
+        one_of_kind(measure, "parts", part, Part, "parts by name")
+    return brought
 
 
 def _store_type(store: str | type) -> Any:

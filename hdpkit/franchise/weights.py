@@ -13,9 +13,9 @@ from hdpkit._compiled.walk.root import WeightTable
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.parts import Part
 from hdpkit.franchise.state import State
 from hdpkit.numerics import lgamma, log_each
+from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NAME", "Weights"]
@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int32]
 NAME = "root weights"
 
 
-class Weights(Owner, Part):
+class Weights(Owner, IntegrablePart):
     """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all that is new; their sum is 1.
 
     Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers of the
@@ -38,7 +38,6 @@ class Weights(Owner, Part):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
-        self.integrated: ChoiceSource | None = None  # source of a block in which there are no weights
 
     def _numbers(self) -> tuple[float, float]:
         present = self.state.hyperparameters
@@ -111,14 +110,6 @@ class Weights(Owner, Part):
     def freeze(self) -> dict[str, Any]:
         """The weights of the occupied slots, ascending, and the remainder, last."""
         return {"weights": self.table.many(self.state.slots.occupied_slots())}
-
-    def check_thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        """Raise a StateError unless a frozen state has weights, or there is a source to draw them from."""
-        if NAME not in frozen and source is None:
-            raise StateError(
-                "source", None, "a choice source, where a frozen state has no weights of the root",
-                "They are drawn. Pass one: thaw(state, source).",
-            )  # fmt: skip
 
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Take the weights over."""

@@ -24,9 +24,10 @@ __all__ = ["BaseMeasureParameters"]
 class BaseMeasureParameters(Move):
     """Update every parameter of the base measure that has a prior, one after the other.
 
-    The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out, on a scale without
-    ends: log x for positive parameters, log x/(1-x) for those in (0, 1), x itself on the real line; with the
-    Jacobian of the change of scale. A value that the measure refuses has density zero.
+    The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out (what the measure
+    keeps in the state is given, and its density a factor), on a scale without ends: log x for positive
+    parameters, log x/(1-x) for those in (0, 1), x itself on the real line; with the Jacobian of the change of
+    scale. A value that the measure refuses has density zero.
 
     Parameters
     ----------
@@ -75,7 +76,10 @@ class BaseMeasureParameters(Move):
                 state.set_base_parameters(**{name: value})
             except ParameterError:
                 return -math.inf
-            return state.log_likelihood() + log_density_at(prior, value) + scale.log_jacobian(value)
+            # What the measure keeps of dishes in the state may depend on the parameter, too.
+            kept = sum(part.log_density(state) for part in state.measure_parts.values())
+            log_prior = log_density_at(prior, value)
+            return state.log_likelihood() + kept + log_prior + scale.log_jacobian(value)
 
         try:
             if self.method == "slice":

@@ -77,7 +77,7 @@ class ReseatGroups(Move):
             nonlocal accepted
             accepted += state.reseat_groups(groups, a, b, launches, rng)
 
-        with state.root_integrated(rng), state.seated_out(rng):
+        with state.parts_integrated(rng), state.seated_out(rng):
             state.in_chunks(first, last, piece)
         return MoveInfo(last - first, accepted)
 

@@ -60,7 +60,7 @@ class SplitMerge(Move):
         """Make one proposal."""
         if steps == (0, 0):
             return MoveInfo()
-        with state.root_integrated(rng), state.seated_out(rng):
+        with state.parts_integrated(rng), state.seated_out(rng):
             units = state.units(1, with_customers=True)
             if len(units) < 2:
                 return MoveInfo(1, 0)

@@ -234,7 +234,8 @@ def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequenc
     n_terms = getattr(measure, "n_terms", None)
     if n_terms is not None:
         total = sum(np.exp(np.asarray(measure.log_predictive(v, many))) for v in range(n_terms))
-        close("sum of the predictive over the terms", total, 1.0)
+        observable = np.exp([measure.log_observable(one) for one in many])
+        close("sum of the predictive over the terms", total, observable)
         return "predictives sum to one over the terms"
 
     def density(value: Any) -> Any:
@@ -268,6 +269,7 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
         logs = np.array([np.asarray(measure.log_predictive(v, [target, source])) for v in draws])
+        logs -= [measure.log_observable(one) for one in (target, source)]  # what is drawn can be observed
         check_frequencies(draws, logs[:, 1])
         weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
         # Bounded weights min(1, t/s): both directions estimate the same overlap of the two laws.

@@ -245,7 +245,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "After a thaw components know no dish, although all atoms are there.",
         "hdpkit.franchise.parts",
         "        part.reset(self.slots.occupied_slots())\n        self.lost",
-        "        part.reset(np.empty(0, dtype=np.int32))\n        self.lost",
+        "        part.reset(self.slots.occupied_slots()[:0])\n        self.lost",
         "check_observed_components",
     ),
     PlantedBug(

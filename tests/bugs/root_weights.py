@@ -112,8 +112,8 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "root weights not drawn anew",
         "A block that integrates the weights out leaves those of before.",
-        "hdpkit.franchise.root",
-        "            weights.draw(weights.integrated)\n",
+        "hdpkit.franchise.parts",
+        "                part.draw(part.integrated)\n",
         "",
         _ANEW,
     ),

@@ -13,6 +13,7 @@ ROWS = [
     {"registry"},
     {"formats"},
     {"random"},
+    {"parts"},
     {"priors", "data"},
     {"elicitation"},
     {"_compiled"},

@@ -335,6 +335,11 @@ MODEL = {
         {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
         run=skipped("a block, which moves open in every test of them over weights"),
     ),
+    "Franchise.parts_integrated": Row(
+        lambda franchise: (weighted().parts_integrated, {"source": stream()}),
+        {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
+        run=skipped("a block, which moves open in every test of them over weights"),
+    ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),
         {

@@ -57,7 +57,8 @@ def members(f):
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
         "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
-        "root_integrated": (source,), "seated_out": (source,), "set_base_parameters": (),
+        "root_integrated": (source,), "parts_integrated": (source,), "seated_out": (source,),
+        "set_base_parameters": (),
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
         "thaw": (frozen,), "turn": (), "unit_dishes": None, "units": (1,),
@@ -69,7 +70,7 @@ def members(f):
 
         def use(name=name):
             thing = getattr(f, name)
-            if name in ("turn", "reserved", "root_integrated", "seated_out"):
+            if name in ("turn", "reserved", "root_integrated", "parts_integrated", "seated_out"):
                 with thing(*arguments[name]):
                     return None
             return (

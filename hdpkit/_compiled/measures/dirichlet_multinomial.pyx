@@ -1,24 +1,23 @@
 # distutils: language = c++
 """The Dirichlet-multinomial, compiled: counts of terms in dishes, term by term.
 
-A row holds one term's counts in all slots, because a sweep asks for one term under many dishes. Block
-probabilities are products with a rescue from overflow; a logarithm is taken once for many factors.
+The counts are those of `term_counts`. Block probabilities are products with a rescue from overflow; a
+logarithm is taken once for many factors.
 """
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
-from hdpkit._compiled.measures.measure cimport CompiledBank, as_weights, ascending
+from hdpkit._compiled.support.arguments cimport check_length
+from hdpkit._compiled.measures.measure cimport as_weights
+from hdpkit._compiled.measures.term_counts cimport (
+    TermCountsBank, clear_slot, gather_block, grow_counts, wider)
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    LINE = 16            # counts on a cache line
-    TALLIED = 65536      # counts whose number of cells is kept in an array
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     SHORT = 16           # customers of a block whose probability is a plain product
 
@@ -32,39 +31,12 @@ cdef double LOST = 1e-30    # the least eta over N (1 + H) (N + H): weights belo
 cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
 
 
-cdef int dm_clear(DirichletCounts *b, int64_t stride) except -1 nogil:
-    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
-    b.cells.assign(b.n_terms * stride + LINE, 0)     # if there is no memory all is as it was
-    dm_place(b, stride)
-    return 0
-
-
-cdef int dm_place(DirichletCounts *b, int64_t stride) noexcept nogil:
-    """Rows of this many slots begin on a cache line of the cells."""
-    cdef int64_t start
-    b.stride = stride
-    start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
-    b.counts = b.cells.data() + start
-    b.version += 1
-    return 0
-
-
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
-    cdef int64_t before = b.stride, stride = before, v
-    cdef vector[int32_t] cells
-    cdef int32_t *counts = b.counts
-    if stride >= slots:
+    cdef int64_t stride = wider(b.stride, slots)
+    if stride == b.stride:
         return 0
-    while stride < slots:    # a quarter more each time, in whole lines
-        stride = (stride + stride // 4 + LINE) // LINE * LINE
-    b.totals.reserve(stride)
     b.inverse.reserve(stride)
-    cells.assign(b.n_terms * stride + LINE, 0)      # from here on nothing can fail
-    cells.swap(b.cells)
-    dm_place(b, stride)
-    for v in range(b.n_terms):
-        memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
-    b.totals.resize(stride, 0)
+    grow_counts(b, stride)      # from here on nothing can fail
     b.inverse.resize(stride, 1.0 / b.eta_sum)
     return 0
 
@@ -82,13 +54,9 @@ cdef int dm_born(void *self, int32_t slot) noexcept nogil:
 
 cdef int dm_died(void *self, int32_t slot) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
-    cdef int64_t v
     if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
-        for v in range(b.n_terms):
-            b.counts[v * b.stride + slot] = 0
-        b.totals[slot] = 0
+        clear_slot(b, slot)
         b.inverse[slot] = 1.0 / b.eta_sum
-        b.version += 1
     return 0
 
 
@@ -137,14 +105,10 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
     cdef const int32_t *row
     cdef double *product
     cdef double base
-    if not has_room(b.touched, min(n_customers, b.n_terms)) or not has_room(b.product, n + 1):
+    if not has_room(b.product, n + 1):
         return no_memory()
-    b.touched.clear()
-    for i in range(n_customers):
-        term = b.terms[customers[i]]
-        if b.block[term] == 0:
-            b.touched.push_back(term)
-        b.block[term] += 1
+    if gather_block(b, customers, n_customers) < 0:
+        return -1
     b.product.assign(n + 1, 1.0)
     product = b.product.data()
     for i in range(n + 1):
@@ -204,7 +168,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
     return 0
 
 
-cdef class DirichletMultinomialBank(CompiledBank):
+cdef class DirichletMultinomialBank(TermCountsBank):
     """Counts of terms by dish slot.
 
     Parameters
@@ -214,14 +178,7 @@ cdef class DirichletMultinomialBank(CompiledBank):
     eta : float64 array, shape (n_terms,)
     """
 
-    needs_dishes = False
-
     def __init__(self, terms, eta):
-        cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
-        self.terms = np.asarray(view)
-        self.b.terms = &view[0]
-        self.b.n_terms = len(eta)
-        self.b.block.assign(self.b.n_terms, 0)
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -230,22 +187,25 @@ cdef class DirichletMultinomialBank(CompiledBank):
         self.c.predictive = dm_predictive
         self.c.block = dm_block
         self.c.log_block = dm_log_block
-        self.complete(view.shape[0])
-        check_numbers32("terms", view, 0, self.b.n_terms - 1)
+        self.keep_counts(&self.b, terms, len(eta))
         self._set_eta(eta)
-        self.b.tallied = -1
-        dm_clear(&self.b, LINE)
-        self.b.totals.assign(self.b.stride, 0)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
+
+    cdef int grow(self, int64_t slots) except -1:
+        return dm_grow(&self.b, slots)
+
+    cdef int invert(self) noexcept:
+        cdef int64_t k
+        for k in range(self.b.stride):
+            self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+        return 0
 
     def adopt(self, measure):
         """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
         cdef Held hold = in_turn(self.turn)
         check_length("eta", len(measure.eta_vector), self.b.n_terms)
         self._set_eta(measure.eta_vector)
-        cdef int64_t k
-        for k in range(self.b.stride):
-            self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+        self.invert()
         return True
 
     def _set_eta(self, eta):
@@ -313,93 +273,12 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
-        cdef int32_t i
-        cdef int32_t slot
-        cdef int64_t k
-        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
-        if dishes.shape[0] > self.n_customers:
-            check_length("dishes", dishes.shape[0], self.n_customers)
-        check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, self.b.stride) - 1)
-        dm_clear(&self.b, self.b.stride)
-        self.b.totals.assign(self.b.stride, 0)
-        dm_grow(&self.b, top + 1)
-        with nogil:
-            for i in range(<int32_t>dishes.shape[0]):
-                slot = dishes[i]
-                if slot >= 0:
-                    self.b.counts[<int64_t>self.b.terms[i] * self.b.stride + slot] += 1
-                    self.b.totals[slot] += 1
-            for k in range(self.b.stride):
-                self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
-
-    cdef int64_t room(self) except -1:
-        return self.b.stride
-
-    def died(self, slot):
-        """The slot's statistics are no longer needed."""
-        cdef Held hold = in_turn(self.turn)
-        cdef int64_t v
-        CompiledBank.died(self, slot)
-        cdef int32_t k = slot
-        # What a proposal has left may add up to nothing without being nothing.
-        for v in range(self.b.n_terms):
-            self.b.counts[v * self.b.stride + k] = 0
-        self.b.version += 1
-
-    def remove(self, slot, customers):
-        """Take the values of these data customers out of a slot, which must have them."""
-        cdef Held hold = in_turn(self.turn)
-        cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef int64_t i
-        cdef int32_t *cell
-        cdef bint there = True
-        for i in range(who.shape[0]):       # taken out one by one, and put back before anything is done
-            cell = self.b.counts + <int64_t>self.b.terms[who[i]] * self.b.stride + k
-            there = there and cell[0] > 0
-            cell[0] -= 1
-        for i in range(who.shape[0]):
-            self.b.counts[<int64_t>self.b.terms[who[i]] * self.b.stride + k] += 1
-        if not there:
-            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
-        CompiledBank.remove(self, slot, customers)
-
-    def relabelled(self, mapping):
-        """Move every slot's counts to its new number (never a larger one, so in place)."""
-        cdef Held hold = in_turn(self.turn)
-        self.relabel(ascending(mapping, self.b.stride))
+        self.recount(dishes, slots)
+        self.invert()
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:
-        cdef int64_t v, s
-        cdef int32_t to
-        self.b.version += 1
-        with nogil:
-            for v in range(self.b.n_terms):
-                for s in range(mapping.shape[0]):
-                    to = mapping[s]
-                    if to >= 0 and to != s:
-                        self.b.counts[v * self.b.stride + to] = self.b.counts[v * self.b.stride + s]
-                        self.b.counts[v * self.b.stride + s] = 0
-            for s in range(mapping.shape[0]):
-                to = mapping[s]
-                if to >= 0 and to != s:
-                    self.b.totals[to] = self.b.totals[s]
-                    self.b.inverse[to] = self.b.inverse[s]
-                    self.b.totals[s] = 0
-                    self.b.inverse[s] = 1.0 / self.b.eta_sum
-
-    def counts(self, slots):
-        """Counts of every term in these slots: int64, shape (n, n_terms)."""
-        cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
-        out = np.empty((s.shape[0], self.b.n_terms), dtype=np.int64)
-        cdef int64_t[:, ::1] o = out
-        cdef int64_t v, i
-        with nogil:
-            for v in range(self.b.n_terms):
-                for i in range(s.shape[0]):
-                    o[i, v] = self.b.counts[v * self.b.stride + s[i]]
-        return out
+        TermCountsBank.relabel(self, mapping)
+        return self.invert()
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
@@ -419,34 +298,6 @@ cdef class DirichletMultinomialBank(CompiledBank):
             for i in range(s.shape[0]):
                 o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
         return out
-
-    cdef int tally_cells(self) except -1 nogil:
-        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
-        cdef int64_t i, j, n = self.b.n_terms * self.b.stride
-        cdef const int32_t *cell = self.b.counts
-        cdef int64_t *tally
-        cdef int32_t any_of, top = 0
-        if self.b.tallied == self.b.version:
-            return 0
-        for i in range(self.b.stride):
-            if self.b.totals[i] > top:
-                top = <int32_t>self.b.totals[i] if self.b.totals[i] < TALLIED else TALLIED
-        self.b.tally.assign(top + 1, 0)
-        self.b.rare.clear()
-        tally = self.b.tally.data()
-        for i in range(n // LINE):      # many lines of a large matrix are empty
-            any_of = 0
-            for j in range(LINE):
-                any_of |= cell[j]
-            if any_of != 0:
-                for j in range(LINE):
-                    if <uint32_t>cell[j] <= <uint32_t>top:      # a negative one is larger then
-                        tally[cell[j]] += 1
-                    else:
-                        self.b.rare.push_back(cell[j])
-            cell += LINE
-        self.b.tallied = self.b.version
-        return 0
 
     def log_marginal_total(self, slots):
         """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
@@ -481,8 +332,6 @@ cdef class DirichletMultinomialBank(CompiledBank):
     def memory_bytes(self):
         """Bytes of the counts and of what goes with them."""
         cdef Held hold = in_turn(self.turn)
-        return (self.b.cells.capacity() * sizeof(int32_t) + self.b.totals.capacity() * sizeof(int64_t)
+        return (self.count_bytes()
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
-                + (self.b.block.capacity() + self.b.rare.capacity()) * sizeof(int32_t)
-                + self.b.tally.capacity() * sizeof(int64_t)
                 + (self.workspace.memory_bytes() if self.workspace is not None else 0))

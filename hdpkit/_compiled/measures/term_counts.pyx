@@ -1,0 +1,230 @@
+# distutils: language = c++
+"""Counts of terms in dishes, term by term: storage that the banks of all measures over terms share.
+
+A row holds one term's counts in all slots, because a sweep asks for one term under many dishes. What a measure
+derives from the counts of a slot is in the struct of its own bank, which derives from `TermCounts`.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memcpy
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
+
+cdef enum:
+    TALLIED = 65536      # counts whose number of cells is kept in an array
+
+
+cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
+    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
+    b.cells.assign(b.n_terms * stride + LINE, 0)     # if there is no memory all is as it was
+    place(b, stride)
+    return 0
+
+
+cdef int place(TermCounts *b, int64_t stride) noexcept nogil:
+    """Rows of this many slots begin on a cache line of the cells."""
+    cdef int64_t start
+    b.stride = stride
+    start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
+    b.counts = b.cells.data() + start
+    b.version += 1
+    return 0
+
+
+cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
+    """Rows of this many slots, more than before, and their totals; if there is no memory all is as it was."""
+    cdef int64_t before = b.stride, v
+    cdef vector[int32_t] cells
+    cdef int32_t *counts = b.counts
+    b.totals.reserve(stride)
+    cells.assign(b.n_terms * stride + LINE, 0)      # from here on nothing can fail
+    cells.swap(b.cells)
+    place(b, stride)
+    for v in range(b.n_terms):
+        memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
+    b.totals.resize(stride, 0)
+    return 0
+
+
+cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil:
+    """No counts in a slot."""
+    cdef int64_t v
+    for v in range(b.n_terms):
+        b.counts[v * b.stride + slot] = 0
+    b.totals[slot] = 0
+    b.version += 1
+    return 0
+
+
+cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_customers) noexcept nogil:
+    """The different terms of these customers in `touched`, their counts in `block`; the caller zeroes these."""
+    cdef int64_t i
+    cdef int32_t term
+    if not has_room(b.touched, min(n_customers, b.n_terms)):
+        return no_memory()
+    b.touched.clear()
+    for i in range(n_customers):
+        term = b.terms[customers[i]]
+        if b.block[term] == 0:
+            b.touched.push_back(term)
+        b.block[term] += 1
+    return 0
+
+
+cdef class TermCountsBank(CompiledBank):
+    """Counts of terms by dish slot. A subclass has the struct, and what is derived from the counts.
+
+    Its constructor sets the functions of `c` and calls `keep_counts`.
+    """
+
+    needs_dishes = False
+
+    cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms) except -1:
+        """Begin without counts. `terms` (of each customer) is kept by reference, never changed."""
+        cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
+        self.terms = np.asarray(view)
+        self.rows = rows
+        rows.terms = &view[0]
+        rows.n_terms = n_terms
+        rows.block.assign(n_terms, 0)
+        self.complete(view.shape[0])
+        check_numbers32("terms", view, 0, n_terms - 1)
+        rows.tallied = -1
+        clear_counts(rows, LINE)
+        rows.totals.assign(rows.stride, 0)
+        return 0
+
+    cdef int grow(self, int64_t slots) except -1:
+        """See to it that there is room for so many slots."""
+        raise NotImplementedError
+
+    cdef int64_t room(self) except -1:
+        return self.rows.stride
+
+    cdef int recount(self, const int32_t[::1] dishes, object slots) except -1:
+        """Count everything again from each customer's dish (-1: unseated)."""
+        cdef int64_t i
+        cdef int32_t slot
+        cdef TermCounts *b = self.rows
+        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
+        check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, b.stride) - 1)
+        clear_counts(b, b.stride)
+        b.totals.assign(b.stride, 0)
+        self.grow(top + 1)
+        with nogil:
+            for i in range(dishes.shape[0]):
+                slot = dishes[i]
+                if slot >= 0:
+                    b.counts[<int64_t>b.terms[i] * b.stride + slot] += 1
+                    b.totals[slot] += 1
+        return 0
+
+    def died(self, slot):
+        """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t v
+        CompiledBank.died(self, slot)
+        cdef int32_t k = slot
+        # What a proposal has left may add up to nothing without being nothing.
+        for v in range(self.rows.n_terms):
+            self.rows.counts[v * self.rows.stride + k] = 0
+        self.rows.version += 1
+
+    def remove(self, slot, customers):
+        """Take the values of these data customers out of a slot, which must have them."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int64_t i
+        cdef int32_t *cell
+        cdef bint there = True
+        cdef TermCounts *b = self.rows
+        for i in range(who.shape[0]):       # taken out one by one, and put back before anything is done
+            cell = b.counts + <int64_t>b.terms[who[i]] * b.stride + k
+            there = there and cell[0] > 0
+            cell[0] -= 1
+        for i in range(who.shape[0]):
+            b.counts[<int64_t>b.terms[who[i]] * b.stride + k] += 1
+        if not there:
+            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
+        CompiledBank.remove(self, slot, customers)
+
+    def relabelled(self, mapping):
+        """Move every slot's counts to its new number (never a larger one, so in place)."""
+        cdef Held hold = in_turn(self.turn)
+        self.relabel(ascending(mapping, self.rows.stride))
+
+    cdef int relabel(self, const int32_t[::1] mapping) except -1:
+        cdef int64_t v, s
+        cdef int32_t to
+        cdef TermCounts *b = self.rows
+        b.version += 1
+        with nogil:
+            for v in range(b.n_terms):
+                for s in range(mapping.shape[0]):
+                    to = mapping[s]
+                    if to >= 0 and to != s:
+                        b.counts[v * b.stride + to] = b.counts[v * b.stride + s]
+                        b.counts[v * b.stride + s] = 0
+            for s in range(mapping.shape[0]):
+                to = mapping[s]
+                if to >= 0 and to != s:
+                    b.totals[to] = b.totals[s]
+                    b.totals[s] = 0
+        return 0
+
+    def counts(self, slots):
+        """Counts of every term in these slots: int64, shape (n, n_terms)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef TermCounts *b = self.rows
+        out = np.empty((s.shape[0], b.n_terms), dtype=np.int64)
+        cdef int64_t[:, ::1] o = out
+        cdef int64_t v, i
+        with nogil:
+            for v in range(b.n_terms):
+                for i in range(s.shape[0]):
+                    o[i, v] = b.counts[v * b.stride + s[i]]
+        return out
+
+    cdef int tally_cells(self) except -1 nogil:
+        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
+        cdef TermCounts *b = self.rows
+        cdef int64_t i, j, n = b.n_terms * b.stride
+        cdef const int32_t *cell = b.counts
+        cdef int64_t *tally
+        cdef int32_t any_of, top = 0
+        if b.tallied == b.version:
+            return 0
+        for i in range(b.stride):
+            if b.totals[i] > top:
+                top = <int32_t>b.totals[i] if b.totals[i] < TALLIED else TALLIED
+        b.tally.assign(top + 1, 0)
+        b.rare.clear()
+        tally = b.tally.data()
+        for i in range(n // LINE):      # many lines of a large matrix are empty
+            any_of = 0
+            for j in range(LINE):
+                any_of |= cell[j]
+            if any_of != 0:
+                for j in range(LINE):
+                    if <uint32_t>cell[j] <= <uint32_t>top:      # a negative one is larger then
+                        tally[cell[j]] += 1
+                    else:
+                        b.rare.push_back(cell[j])
+            cell += LINE
+        b.tallied = b.version
+        return 0
+
+    cdef int64_t count_bytes(self) noexcept:
+        """Bytes of the counts."""
+        cdef TermCounts *b = self.rows
+        return (b.cells.capacity() * sizeof(int32_t) + (b.totals.capacity() + b.tally.capacity()) * sizeof(int64_t)
+                + (b.block.capacity() + b.rare.capacity()) * sizeof(int32_t))

@@ -1,0 +1,141 @@
+"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Component", "IntegrablePart", "Part"]
+
+Ints = npt.NDArray[np.int32]
+
+
+class Part:
+    """A part of the state that belongs to dishes. Override what you need and `Franchise.register` it.
+
+    Births, deaths and new numbers are announced inside the step that causes them, after the statistics of the
+    dish have changed. A part must not use the franchise in these calls.
+
+    Attributes
+    ----------
+    enumerable : bool
+        Whether all that the part draws comes from ``choose``, ``bernoulli`` and ``index`` of the choice
+        source. Then moves over a franchise with this part can be tested by enumeration, with `key` as the
+        part's state; otherwise they are tested by one step from exact draws and by Geweke's test.
+    """
+
+    enumerable: bool = False
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+        """A dish was born.
+
+        A class may also define ``born(self, slot)``.
+
+        Parameters
+        ----------
+        slot : int
+        source : ChoiceSource or None
+            Of the verb that runs; None where a dish was opened outside of one.
+        customers : int32 array
+            Data customers who bring the dish to life; empty where they are not known yet.
+        """
+
+    def died(self, slot: int) -> None:
+        """The dish of this slot lost its last customer."""
+
+    def holds(self, slot: int) -> bool:
+        """Whether the slot of a dish that died must stay taken, empty, until `DishSlots.release`."""
+        return False
+
+    def relabelled(self, mapping: Ints) -> None:
+        """Slot s has the new number mapping[s] (-1: it was free). Between sweeps only."""
+
+    def reset(self, slots: Ints) -> None:
+        """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
+
+    def started(self, state: Any, source: ChoiceSource) -> None:
+        """A start has seated everybody, or a state without this part was thawed: draw the part.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
+        """
+
+    def simulate(self, state: Any, source: ChoiceSource) -> None:
+        """Draw the part from its prior given a seating that was just drawn from the prior.
+
+        By default what the births of that seating have drawn stays.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
+        """
+
+    def audit(self, slots: Ints) -> None:
+        """Raise an AuditError unless the part fits these occupied slots."""
+
+    def freeze(self) -> dict[str, Any]:
+        """Return the part's state as arrays and numbers."""
+        return {}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take over a frozen state; `reset` has been called before."""
+
+    def clone(self, state: Any) -> Self:
+        """Return a part for a copy of the franchise; what `freeze` keeps is thawed into it afterwards."""
+        return copy.deepcopy(self)
+
+    def memory_bytes(self) -> int:
+        """Bytes held, as far as known."""
+        return 0
+
+    def log_density(self, state: Any) -> float:
+        """Log density of the part given the rest of the state, in nats: a term of `Franchise.log_joint`."""
+        return 0.0
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """Numbers for the trace, recorded under "<name of the part>/<key>"."""
+        return {}
+
+    def key(self) -> Any:
+        """Return a hashable value that tells states of an `enumerable` part apart."""
+        return None
+
+
+class IntegrablePart(Part):
+    """A part that can be integrated out of the state for the length of a block.
+
+    Within the block nothing may depend on its values. A move that leaves the posterior of everything else
+    invariant there, followed by a draw of the part given everything else, leaves the posterior of all
+    invariant. See `Franchise.parts_integrated`.
+
+    Attributes
+    ----------
+    integrated : ChoiceSource or None
+        The source of the block in which the part is integrated out; None outside of one.
+    """
+
+    integrated: ChoiceSource | None = None
+
+    def draw(self, source: ChoiceSource) -> None:
+        """Draw the part given everything else. It may be called again if an exception comes in between.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+        """
+        raise NotImplementedError
+
+
+class Component(Part):
+    """The name of `Part` before; kept for programs that derive from it."""
