@@ -1,0 +1,392 @@
+# distutils: language = c++
+"""What a sparse topic needs of its number of distinct terms and of customers (Wang & Blei 2009).
+
+With a distinct terms and n customers, and R terms selected,
+
+    Z(a, n) = sum over R of C(V-a, R-a) p(R) G(lambda R) / G(lambda R + n),
+
+and a term that the dish has gets (n_v + lambda) Z(a, n+1) / Z(a, n), any other lambda Z(a+1, n+1) / Z(a, n). Both are
+means over the law of R: of 1 / (lambda R + n), and of lambda (R - a) / (V - a) / (lambda R + n). So one set of nodes
+at (a, n) serves for n + 1, n + 2, ... as well: each step divides their weights by lambda R + n. A table keeps such runs.
+Where a run begins depends on n alone, so that values are the same whatever was asked for before.
+"""
+
+from numbers import Real
+
+from libc.stdint cimport int64_t, uint64_t
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_share_of, log_weight_gain
+from hdpkit._compiled.measures.selection_nodes cimport Span, SelectionNodes, gather, span_total
+from hdpkit._compiled.support.arguments cimport refuse, whole
+from hdpkit.numerics cimport det_exp, det_log, det_log1p, log_gamma_ratio, log_rising
+from hdpkit.random._source cimport ChoiceSource, choice_source
+
+cdef enum:
+    CHOSEN = 32          # numbers of further terms that are drawn by `choose`; more by inversion
+    FEWEST_PLACES = 256  # of runs
+
+SMALLEST, LARGEST = 1e-6, 1e6    # of smoothing, r and s
+LEAST_LOG = -1e6                 # of log pi and log(1 - pi)
+MOST_TERMS = 2**31 - 1
+MOST_CUSTOMERS = 2**40
+LIMIT = 1 << 26                  # bytes that a table takes, if nobody says anything else
+
+
+cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing) noexcept nogil:
+    law.n_terms = n_terms
+    law.smoothing = smoothing
+    law.r = law.s = 1.0
+    law.log_beta = law.log_pi = law.log_rest = 0.0
+    law.pi = law.rest = 0.0
+    table.last_stamp += 1
+    law.stamp = table.last_stamp
+    return 0
+
+
+cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,
+                        double s) noexcept nogil:
+    """The law with the proportion integrated out under Beta(r, s)."""
+    set_common(table, law, n_terms, smoothing)
+    law.given = False
+    law.r = r
+    law.s = s
+    law.log_beta = log_beta_function(r, s)
+    return 0
+
+
+cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double log_pi,
+                   double log_rest) noexcept nogil:
+    """The law given the proportion pi, by log pi and log(1 - pi)."""
+    set_common(table, law, n_terms, smoothing)
+    law.given = True
+    law.log_pi = log_pi
+    law.log_rest = log_rest
+    law.pi = det_exp(log_pi)
+    law.rest = det_exp(log_rest)
+    return 0
+
+
+cdef inline double one_less_exp(double x) noexcept nogil:
+    """1 - exp(-x) for x >= 0, to full relative precision."""
+    cdef double term, total
+    cdef int j
+    if x > 0.5:
+        return 1.0 - det_exp(-x)
+    term = total = x
+    for j in range(2, 18):
+        term *= -x / j
+        total += term
+    return total
+
+
+cdef void without_customers(const SelectionLaw *law, Coefficients *out) noexcept nogil:
+    """A new dish: one over V of the probability that it has selected any term; what is missing is the dummy's."""
+    cdef double V = <double>law.n_terms
+    out.inside = 0.0
+    out.outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
+    out.log_share = 0.0
+
+
+cdef int fill_run(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t first, int64_t length,
+                  Coefficients *out) noexcept nogil:
+    """Values of `length` numbers of customers from `first`; -1 if there is no memory."""
+    cdef int64_t i, j, n_nodes
+    cdef double common, total, following, above, weight, portion, log_share, n
+    cdef double *y
+    cdef double *w
+    if a == 0:
+        without_customers(law, out)
+        return 0
+    if gather(nodes, law, a, first) < 0:
+        return -1
+    n_nodes = <int64_t>nodes.y.size()
+    y = nodes.y.data()
+    w = nodes.weight.data()
+    log_share = log_share_of(law, a, first, <double>nodes.y0) + det_log(nodes.total)
+    total = nodes.total
+    for j in range(length):
+        n = <double>(first + j)
+        common = law.smoothing * (a + nodes.y0) + n      # so that the weights stay of one size
+        following = above = 0.0
+        for i in range(n_nodes):
+            weight = w[i] * (common / (law.smoothing * (a + y[i]) + n))
+            w[i] = weight
+            following += weight
+            above += weight * y[i]
+        out[j].inside = following / total / common
+        portion = law.smoothing * above / (total * common)       # of the terms that the dish doesn't have
+        out[j].outside = portion / (law.n_terms - a) if a < law.n_terms else 0.0
+        out[j].log_share = log_share
+        log_share += det_log1p(-portion) if portion < 0.5 else det_log(out[j].inside * (n + law.smoothing * a))
+        total = following
+    return 0
+
+
+cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
+    """Runs find their places again among so many."""
+    cdef vector[Run] runs
+    cdef Run none
+    cdef int64_t i, place, mask = n_places - 1
+    none.stamp = none.a = none.n = none.place = 0
+    if not has_room(runs, n_places):
+        return -1
+    for i in range(n_places):
+        runs.push_back(none)
+    for i in range(<int64_t>table.runs.size()):
+        if table.runs[i].stamp != 0:
+            place = <int64_t>(run_hash(table.runs[i].stamp, table.runs[i].a, table.runs[i].n) & <uint64_t>mask)
+            while runs[place].stamp != 0:
+                place = (place + 1) & mask
+            runs[place] = table.runs[i]
+    runs.swap(table.runs)
+    return 0
+
+
+cdef const Coefficients *selection_added(SelectionTable *table, const SelectionLaw *law, int64_t a,
+                                         int64_t n) noexcept nogil:
+    """Compute a run and keep it. Everything that may fail is asked for before the table changes."""
+    cdef int64_t length = run_length(n), first = n & -length, i, n_places, needed
+    cdef int64_t begin
+    cdef Coefficients computed[32]
+    if fill_run(&table.nodes, law, a, first, length, computed) < 0:
+        return NULL
+    n_places = <int64_t>table.runs.size()
+    if n_places < 2 * (table.n_runs + 1):
+        n_places = max(2 * n_places, <int64_t>FEWEST_PLACES)
+    needed = n_places * sizeof(Run) + (<int64_t>table.values.size() + length) * sizeof(Coefficients)
+    if needed > table.limit and table.n_runs > 0:        # values are computed again where they are needed again
+        for i in range(<int64_t>table.runs.size()):
+            table.runs[i].stamp = 0
+        table.values.clear()
+        table.n_runs = 0
+        n_places = <int64_t>table.runs.size()
+    if <int64_t>table.values.capacity() < <int64_t>table.values.size() + length:
+        i = <int64_t>table.values.size() + length
+        if not has_room(table.values, i + i // 2):
+            return NULL
+    if n_places > <int64_t>table.runs.size() and more_places(table, n_places) < 0:
+        return NULL
+    begin = <int64_t>table.values.size()
+    for i in range(length):
+        table.values.push_back(computed[i])
+    i = <int64_t>(run_hash(law.stamp, a, first) & <uint64_t>(n_places - 1))
+    while table.runs[i].stamp != 0:
+        i = (i + 1) & (n_places - 1)
+    table.runs[i].stamp = law.stamp
+    table.runs[i].a = a
+    table.runs[i].n = first
+    table.runs[i].place = begin
+    table.n_runs += 1
+    return &table.values[begin + n - first]
+
+
+cdef double log_sum_of(const SelectionLaw *law, int64_t a, int64_t n, double log_share) noexcept nogil:
+    """log Z(a, n) from what the table says."""
+    return log_share - log_rising(law.smoothing * a, n) if a > 0 else log_share
+
+
+cdef double log_sum_ratio(const SelectionLaw *law, int64_t a0, int64_t n0, double share0, int64_t a1, int64_t n1,
+                          double share1) noexcept nogil:
+    """log Z(a1, n1) / Z(a0, n0) for a1 >= a0, n1 >= n0, without the difference of two large logarithms."""
+    if a0 == 0:
+        return log_sum_of(law, a1, n1, share1) - share0
+    return (
+        (share1 - share0) - mixed(law.smoothing * a0, law.smoothing * (a1 - a0), <double>n1)
+        - log_rising(law.smoothing * a0 + n0, n1 - n0)
+    )
+
+
+cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
+                       choice_source *source) noexcept nogil:
+    """Draw how many terms beside its own a dish has selected; negative if that failed."""
+    cdef int64_t left = law.n_terms - a, y, begin, length, i
+    cdef double weights[CHOSEN]
+    cdef double u, part
+    cdef const Span *span
+    if left == 0:
+        return 0
+    if gather(&table.nodes, law, a, n) < 0:
+        return no_memory()
+    if left < CHOSEN:
+        for y in range(left + 1):
+            weights[y] = det_exp(log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0))
+        return source.choose(source.state, weights, left + 1)
+    u = source.uniform(source.state)
+    if not 0.0 < u < 1.0:
+        return -1
+    u *= table.nodes.total
+    span = NULL
+    for i in range(<int64_t>table.nodes.spans.size()):
+        if table.nodes.spans[i].total > 0.0:
+            span = &table.nodes.spans[i]
+            if u < span.total:
+                break
+            u -= span.total
+    if span == NULL:
+        return -1
+    begin = span.begin
+    length = span.end - span.begin
+    while length >= CHOSEN:
+        length //= 2
+        part = span_total(law, a, n, begin, length, table.nodes.y0)
+        if u >= part:
+            u -= part
+            begin += length
+    i = begin
+    for y in range(begin, begin + length):
+        part = det_exp(log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0))
+        if part > 0.0:
+            i = y          # rounding may leave more than the last of them has
+            if u < part:
+                break
+            u -= part
+    return i
+
+
+cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """Mean of the number that `draw_more` draws; NaN if there is no memory."""
+    cdef double total = 0.0
+    cdef int64_t i
+    if gather(&table.nodes, law, a, n) < 0:
+        return 0.0 / 0.0
+    for i in range(<int64_t>table.nodes.y.size()):
+        total += table.nodes.weight[i] * table.nodes.y[i]
+    return total / table.nodes.total
+
+
+cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
+                                int64_t y) noexcept nogil:
+    """Log probability with which `draw_more` draws y; NaN if there is no memory."""
+    if not 0 <= y <= law.n_terms - a:
+        return -1.0 / 0.0
+    if gather(&table.nodes, law, a, n) < 0:
+        return 0.0 / 0.0
+    return log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0) - det_log(table.nodes.total)
+
+
+cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
+    """Bytes of the table and of its scratch."""
+    return (
+        table.runs.capacity() * sizeof(Run) + table.values.capacity() * sizeof(Coefficients)
+        + (table.nodes.y.capacity() + table.nodes.weight.capacity()) * sizeof(double)
+        + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
+        + table.nodes.pieces.capacity() * sizeof(int64_t)
+    )
+
+
+cdef double number(str name, object value, double low, double high) except? -1.0:
+    cdef double given = value if isinstance(value, Real) and not isinstance(value, bool) else 0.0 / 0.0
+    if not low <= given <= high:
+        refuse(name, value, f"a number from {low} to {high}", "Give a number within the range.")
+    return given
+
+
+cdef class Selection:
+    """One law of the number of selected terms, and a table of what follows from it.
+
+    Parameters
+    ----------
+    n_terms : int
+        V, 2 or more.
+    smoothing : float
+        lambda.
+    r, s : float, optional
+        Of the proportion's prior Beta(r, s), if it is integrated out.
+    log_pi, log_rest : float, optional
+        Instead: log pi and log(1 - pi) of a given proportion.
+    limit : int
+        Bytes that the table may take. A full one is emptied.
+    """
+
+    def __init__(self, n_terms, smoothing, *, r=None, s=None, log_pi=None, log_rest=None, limit=LIMIT):
+        cdef int64_t V = whole("n_terms", n_terms, 2, MOST_TERMS)
+        cdef double strength = number("smoothing", smoothing, SMALLEST, LARGEST)
+        self.table.limit = whole("limit", limit, 0, 2**62)
+        if log_pi is None and log_rest is None:
+            set_integrated(&self.table, &self.law, V, strength, number("r", r, SMALLEST, LARGEST),
+                           number("s", s, SMALLEST, LARGEST))
+            return
+        if r is not None or s is not None:
+            refuse("r", r, "left out where the proportion is given", "Give r and s, or log_pi and log_rest.")
+        set_given(&self.table, &self.law, V, strength, number("log_pi", log_pi, LEAST_LOG, -1e-300),
+                  number("log_rest", log_rest, LEAST_LOG, -1e-300))
+
+    cdef const Coefficients *at(self, object a, object n) except NULL:
+        cdef const Coefficients *found
+        self.check(a, n)
+        found = selection_at(&self.table, &self.law, a, n)
+        if found == NULL:
+            raise MemoryError
+        return found
+
+    cdef int check(self, object a, object n) except -1:
+        cdef int64_t terms = whole("a", a, 0, self.law.n_terms)
+        whole("n", n, 0, MOST_CUSTOMERS if terms > 0 else 0)
+        return 0
+
+    def coefficients(self, a, n):
+        """What multiplies n_v + smoothing of a term that the dish has, and the probability of any other term."""
+        cdef const Coefficients *found = self.at(a, n)
+        return found.inside, found.outside
+
+    def computed(self, a, n):
+        """Compute the same again, without the table: (inside, outside, log share)."""
+        cdef Coefficients values[32]
+        cdef int64_t length
+        self.check(a, n)
+        length = run_length(n)
+        if fill_run(&self.table.nodes, &self.law, a, n & -length, length, values) < 0:
+            raise MemoryError
+        length = n & (length - 1)
+        return values[length].inside, values[length].outside, values[length].log_share
+
+    def log_share(self, a, n):
+        """Log of Z(a, n) G(smoothing a + n) / G(smoothing a), nats."""
+        return self.at(a, n).log_share
+
+    def log_sum(self, a, n):
+        """log Z(a, n), nats."""
+        return log_sum_of(&self.law, a, n, self.at(a, n).log_share)
+
+    def log_ratio(self, a0, n0, a1, n1):
+        """log Z(a1, n1) / Z(a0, n0) for a1 >= a0, n1 >= n0, nats."""
+        cdef double share0 = self.at(a0, n0).log_share
+        cdef double share1 = self.at(a1, n1).log_share
+        if a1 < a0 or n1 < n0:
+            refuse("a1, n1", (a1, n1), f"at least ({a0}, {n0})", "Exchange the two and take the negative.")
+        return log_sum_ratio(&self.law, a0, n0, share0, a1, n1, share1)
+
+    def expected(self, a, n):
+        """Mean number of selected terms."""
+        self.check(a, n)
+        cdef double more = expected_more(&self.table, &self.law, a, n)
+        if more != more:
+            raise MemoryError
+        return a + more
+
+    def log_density(self, y, a, n):
+        """Log probability of y selected terms beside those of the dish, nats."""
+        self.check(a, n)
+        cdef double value = log_density_of_more(&self.table, &self.law, a, n, whole("y", y, 0, self.law.n_terms))
+        if value != value:
+            raise MemoryError
+        return value
+
+    def draw(self, a, n, ChoiceSource source not None):
+        """Draw the number of selected terms beside those of the dish."""
+        self.check(a, n)
+        cdef int64_t y = draw_more(&self.table, &self.law, a, n, &source.c)
+        if y < 0:
+            raise FloatingPointError("the number of selected terms can't be drawn")
+        return y
+
+    @property
+    def n_nodes(self):
+        """Of the last sum that was computed."""
+        return self.table.nodes.y.size()
+
+    def memory_bytes(self):
+        """Bytes of the table and of its scratch."""
+        return table_bytes(&self.table)

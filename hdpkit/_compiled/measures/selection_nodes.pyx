@@ -1,0 +1,304 @@
+# distutils: language = c++
+"""Sums over all numbers of selected terms, by spans of them: exact where they are short, by a quadrature where long.
+
+In logs the weight of y = R - a is smooth, but not always unimodal: the binomial coefficient is log-concave, the gamma
+ratios of the seating are log-convex, and both ends may have peaks of their own. The range is cut into pieces that
+are no longer than they are far from either end (the gamma functions have their poles beyond the ends). Spans of pieces
+are taken in the order of an upper bound of their weights: what is concave in logs lies below its secants'
+continuation, what is convex below its chords. A span whose weights can't matter is dropped; one piece is halved until
+its logs are close to a parabola and moderate, or it has few numbers.
+
+The sum of f(y) over the L integers of a piece is that of w_i f(y_i) over the POINTS nodes of the Gauss quadrature of the
+uniform measure on L points (discrete Chebyshev polynomials): exact for polynomials of degree 2 POINTS - 1.
+"""
+
+from libc.math cimport sqrt
+from libc.stdint cimport int64_t
+from hdpkit.vectors cimport has_place, has_room, vector
+
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain, rough_weight
+from hdpkit.numerics cimport det_exp, det_log
+
+cdef enum:
+    POINTS = 16              # nodes of a quadrature
+    HALF = 8                 # of them on either side
+    SHORTEST = 5             # log2 of the fewest numbers that a quadrature stands for
+    SIZES = 32               # log2 of the most, plus one
+    ENDS = 32                # numbers next to 0 that are summed one by one, in pieces of 8, 8 and 16
+
+cdef double NEGLIGIBLE = -52.0     # log of what a dropped span may have of the largest weight
+cdef double EXACT = -36.0          # log of the error of a quadrature relative to its largest weight
+
+cdef double POSITION[SIZES][POINTS]    # nodes for 2**k numbers, from -1 to 1
+cdef double SHARE[SIZES][POINTS]       # what a node's weight counts for; adds up to 2**k
+
+
+cdef inline double coupling(int64_t j, double inverse) noexcept nogil:
+    """Off-diagonal element of the Jacobi matrix of 1 / inverse equidistant points, j = 1 .."""
+    cdef double x = j * inverse
+    return sqrt(<double>(j * j) * (1.0 - x * x) / (4.0 * j * j - 1.0))
+
+
+cdef int fill_rules() noexcept nogil:
+    """Nodes and weights for all sizes, from the largest, whose nodes are those of Gauss and Legendre but for rounding."""
+    cdef int64_t k, i, j, step
+    cdef double x, inverse, before, now, after, slope_before, slope, slope_after, b, b_next, norm
+    cdef double guess[HALF]
+    guess[0], guess[1], guess[2], guess[3] = 0.095, 0.28, 0.46, 0.62
+    guess[4], guess[5], guess[6], guess[7] = 0.755, 0.866, 0.945, 0.989
+    for k in range(SIZES - 1, SHORTEST - 1, -1):
+        inverse = 1.0 / (<int64_t>1 << k)
+        for i in range(HALF):
+            x = guess[i]
+            for step in range(12):           # Newton's method
+                before, now, slope_before, slope = 0.0, 1.0, 0.0, 0.0
+                b, norm = 0.0, 0.0
+                for j in range(POINTS):      # orthonormal polynomials, and their slopes
+                    norm += now * now
+                    b_next = coupling(j + 1, inverse)
+                    after = (x * now - b * before) / b_next
+                    slope_after = (now + x * slope - b * slope_before) / b_next
+                    before, now = now, after
+                    slope_before, slope = slope, slope_after
+                    b = b_next
+                if step < 11:
+                    x -= now / slope
+            guess[i] = x
+            POSITION[k][HALF + i] = x
+            POSITION[k][HALF - 1 - i] = -x
+            SHARE[k][HALF + i] = 1.0 / (norm * inverse)
+            SHARE[k][HALF - 1 - i] = 1.0 / (norm * inverse)
+    return 0
+
+
+fill_rules()
+
+
+cdef inline int64_t largest_power(int64_t x) noexcept nogil:
+    """The largest power of two that is no larger than x >= 1."""
+    cdef int64_t power = 1
+    while power * 2 <= x:
+        power *= 2
+    return power
+
+
+cdef int cut(SelectionNodes *nodes, int64_t n_numbers) noexcept nogil:
+    """Pieces of 0 .. n_numbers - 1: powers of two from 32 on, and fewer than 32 numbers at the end."""
+    cdef int64_t begin = 0, left, length
+    nodes.pieces.clear()
+    if not has_room(nodes.pieces, 256):
+        return -1
+    while begin < n_numbers:
+        nodes.pieces.push_back(begin)
+        left = n_numbers - begin
+        if begin < ENDS:
+            length = 8 if begin < 16 else 16
+        elif left < ENDS:
+            length = left
+        else:
+            length = largest_power(min(begin, left // 2))
+        begin += min(length, left)
+    nodes.pieces.push_back(n_numbers)
+    return 0
+
+
+cdef inline double span_bound(const Span *span) noexcept nogil:
+    """An upper bound of the log weights of a span."""
+    cdef double middle = span.concave[1] + span.convex[1], bound = middle, end
+    if span.at[1] > span.at[0]:
+        end = span.concave[1] + (span.concave[1] - span.concave[0]) * (
+            <double>(span.at[2] - span.at[1]) / (span.at[1] - span.at[0])) + span.convex[2]
+        bound = end if end > bound else bound
+    if span.at[2] > span.at[1]:
+        end = span.concave[1] + (span.concave[1] - span.concave[2]) * (
+            <double>(span.at[1] - span.at[0]) / (span.at[2] - span.at[1])) + span.convex[0]
+        bound = end if end > bound else bound
+    if span.at[1] == span.at[0] or span.at[1] == span.at[2]:     # one or two numbers: no secant
+        end = span.concave[0] + span.convex[0]
+        bound = end if end > bound else bound
+        end = span.concave[2] + span.convex[2]
+        bound = end if end > bound else bound
+    return bound
+
+
+cdef cppclass Peak:
+    const SelectionLaw *law
+    int64_t a, n
+    int64_t y                  # a number with the largest log weight so far
+    double log_weight
+    double log_above           # the largest of log weight + log y over y > 0: what the terms outside get
+
+
+cdef inline void look(Peak *peak, Span *span, int which) noexcept nogil:
+    cdef double log_weight
+    cdef int64_t y = span.at[which]
+    span.concave[which] = rough_weight(peak.law, peak.a, peak.n, <double>y, &span.convex[which])
+    log_weight = span.concave[which] + span.convex[which]
+    if log_weight > peak.log_weight:
+        peak.log_weight = log_weight
+        peak.y = y
+    if y > 0 and log_weight + det_log(<double>y) > peak.log_above:
+        peak.log_above = log_weight + det_log(<double>y)
+
+
+cdef inline void share(const Span *span, int of, Span *part, int to) noexcept nogil:
+    part.at[to] = span.at[of]
+    part.concave[to] = span.concave[of]
+    part.convex[to] = span.convex[of]
+
+
+cdef int accept(SelectionNodes *nodes, const Span *span) noexcept nogil:
+    """Add a span's nodes; weights follow when it is clear what they are relative to."""
+    cdef int64_t length = span.end - span.begin, k, i
+    cdef double centre
+    if not has_place(nodes.spans) or not has_room(nodes.y, nodes.y.size() + ENDS) or not has_room(
+            nodes.weight, nodes.y.size() + ENDS):
+        return -1
+    nodes.spans.push_back(span[0])
+    if length < ENDS:
+        nodes.spans.back().n_nodes = length
+        for i in range(length):
+            nodes.y.push_back(<double>(span.begin + i))
+            nodes.weight.push_back(1.0)
+        return 0
+    nodes.spans.back().n_nodes = POINTS
+    k = log_of(length)
+    centre = span.begin + 0.5 * (length - 1)
+    for i in range(POINTS):
+        nodes.y.push_back(centre + 0.5 * length * POSITION[k][i])
+        nodes.weight.push_back(SHARE[k][i])
+    return 0
+
+
+cdef inline int64_t log_of(int64_t power) noexcept nogil:
+    cdef int64_t k = 0
+    while power > 1:
+        power >>= 1
+        k += 1
+    return k
+
+
+cdef bint smooth(const Span *span, double depth) noexcept nogil:
+    """Whether the quadrature of a span is exact enough where its largest weight is exp(-depth) of the largest of all.
+
+    On -1 .. 1 the weight is about exp(alpha t - beta t**2). Gauss's rule of m points errs by about the coefficients
+    from degree 2m on: (alpha / 2)**2m / (2m)! and (beta / 2)**m / m!.
+    """
+    cdef double begin = span.concave[0] + span.convex[0]
+    cdef double middle = span.concave[1] + span.convex[1]
+    cdef double end = span.concave[2] + span.convex[2]
+    cdef double alpha = 0.5 * (end - begin), beta = 0.5 * ((end - middle) + (begin - middle))
+    cdef double allowed = EXACT + depth
+    alpha = alpha if alpha >= 0.0 else -alpha
+    beta = beta if beta >= 0.0 else -beta
+    if not (alpha < 1e6 and beta < 1e6):
+        return False
+    return (
+        32.0 * det_log(0.5 * alpha + 1e-9) - 81.557959456115037 < allowed      # log 32!
+        and 16.0 * det_log(0.5 * beta + 1e-9) - 30.671860106080672 < allowed   # log 16!
+    )
+
+
+cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """Nodes and weights of all y for a dish with a terms and n customers; -1 if there is no memory."""
+    cdef Peak peak
+    cdef Span span, part
+    cdef int64_t i, best, begin, middle
+    cdef double spread, depth, above
+    peak.law, peak.a, peak.n = law, a, n
+    peak.y, peak.log_weight, peak.log_above = 0, -1.0 / 0.0, -1.0 / 0.0
+    nodes.pending.clear()
+    nodes.spans.clear()
+    nodes.y.clear()
+    nodes.weight.clear()
+    if cut(nodes, law.n_terms - a + 1) < 0 or not has_room(nodes.pending, 64):
+        return -1
+    span.first, span.last = 0, <int64_t>nodes.pieces.size() - 1
+    span.begin, span.end = 0, law.n_terms - a + 1
+    span.n_nodes, span.total = 0, 0.0
+    span.at[0], span.at[2] = 0, law.n_terms - a
+    span.at[1] = middle_of(nodes, &span)
+    for i in range(3):
+        look(&peak, &span, <int>i)
+    span.bound = span_bound(&span)
+    nodes.pending.push_back(span)
+    while nodes.pending.size() > 0:
+        best = 0
+        for i in range(1, <int64_t>nodes.pending.size()):
+            if nodes.pending[i].bound > nodes.pending[best].bound:
+                best = i
+        span = nodes.pending[best]
+        nodes.pending[best] = nodes.pending.back()
+        nodes.pending.pop_back()
+        spread = span.bound + det_log(<double>(span.end - span.begin))
+        above = spread + det_log(<double>span.end)
+        if spread - peak.log_weight < NEGLIGIBLE and above - peak.log_above < NEGLIGIBLE:
+            continue
+        if span.last - span.first == 1:
+            depth = peak.log_weight - span.bound
+            if peak.log_above - above < depth:
+                depth = peak.log_above - above
+            if span.end - span.begin < ENDS or smooth(&span, depth if depth > 0.0 else 0.0):
+                if accept(nodes, &span) < 0:
+                    return -1
+                continue
+        if not has_room(nodes.pending, nodes.pending.size() + 2):
+            return -1
+        for i in range(2):
+            part.n_nodes, part.total = 0, 0.0
+            if span.last - span.first == 1:
+                middle = span.begin + (span.end - span.begin) // 2
+                part.first, part.last = span.first, span.last
+            else:
+                begin = (span.first + span.last) // 2
+                middle = nodes.pieces[begin]
+                part.first = span.first if i == 0 else begin
+                part.last = begin if i == 0 else span.last
+            part.begin = span.begin if i == 0 else middle
+            part.end = middle if i == 0 else span.end
+            share(&span, 0 if i == 0 else 1, &part, 0)
+            share(&span, 1 if i == 0 else 2, &part, 2)
+            part.at[1] = middle_of(nodes, &part)
+            look(&peak, &part, 1)
+            part.bound = span_bound(&part)
+            nodes.pending.push_back(part)
+    nodes.y0 = peak.y
+    weigh(nodes, law, a, n)
+    return 0
+
+
+cdef inline int64_t middle_of(SelectionNodes *nodes, const Span *span) noexcept nogil:
+    """Where a span is to be halved."""
+    if span.last - span.first == 1:
+        return min(span.begin + (span.end - span.begin) // 2, span.at[2])
+    return nodes.pieces[(span.first + span.last) // 2]
+
+
+cdef void weigh(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    cdef int64_t i, j, place = 0
+    cdef double total
+    nodes.total = 0.0
+    for i in range(<int64_t>nodes.spans.size()):
+        total = 0.0
+        for j in range(nodes.spans[i].n_nodes):
+            nodes.weight[place] *= det_exp(log_weight_gain(law, a, n, nodes.y[place], <double>nodes.y0))
+            total += nodes.weight[place]
+            place += 1
+        nodes.spans[i].total = total
+        nodes.total += total
+
+
+cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t begin, int64_t length,
+                       int64_t y0) noexcept nogil:
+    """Sum of the weights of y = begin .. begin + length - 1 (a power of two, or few) relative to that of y0."""
+    cdef int64_t k, i
+    cdef double total = 0.0, centre = begin + 0.5 * (length - 1)
+    if length < ENDS:
+        for i in range(length):
+            total += det_exp(log_weight_gain(law, a, n, <double>(begin + i), <double>y0))
+        return total
+    k = log_of(length)
+    for i in range(POINTS):
+        total += SHARE[k][i] * det_exp(
+            log_weight_gain(law, a, n, centre + 0.5 * length * POSITION[k][i], <double>y0))
+    return total

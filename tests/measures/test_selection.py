@@ -1,0 +1,439 @@
+"""The number of selected terms of a sparse topic: sums over it, draws of it, the table that keeps them."""
+
+import math
+from collections import defaultdict
+from itertools import pairwise, product
+
+import mpmath
+import numpy as np
+import pytest
+from hdpkit._compiled.measures.selection import Selection
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hdpkit.base_measures.reference import selection as readable
+from hdpkit.base_measures.reference.selection import SelectionReference
+from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+TOLERANCE = 1e-12
+SMALLEST_DOUBLE = 1e-290  # below, the probability of a further term is next to underflow
+
+# The laws of R: pi integrated out under Beta(r, s), or given by its log odds.
+INTEGRATED = [(1.0, 1.0), (1e-3, 1e-3), (1e3, 1e3), (1e-3, 1e3), (1e3, 1e-3), (0.5, 20.0)]
+LOG_ODDS = [0.0, -3.0, 3.0, math.log(1e-9), -math.log(1e-9), -690.0, 690.0]
+
+
+def log_odds_law(log_odds):
+    return {
+        "log_pi": float(-mpmath.log1p(mpmath.exp(-log_odds))),
+        "log_rest": float(-mpmath.log1p(mpmath.exp(log_odds))),
+    }
+
+
+LAWS = [{"r": r, "s": s} for r, s in INTEGRATED] + [log_odds_law(x) for x in LOG_ODDS]
+
+
+def log_weight(V, smoothing, law, a, n, y):
+    """log C(V-a, y) p(a+y) g(a+y; n) with the digits of mpmath."""
+    mpf, lg = mpmath.mpf, mpmath.loggamma
+    R = a + y
+    value = lg(V - a + 1) - lg(y + 1) - lg(V - a - y + 1)
+    if "r" in law:
+        r, s = mpf(law["r"]), mpf(law["s"])
+        value += lg(r + R) + lg(s + V - R) - lg(r + s + V) - lg(r) - lg(s) + lg(r + s)
+    else:
+        value += R * mpf(law["log_pi"]) + (V - R) * mpf(law["log_rest"])
+    return value + (lg(smoothing * R) - lg(smoothing * R + n) if n else 0)
+
+
+def exact(V, smoothing, law, a, n):
+    """log Z, c, e, E[R] of a dish by plain sums with 40 digits, over all y that matter to 1e-26."""
+    with mpmath.workdps(40):
+        rough = SelectionReference(V, smoothing, **law).log_weights(a, n)
+        above = rough + np.log(np.maximum(np.arange(V - a + 1), 1e-9))
+        keep = (rough > rough.max() - 60) | (above > above[1:].max(initial=-np.inf) - 60)
+        size = mpmath.mpf(smoothing)
+        total = inside = outside = more = mpmath.mpf(0)
+        for y in np.flatnonzero(keep).tolist():
+            weight = mpmath.exp(log_weight(V, size, law, a, n, y))
+            total += weight
+            more += weight * y
+            inside += weight / (size * (a + y) + n)
+            outside += weight * y / (size * (a + y) + n)
+        outside *= size / max(V - a, 1) / total
+        return mpmath.log(total), inside / total, outside, a + more / total
+
+
+def close(value, expected, tolerance=TOLERANCE):
+    return abs(value - expected) <= tolerance * abs(expected)
+
+
+def check_against_exact(V, smoothing, law, a, n):
+    case = (V, smoothing, law, a, n)
+    log_sum, inside, outside, mean = exact(V, smoothing, law, a, n)
+    selection = Selection(V, smoothing, **law)
+    c, e = selection.coefficients(a, n)
+    assert close(c, inside), (case, c, inside)
+    if outside > SMALLEST_DOUBLE:
+        assert close(e, outside), (case, e, outside)
+    else:
+        assert 0 <= e <= 2 * SMALLEST_DOUBLE, case
+    assert abs(selection.log_sum(a, n) - log_sum) <= TOLERANCE * max(1, abs(log_sum)), case
+    assert close(selection.expected(a, n), mean), case
+
+
+def places(V):
+    """Pairs (a, n) of a vocabulary of V terms: few and many terms, few and millions of customers."""
+    for a in sorted({1, min(V, 2), min(V, 7), V // 2, V - 1, V} - {0}):
+        for n in sorted({0, 1, a, 3 * a, 50 * a + 17, 4_000_000}):
+            yield a, n
+
+
+# ---------------------------------------------------------------------------------- against plain sums
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_sums_of_small_vocabularies(law):
+    for V, smoothing in product((2, 3, 12), (1e-3, 0.5, 1e3)):
+        for a, n in places(V):
+            check_against_exact(V, smoothing, law, a, n)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_sums_of_vocabularies_with_quadratures(law):
+    """From 64 further terms on numbers are no longer all summed one by one."""
+    for V, smoothing in ((70, 1e-3), (97, 40.0), (260, 1.0), (300, 0.02)):
+        for a, n in list(places(V))[::5]:
+            check_against_exact(V, smoothing, law, a, n)
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "law", "a", "n"),
+    [
+        (0.5, {"r": 1.0, "s": 1.0}, 300, 3000),
+        (1.0, {"r": 0.001, "s": 1000.0}, 40, 200),
+        (1000.0, {"r": 1000.0, "s": 0.001}, 99_990, 3_000_000),
+        (0.001, {"r": 3.0, "s": 800.0}, 50, 2_500_000),
+        (0.3, log_odds_law(-4.0), 500, 7000),
+        (30.0, log_odds_law(-7.0), 80, 90),
+        (0.01, log_odds_law(math.log(1e-9)), 9, 1_000_000),
+        (2.0, log_odds_law(-math.log(1e-9)), 100, 5000),
+    ],
+)
+def test_sums_of_a_large_vocabulary(smoothing, law, a, n):
+    check_against_exact(100_000, smoothing, law, a, n)
+
+
+def test_a_flat_law_of_a_large_vocabulary():
+    """One customer, r = s = 1: every number of selected terms has the same weight, 1 / (lambda V (V + 1))."""
+    V, smoothing = 100_000, 0.25
+    selection = Selection(V, smoothing, r=1.0, s=1.0)
+    assert selection.log_sum(1, 1) == pytest.approx(-math.log(smoothing * (V + 1)), rel=1e-14)
+    assert selection.expected(1, 1) == pytest.approx((V + 1) / 2, rel=1e-13)
+    R = np.arange(1, V + 1)
+    inside = math.fsum(1 / (smoothing * R + 1)) / V
+    outside = smoothing * math.fsum((R - 1) / (smoothing * R + 1)) / V / (V - 1)
+    assert selection.coefficients(1, 1) == pytest.approx((inside, outside), rel=1e-13)
+
+
+smoothings = st.floats(-3, 3).map(lambda x: 10.0**x)
+laws = st.one_of(
+    st.fixed_dictionaries({"r": smoothings, "s": smoothings}), st.floats(-21, 21).map(log_odds_law)
+)
+
+
+@settings(max_examples=60)
+@given(data=st.data(), V=st.integers(2, 400), smoothing=smoothings, law=laws)
+def test_sums_anywhere(data, V, smoothing, law):
+    a = data.draw(st.integers(1, V))
+    n = int(a * 10 ** data.draw(st.floats(0, 5)))
+    check_against_exact(V, smoothing, law, a, n)
+
+
+@settings(max_examples=40)
+@given(data=st.data(), V=st.integers(2, 2000), smoothing=smoothings, law=laws)
+def test_the_twin_agrees_to_its_digits(data, V, smoothing, law):
+    a = data.draw(st.integers(1, V))
+    n = int(a * 10 ** data.draw(st.floats(0, 3)))
+    twin, selection = SelectionReference(V, smoothing, **law), Selection(V, smoothing, **law)
+    digits = 1e-13 * (math.lgamma(V + smoothing * V + n + sum(map(abs, law.values()))) + V * 50 + 1e3)
+    assert selection.coefficients(a, n) == pytest.approx(twin.coefficients(a, n), rel=digits, abs=1e-280)
+    assert selection.log_sum(a, n) == pytest.approx(twin.log_sum(a, n), rel=1e-9, abs=digits)
+    assert selection.expected(a, n) == pytest.approx(twin.expected(a, n), rel=digits)
+    later = twin.log_ratio(a, n, V, n + 5)
+    assert selection.log_ratio(a, n, V, n + 5) == pytest.approx(later, rel=1e-9, abs=digits)
+    y = data.draw(st.integers(0, V - a))
+    assert selection.log_density(y, a, n) == pytest.approx(twin.log_density(y, a, n), rel=1e-9, abs=digits)
+
+
+# ---------------------------------------------------------------------------------- identities and limits
+
+
+@settings(max_examples=200)
+@given(data=st.data(), V=st.integers(2, 200_000), smoothing=smoothings, law=laws)
+def test_all_terms_together_have_probability_one(data, V, smoothing, law):
+    a = min(V, int(10 ** data.draw(st.floats(0, math.log10(V)))))
+    n = int(a * 10 ** data.draw(st.floats(0, 5)))
+    c, e = Selection(V, smoothing, **law).coefficients(a, n)
+    assert (n + smoothing * a) * c + (V - a) * e == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("V", [2, 3, 40, 100_000])
+def test_a_new_dish(V, law):
+    """f_new is that of the prior: one over V of the probability that any term is selected."""
+    selection = Selection(V, 0.5, **law)
+    c, e = selection.coefficients(0, 0)
+    with mpmath.workdps(40):
+        if "r" in law:
+            r, s = mpmath.mpf(law["r"]), mpmath.mpf(law["s"])
+            none = mpmath.loggamma(s + V) - mpmath.loggamma(s) + mpmath.loggamma(r + s)
+            none -= mpmath.loggamma(r + s + V)
+        else:
+            none = V * mpmath.mpf(law["log_rest"])
+        expected = -mpmath.expm1(none) / V
+    assert c == 0.0
+    assert close(e, expected)
+    assert selection.log_sum(0, 0) == 0.0
+    assert math.exp(selection.log_ratio(0, 0, 1, 1)) * 0.5 == pytest.approx(e, rel=1e-12)
+
+
+@settings(max_examples=40)
+@given(data=st.data(), V=st.integers(2, 5000), smoothing=smoothings, law=laws)
+def test_blocks_are_products_of_their_terms(data, V, smoothing, law):
+    """Z(a + 1, n + 1) / Z(a, n) and Z(a, n + 1) / Z(a, n), one after the other, in any order."""
+    a = data.draw(st.integers(1, min(V, 50)))
+    n = data.draw(st.integers(a, 3000))
+    selection = Selection(V, smoothing, **law)
+    steps = [(a, n)]
+    for new in data.draw(st.lists(st.booleans(), min_size=1, max_size=12)):
+        last = steps[-1]
+        steps.append((last[0] + (new and last[0] < V), last[1] + 1))
+    total = 0.0
+    for (a0, n0), (a1, _) in pairwise(steps):
+        c, e = selection.coefficients(a0, n0)
+        if a1 > a0 and e < SMALLEST_DOUBLE:
+            return
+        total += math.log(e / smoothing if a1 > a0 else c)
+    assert selection.log_ratio(*steps[0], *steps[-1]) == pytest.approx(total, rel=1e-11, abs=1e-11)
+
+
+def test_all_terms_selected_is_the_plain_measure():
+    for law in LAWS:
+        selection = Selection(5, 0.7, **law)
+        assert selection.coefficients(5, 11) == pytest.approx((1 / (11 + 5 * 0.7), 0.0), rel=1e-15)
+        assert selection.expected(5, 11) == 5
+        assert selection.draw(5, 11, ScriptedSource()) == 0
+
+
+def test_limits():
+    """A proportion near 1 gives the plain measure, one near 0 nothing to other terms."""
+    V, smoothing, a, n = 50, 0.3, 7, 60
+    c, e = Selection(V, smoothing, **log_odds_law(100.0)).coefficients(a, n)
+    assert (c, e) == pytest.approx((1 / (n + smoothing * V), smoothing / (n + smoothing * V)), rel=1e-12)
+    c, e = Selection(V, smoothing, **log_odds_law(-600.0)).coefficients(a, n)
+    assert c == pytest.approx(1 / (n + smoothing * a), rel=1e-15)
+    assert 0 < e < 1e-255
+    # Under a large smoothing topics are uniform over their terms, and customers enough have met them all.
+    c, e = Selection(V, 1e5, r=1.0, s=1.0).coefficients(a, 500)
+    assert c == pytest.approx(1 / (500 + 1e5 * a), rel=1e-6)
+
+
+def test_monotone_in_the_proportion_and_in_customers():
+    V, a = 3000, 40
+    shares = [Selection(V, 0.5, **log_odds_law(x)).coefficients(a, 300)[1] for x in np.linspace(-20, 20, 81)]
+    assert all(before < after for before, after in pairwise(shares))
+    selection = Selection(V, 0.5, r=1.0, s=1.0)
+    means = [selection.expected(a, n) for n in (40, 41, 80, 200, 1000, 10_000, 1_000_000)]
+    assert all(before > after for before, after in pairwise(means))
+
+
+@pytest.mark.parametrize("smoothing", [1e-6, 1e6])
+@pytest.mark.parametrize("shape", [1e-6, 1e6])
+def test_no_overflow_at_the_ends_of_the_ranges(smoothing, shape):
+    for law in ({"r": shape, "s": 1.0}, {"r": 1.0, "s": shape}, {"log_pi": -1e6, "log_rest": -1e-300}):
+        for V, a, n in ((2, 1, 2**40), (100_000, 1, 1), (100_000, 50_000, 10**9), (2**31 - 1, 1000, 10**6)):
+            c, e = Selection(V, smoothing, **law).coefficients(a, n)
+            assert 0 < c < math.inf
+            assert 0 <= e < math.inf
+            assert (n + smoothing * a) * c + (V - a) * e == pytest.approx(1.0, rel=1e-10)
+
+
+# ---------------------------------------------------------------------------------- draws
+
+
+def law_of(twin, a, n):
+    weights = twin.log_weights(a, n)
+    law = np.exp(weights - weights.max())
+    return law / law.sum()
+
+
+TINY = [(2, 0, 0), (3, 0, 0), (3, 1, 4), (5, 2, 9), (12, 3, 3)]
+
+
+@pytest.mark.parametrize("law", [LAWS[0], LAWS[1], LAWS[7]], ids=str)
+@pytest.mark.parametrize("kind", [Selection, SelectionReference])
+def test_draws_of_tiny_vocabularies_enumerated(kind, law):
+    for V, a, n in TINY:
+        selection, twin = kind(V, 0.5, **law), SelectionReference(V, 0.5, **law)
+        drawn, source = defaultdict(float), ScriptedSource()
+        while True:
+            drawn[selection.draw(a, n, source)] += source.probability
+            if not source.advance():
+                break
+        expected = law_of(twin, a, n)
+        assert [drawn[y] for y in range(V - a + 1)] == pytest.approx(expected, rel=1e-11, abs=1e-15)
+
+
+LARGE = {
+    "flat": (Selection(2000, 0.5, r=1.0, s=1.0), SelectionReference(2000, 0.5, r=1.0, s=1.0), 1, 1),
+    "bulk": (Selection(9000, 0.5, r=1.0, s=1.0), SelectionReference(9000, 0.5, r=1.0, s=1.0), 300, 2000),
+    "given": (
+        Selection(5000, 0.2, **log_odds_law(-2.0)),
+        SelectionReference(5000, 0.2, **log_odds_law(-2.0)),
+        90,
+        700,
+    ),
+    "two ends": (Selection(300, 0.5, r=0.01, s=0.01), SelectionReference(300, 0.5, r=0.01, s=0.01), 0, 0),
+    "few": (
+        Selection(100_000, 0.5, **log_odds_law(-11.0)),
+        SelectionReference(100_000, 0.5, **log_odds_law(-11.0)),
+        4,
+        9,
+    ),
+}
+FAMILY = SampledTests()
+for _name in LARGE:
+    FAMILY.register(f"draws of {_name}")
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_draws_of_large_vocabularies(name):
+    selection, twin, a, n = LARGE[name]
+
+    def run(times, seed):
+        source = RandomStream((seed, 1))
+        drawn = [selection.draw(a, n, source) for _ in range(2000 * times)]
+        law = law_of(twin, a, n)
+        return [one_sample_p(np.bincount(drawn, minlength=len(law)), law / law.sum())]
+
+    FAMILY.check(f"draws of {name}", run)
+
+
+def test_a_draw_is_the_inverse_of_the_cumulated_law():
+    """Uniforms that are spread evenly draw every number as often as its probability says."""
+    selection, twin = Selection(400, 0.5, r=2.0, s=3.0), SelectionReference(400, 0.5, r=2.0, s=3.0)
+    times = 20_000
+    source = ScriptedSource(continuous=[(i + 0.5) / times for i in range(times)])
+    drawn = np.bincount([selection.draw(20, 100, source) for _ in range(times)], minlength=381)
+    expected = times * law_of(twin, 20, 100)
+    assert np.all(np.abs(drawn - expected) <= 2.0)
+
+
+# ---------------------------------------------------------------------------------- the table
+
+
+def walk_of_states(steps, V, seed):
+    """(a, n) as customers come and go, and a jump now and then."""
+    generator = np.random.default_rng(seed)
+    a, n = 1, 1
+    for _ in range(steps):
+        if generator.random() < 0.01:
+            a = int(generator.integers(1, V + 1))
+            n = a + int(generator.integers(0, 5000))
+        new = generator.random() < 0.2
+        if generator.random() < 0.5:
+            a, n = min(V, a + new), n + 1
+        else:
+            a = max(1, a - new)
+            n = max(a, n - 1)
+        yield a, n
+
+
+@pytest.mark.parametrize("law", [{"r": 1.0, "s": 1.0}, log_odds_law(-1.5)], ids=str)
+def test_a_table_changes_no_bit(law):
+    kept, small, fresh = (
+        Selection(60, 0.5, **law),
+        Selection(60, 0.5, limit=0, **law),
+        Selection(60, 0.5, **law),
+    )
+    for a, n in walk_of_states(4000, 60, 1):
+        c, e, share = fresh.computed(a, n)
+        assert kept.coefficients(a, n) == (c, e) == small.coefficients(a, n)
+        assert kept.log_share(a, n) == share == small.log_share(a, n)
+
+
+def test_memory_of_a_table_is_bounded():
+    limit = 200_000
+    selection = Selection(1000, 0.5, r=1.0, s=1.0, limit=limit)
+    empty = selection.memory_bytes()
+    sizes = []
+    for a, n in walk_of_states(3000, 1000, 2):
+        selection.coefficients(a, n)
+        sizes.append(selection.memory_bytes())
+    scratch = 50_000
+    assert empty < sizes[0]
+    assert max(sizes) > limit / 2
+    assert max(sizes) <= 1.5 * limit + scratch
+
+
+# ---------------------------------------------------------------------------------- outside the domain
+
+
+@pytest.mark.parametrize(
+    ("check", "bad"),
+    [
+        (readable.check_n_terms, [0, -1, 2.0, True, 2**31, None]),
+        (readable.check_smoothing, [0, 0.0, -1.0, math.inf, math.nan, 1e7, 1e-7, "1", None, True]),
+        (lambda value: readable.check_shape("r", value), [0, -2.0, math.inf, math.nan, 1e7, 1e-7, "1", None]),
+        (readable.check_proportion, [0, 0.0, 1, 1.0, -0.1, 1.5, math.nan, "0.5", None, False]),
+    ],
+)
+def test_checks_of_parameters(check, bad):
+    for value in bad:
+        with pytest.raises(ParameterError):
+            check(value)
+
+
+def test_parameters_that_pass():
+    assert readable.check_n_terms(np.int64(7)) == 7
+    assert readable.check_smoothing(1) == 1.0
+    assert readable.check_shape("s", 1e-3) == 1e-3
+    assert readable.check_proportion(1e-300) == 1e-300
+    with pytest.raises(DeclarationError, match="n_terms"):
+        readable.check_n_terms(1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_terms": 1},
+        {"smoothing": 0.0},
+        {"smoothing": math.inf},
+        {"r": 0.0},
+        {"s": math.nan},
+        {"r": None},
+        {"log_pi": -1.0},
+        {"r": None, "s": None, "log_pi": 0.0, "log_rest": -1.0},
+        {"r": None, "s": None, "log_pi": -1.0, "log_rest": -math.inf},
+        {"limit": -1},
+    ],
+)
+def test_laws_that_there_are_not(options):
+    with pytest.raises(ParameterError):
+        Selection(**({"n_terms": 5, "smoothing": 0.5, "r": 1.0, "s": 1.0} | options))
+
+
+def test_dishes_that_there_are_not():
+    selection = Selection(5, 0.5, r=1.0, s=1.0)
+    for a, n in ((0, 1), (6, 7), (-1, 3), (2, -1), (2, 2**41), (2.0, 3), (True, 1)):
+        for call in (selection.coefficients, selection.log_sum, selection.expected, selection.computed):
+            with pytest.raises(ParameterError):
+                call(a, n)
+    with pytest.raises(ParameterError):
+        selection.log_ratio(3, 5, 2, 6)
+    with pytest.raises(TypeError):
+        selection.draw(2, 3, None)
+    assert selection.log_density(4, 2, 3) == -math.inf
