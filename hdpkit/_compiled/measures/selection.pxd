@@ -3,15 +3,10 @@
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_columns
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes
 from hdpkit.random._source cimport choice_source
-
-
-cdef struct Coefficients:
-    double inside       # f(v) = (n_v + lambda) * inside for a term that the dish has; 0 where it has none
-    double outside      # f(v) = outside for a term that it doesn't have; 0 where it has all
-    double log_share    # log of Z(a, n) G(lambda a + n) / G(lambda a)
 
 
 cdef struct Run:
@@ -26,14 +21,7 @@ cdef cppclass SelectionTable:
     int64_t limit                   # bytes of these two
     int64_t last_stamp
     SelectionNodes nodes            # scratch
-
-
-cdef inline int64_t run_length(int64_t n) noexcept nogil:
-    """How many numbers of customers have their values computed together: a power of two up to sqrt(n) and 32."""
-    cdef int64_t length = 1
-    while length < 32 and 4 * length * length <= n:
-        length *= 2
-    return length
+    Cell cell                       # scratch
 
 
 cdef inline uint64_t run_hash(int64_t stamp, int64_t a, int64_t n) noexcept nogil:
@@ -48,7 +36,7 @@ cdef inline const Coefficients *selection_at(SelectionTable *table, const Select
 
     They depend on the law, a and n alone, whatever the table holds. NULL if there is no memory; then nothing changed.
     """
-    cdef int64_t first = n & -run_length(n), place, mask = <int64_t>table.runs.size() - 1
+    cdef int64_t first = n & -cell_columns(n), place, mask = <int64_t>table.runs.size() - 1
     cdef const Run *run
     if mask >= 0:
         place = <int64_t>(run_hash(law.stamp, a, first) & <uint64_t>mask)
@@ -64,8 +52,6 @@ cdef inline const Coefficients *selection_at(SelectionTable *table, const Select
 
 cdef const Coefficients *selection_added(SelectionTable *table, const SelectionLaw *law, int64_t a,
                                          int64_t n) noexcept nogil
-cdef int fill_run(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t first, int64_t length,
-                  Coefficients *out) noexcept nogil
 cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,
                         double s) noexcept nogil
 cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double log_pi,

@@ -6,9 +6,8 @@ With a distinct terms and n customers, and R terms selected,
     Z(a, n) = sum over R of C(V-a, R-a) p(R) G(lambda R) / G(lambda R + n),
 
 and a term that the dish has gets (n_v + lambda) Z(a, n+1) / Z(a, n), any other lambda Z(a+1, n+1) / Z(a, n). Both are
-means over the law of R: of 1 / (lambda R + n), and of lambda (R - a) / (V - a) / (lambda R + n). So one set of nodes
-at (a, n) serves for n + 1, n + 2, ... as well: each step divides their weights by lambda R + n. A table keeps such runs.
-Where a run begins depends on n alone, so that values are the same whatever was asked for before.
+means over the law of R: of 1 / (lambda R + n), and of lambda (R - a) / (V - a) / (lambda R + n). They are computed by
+cells (`selection_cells.pyx`); a table keeps the rows of cells, for one law or for many, and is emptied when it is full.
 """
 
 from numbers import Real
@@ -17,10 +16,11 @@ from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
-from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_share_of, log_weight_gain
+from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, fill_cell
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._compiled.measures.selection_nodes cimport Span, SelectionNodes, gather, span_total
 from hdpkit._compiled.support.arguments cimport refuse, whole
-from hdpkit.numerics cimport det_exp, det_log, det_log1p, log_gamma_ratio, log_rising
+from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
 cdef enum:
@@ -68,62 +68,6 @@ cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, do
     return 0
 
 
-cdef inline double one_less_exp(double x) noexcept nogil:
-    """1 - exp(-x) for x >= 0, to full relative precision."""
-    cdef double term, total
-    cdef int j
-    if x > 0.5:
-        return 1.0 - det_exp(-x)
-    term = total = x
-    for j in range(2, 18):
-        term *= -x / j
-        total += term
-    return total
-
-
-cdef void without_customers(const SelectionLaw *law, Coefficients *out) noexcept nogil:
-    """A new dish: one over V of the probability that it has selected any term; what is missing is the dummy's."""
-    cdef double V = <double>law.n_terms
-    out.inside = 0.0
-    out.outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
-    out.log_share = 0.0
-
-
-cdef int fill_run(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t first, int64_t length,
-                  Coefficients *out) noexcept nogil:
-    """Values of `length` numbers of customers from `first`; -1 if there is no memory."""
-    cdef int64_t i, j, n_nodes
-    cdef double common, total, following, above, weight, portion, log_share, n
-    cdef double *y
-    cdef double *w
-    if a == 0:
-        without_customers(law, out)
-        return 0
-    if gather(nodes, law, a, first) < 0:
-        return -1
-    n_nodes = <int64_t>nodes.y.size()
-    y = nodes.y.data()
-    w = nodes.weight.data()
-    log_share = log_share_of(law, a, first, <double>nodes.y0) + det_log(nodes.total)
-    total = nodes.total
-    for j in range(length):
-        n = <double>(first + j)
-        common = law.smoothing * (a + nodes.y0) + n      # so that the weights stay of one size
-        following = above = 0.0
-        for i in range(n_nodes):
-            weight = w[i] * (common / (law.smoothing * (a + y[i]) + n))
-            w[i] = weight
-            following += weight
-            above += weight * y[i]
-        out[j].inside = following / total / common
-        portion = law.smoothing * above / (total * common)       # of the terms that the dish doesn't have
-        out[j].outside = portion / (law.n_terms - a) if a < law.n_terms else 0.0
-        out[j].log_share = log_share
-        log_share += det_log1p(-portion) if portion < 0.5 else det_log(out[j].inside * (n + law.smoothing * a))
-        total = following
-    return 0
-
-
 cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
     """Runs find their places again among so many."""
     cdef vector[Run] runs
@@ -146,40 +90,39 @@ cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
 
 cdef const Coefficients *selection_added(SelectionTable *table, const SelectionLaw *law, int64_t a,
                                          int64_t n) noexcept nogil:
-    """Compute a run and keep it. Everything that may fail is asked for before the table changes."""
-    cdef int64_t length = run_length(n), first = n & -length, i, n_places, needed
-    cdef int64_t begin
-    cdef Coefficients computed[32]
-    if fill_run(&table.nodes, law, a, first, length, computed) < 0:
+    """Compute a cell and keep its rows. Everything that may fail is asked for before the table changes."""
+    cdef Cell *cell = &table.cell
+    cdef int64_t i, k, n_places, n_values, place, begin
+    if fill_cell(&table.nodes, law, a, n, cell) < 0:
         return NULL
+    n_values = cell.rows * cell.columns
     n_places = <int64_t>table.runs.size()
-    if n_places < 2 * (table.n_runs + 1):
+    while n_places < 2 * (table.n_runs + cell.rows):
         n_places = max(2 * n_places, <int64_t>FEWEST_PLACES)
-    needed = n_places * sizeof(Run) + (<int64_t>table.values.size() + length) * sizeof(Coefficients)
-    if needed > table.limit and table.n_runs > 0:        # values are computed again where they are needed again
-        for i in range(<int64_t>table.runs.size()):
+    begin = <int64_t>table.values.size()
+    if n_places * <int64_t>sizeof(Run) + (begin + n_values) * <int64_t>sizeof(Coefficients) > table.limit and begin > 0:
+        for i in range(<int64_t>table.runs.size()):       # values are computed again where they are needed again
             table.runs[i].stamp = 0
         table.values.clear()
         table.n_runs = 0
         n_places = <int64_t>table.runs.size()
-    if <int64_t>table.values.capacity() < <int64_t>table.values.size() + length:
-        i = <int64_t>table.values.size() + length
-        if not has_room(table.values, i + i // 2):
-            return NULL
+        begin = 0
+    if <int64_t>table.values.capacity() < begin + n_values and not has_room(table.values, (begin + n_values) * 3 // 2):
+        return NULL
     if n_places > <int64_t>table.runs.size() and more_places(table, n_places) < 0:
         return NULL
-    begin = <int64_t>table.values.size()
-    for i in range(length):
-        table.values.push_back(computed[i])
-    i = <int64_t>(run_hash(law.stamp, a, first) & <uint64_t>(n_places - 1))
-    while table.runs[i].stamp != 0:
-        i = (i + 1) & (n_places - 1)
-    table.runs[i].stamp = law.stamp
-    table.runs[i].a = a
-    table.runs[i].n = first
-    table.runs[i].place = begin
-    table.n_runs += 1
-    return &table.values[begin + n - first]
+    for i in range(n_values):
+        table.values.push_back(cell.values[i])
+    for k in range(cell.rows):
+        place = <int64_t>(run_hash(law.stamp, cell.a + k, cell.n) & <uint64_t>(n_places - 1))
+        while table.runs[place].stamp != 0:
+            place = (place + 1) & (n_places - 1)
+        table.runs[place].stamp = law.stamp
+        table.runs[place].a = cell.a + k
+        table.runs[place].n = cell.n
+        table.runs[place].place = begin + k * cell.columns
+    table.n_runs += cell.rows
+    return &table.values[begin + (a - cell.a) * cell.columns + n - cell.n]
 
 
 cdef double log_sum_of(const SelectionLaw *law, int64_t a, int64_t n, double log_share) noexcept nogil:
@@ -207,7 +150,7 @@ cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a
     cdef const Span *span
     if left == 0:
         return 0
-    if gather(&table.nodes, law, a, n) < 0:
+    if gather(&table.nodes, law, a, n, 1, 1) < 0:
         return no_memory()
     if left < CHOSEN:
         for y in range(left + 1):
@@ -249,7 +192,7 @@ cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_
     """Mean of the number that `draw_more` draws; NaN if there is no memory."""
     cdef double total = 0.0
     cdef int64_t i
-    if gather(&table.nodes, law, a, n) < 0:
+    if gather(&table.nodes, law, a, n, 1, 1) < 0:
         return 0.0 / 0.0
     for i in range(<int64_t>table.nodes.y.size()):
         total += table.nodes.weight[i] * table.nodes.y[i]
@@ -261,7 +204,7 @@ cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, 
     """Log probability with which `draw_more` draws y; NaN if there is no memory."""
     if not 0 <= y <= law.n_terms - a:
         return -1.0 / 0.0
-    if gather(&table.nodes, law, a, n) < 0:
+    if gather(&table.nodes, law, a, n, 1, 1) < 0:
         return 0.0 / 0.0
     return log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0) - det_log(table.nodes.total)
 
@@ -270,7 +213,7 @@ cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
     return (
         table.runs.capacity() * sizeof(Run) + table.values.capacity() * sizeof(Coefficients)
-        + (table.nodes.y.capacity() + table.nodes.weight.capacity()) * sizeof(double)
+        + (table.nodes.y.capacity() + table.nodes.weight.capacity() + table.nodes.factor.capacity()) * sizeof(double)
         + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
         + table.nodes.pieces.capacity() * sizeof(int64_t)
     )
@@ -333,14 +276,13 @@ cdef class Selection:
 
     def computed(self, a, n):
         """Compute the same again, without the table: (inside, outside, log share)."""
-        cdef Coefficients values[32]
-        cdef int64_t length
+        cdef Cell *cell = &self.table.cell
+        cdef const Coefficients *found
         self.check(a, n)
-        length = run_length(n)
-        if fill_run(&self.table.nodes, &self.law, a, n & -length, length, values) < 0:
+        if fill_cell(&self.table.nodes, &self.law, a, n, cell) < 0:
             raise MemoryError
-        length = n & (length - 1)
-        return values[length].inside, values[length].outside, values[length].log_share
+        found = &cell.values[(<int64_t>a - cell.a) * cell.columns + <int64_t>n - cell.n]
+        return found.inside, found.outside, found.log_share
 
     def log_share(self, a, n):
         """Log of Z(a, n) G(smoothing a + n) / G(smoothing a), nats."""

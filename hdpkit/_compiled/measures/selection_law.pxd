@@ -7,8 +7,8 @@ C(V-a, y) p(a+y) g(a+y; n): p is the prior probability of one set of R terms, g(
 
 from libc.stdint cimport int64_t
 
-from hdpkit._compiled.measures.log_gammas cimport gain, log_binomial, log_choices_gain
-from hdpkit.numerics cimport det_lgamma, det_log
+from hdpkit._compiled.measures.log_gammas cimport gain, log_binomial, log_choices_gain, rough_lgamma
+from hdpkit.numerics cimport det_log
 
 
 cdef cppclass SelectionLaw:
@@ -55,15 +55,15 @@ cdef inline double log_share_of(const SelectionLaw *law, int64_t a, int64_t n, d
 cdef inline double rough_weight(const SelectionLaw *law, int64_t a, int64_t n, double y, double *convex) noexcept nogil:
     """The log weight of y up to what all have in common and rounding, as concave (returned) and convex parts of it."""
     cdef double left = law.n_terms - a - y, R = a + y, concave = 0.0, part
-    convex[0] = det_lgamma(law.smoothing * R) - det_lgamma(law.smoothing * R + n) if n > 0 else 0.0
+    convex[0] = rough_lgamma(law.smoothing * R) - rough_lgamma(law.smoothing * R + n) if n > 0 else 0.0
     if law.given:
-        return y * (law.log_pi - law.log_rest) - det_lgamma(y + 1.0) - det_lgamma(left + 1.0)
-    part = det_lgamma(law.r + R) - det_lgamma(y + 1.0)
+        return y * (law.log_pi - law.log_rest) - rough_lgamma(y + 1.0) - rough_lgamma(left + 1.0)
+    part = rough_lgamma(law.r + R) - rough_lgamma(y + 1.0)
     if law.r + a >= 1.0:
         concave += part
     else:
         convex[0] += part
-    part = det_lgamma(law.s + left) - det_lgamma(left + 1.0)
+    part = rough_lgamma(law.s + left) - rough_lgamma(left + 1.0)
     if law.s >= 1.0:
         concave += part
     else:

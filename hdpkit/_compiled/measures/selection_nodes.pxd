@@ -5,6 +5,9 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
+cdef enum:
+    MOST_ROWS = 8              # numbers of distinct terms that one set of nodes serves for
+
 
 cdef cppclass Span:
     int64_t first, last        # pieces of the partition; within one piece: first == last - 1
@@ -22,10 +25,12 @@ cdef cppclass SelectionNodes:
     vector[Span] pending, spans
     vector[double] y           # nodes
     vector[double] weight      # of the node times the weight of y, relative to the weight of y0
+    vector[double] factor      # scratch of cells
     int64_t y0                 # a number with about the largest weight
     double total               # sum of the weights
 
 
-cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil
+cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
+                int64_t length) noexcept nogil
 cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t begin, int64_t length,
                        int64_t y0) noexcept nogil

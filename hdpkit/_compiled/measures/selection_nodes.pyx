@@ -26,8 +26,8 @@ cdef enum:
     SIZES = 32               # log2 of the most, plus one
     ENDS = 32                # numbers next to 0 that are summed one by one, in pieces of 8, 8 and 16
 
-cdef double NEGLIGIBLE = -52.0     # log of what a dropped span may have of the largest weight
-cdef double EXACT = -36.0          # log of the error of a quadrature relative to its largest weight
+cdef double NEGLIGIBLE = 40.0      # logs by which the sum of a dropped span is below the largest weight, or more
+cdef double EXACT = -31.0          # log of the error of a quadrature relative to its largest weight
 
 cdef double POSITION[SIZES][POINTS]    # nodes for 2**k numbers, from -1 to 1
 cdef double SHARE[SIZES][POINTS]       # what a node's weight counts for; adds up to 2**k
@@ -124,21 +124,49 @@ cdef inline double span_bound(const Span *span) noexcept nogil:
 cdef cppclass Peak:
     const SelectionLaw *law
     int64_t a, n
+    int64_t rows, length       # nodes shall serve for a .. a + rows - 1 terms and n .. n + length - 1 customers
     int64_t y                  # a number with the largest log weight so far
-    double log_weight
-    double log_above           # the largest of log weight + log y over y > 0: what the terms outside get
+    double largest[MOST_ROWS + 1]      # of log weight + i log y
+    double log_size[MOST_ROWS + 1]     # log of lambda R + n there
 
 
-cdef inline void look(Peak *peak, Span *span, int which) noexcept nogil:
-    cdef double log_weight
-    cdef int64_t y = span.at[which]
+cdef void look(Peak *peak, Span *span, int which) noexcept nogil:
+    """Evaluate a span's log weight at one of its three places."""
+    cdef double value, log_y, log_size = 0.0
+    cdef int64_t y = span.at[which], i
     span.concave[which] = rough_weight(peak.law, peak.a, peak.n, <double>y, &span.convex[which])
-    log_weight = span.concave[which] + span.convex[which]
-    if log_weight > peak.log_weight:
-        peak.log_weight = log_weight
+    value = span.concave[which] + span.convex[which]
+    if peak.length > 1:
+        log_size = det_log(peak.law.smoothing * (peak.a + y) + peak.n)
+    if value > peak.largest[0]:
+        peak.largest[0] = value
+        peak.log_size[0] = log_size
         peak.y = y
-    if y > 0 and log_weight + det_log(<double>y) > peak.log_above:
-        peak.log_above = log_weight + det_log(<double>y)
+    if y >= peak.rows:           # y (y-1) .. (y-i+1) is at least this to the power of i
+        log_y = det_log(<double>(y - peak.rows + 1))
+        for i in range(1, peak.rows + 1):
+            value += log_y
+            if value > peak.largest[i]:
+                peak.largest[i] = value
+                peak.log_size[i] = log_size
+
+
+cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil:
+    """How far a span's weights are at least below the largest, for all that the nodes shall serve for.
+
+    i more terms multiply the weight of y by y (y-1) .. (y-i+1), j more customers divide it by lambda R + n and so on.
+    """
+    cdef double bound = span.bound, log_y = det_log(<double>span.at[2] + 1e-300), below = 0.0, depth, least = 1.0 / 0.0
+    cdef int64_t i
+    if peak.length > 1:
+        below = det_log(peak.law.smoothing * (peak.a + span.begin) + peak.n)
+    for i in range(peak.rows + 1):
+        depth = peak.largest[i] - bound
+        if peak.length > 1 and peak.log_size[i] > below:
+            depth -= peak.length * (peak.log_size[i] - below)
+        least = depth if depth < least else least
+        bound += log_y
+    return least
 
 
 cdef inline void share(const Span *span, int of, Span *part, int to) noexcept nogil:
@@ -178,7 +206,7 @@ cdef inline int64_t log_of(int64_t power) noexcept nogil:
     return k
 
 
-cdef bint smooth(const Span *span, double depth) noexcept nogil:
+cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogil:
     """Whether the quadrature of a span is exact enough where its largest weight is exp(-depth) of the largest of all.
 
     On -1 .. 1 the weight is about exp(alpha t - beta t**2). Gauss's rule of m points errs by about the coefficients
@@ -191,6 +219,11 @@ cdef bint smooth(const Span *span, double depth) noexcept nogil:
     cdef double allowed = EXACT + depth
     alpha = alpha if alpha >= 0.0 else -alpha
     beta = beta if beta >= 0.0 else -beta
+    # More terms and more customers tilt the weights.
+    alpha += 0.5 * peak.rows * det_log(<double>span.at[2] / span.begin)
+    if peak.length > 1:
+        alpha += 0.5 * peak.length * det_log(
+            (peak.law.smoothing * (peak.a + span.at[2]) + peak.n) / (peak.law.smoothing * (peak.a + span.begin) + peak.n))
     if not (alpha < 1e6 and beta < 1e6):
         return False
     return (
@@ -199,14 +232,22 @@ cdef bint smooth(const Span *span, double depth) noexcept nogil:
     )
 
 
-cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
-    """Nodes and weights of all y for a dish with a terms and n customers; -1 if there is no memory."""
+cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
+                int64_t length) noexcept nogil:
+    """Nodes and weights of all y for a dish with a terms and n customers; -1 if there is no memory.
+
+    They shall serve, with other weights, for up to rows - 1 more terms and length - 1 more customers.
+    """
     cdef Peak peak
     cdef Span span, part
     cdef int64_t i, best, begin, middle
-    cdef double spread, depth, above
+    cdef double depth
     peak.law, peak.a, peak.n = law, a, n
-    peak.y, peak.log_weight, peak.log_above = 0, -1.0 / 0.0, -1.0 / 0.0
+    peak.rows, peak.length = rows, length
+    peak.y = 0
+    for i in range(rows + 1):
+        peak.largest[i] = -1.0 / 0.0
+        peak.log_size[i] = 0.0
     nodes.pending.clear()
     nodes.spans.clear()
     nodes.y.clear()
@@ -230,18 +271,14 @@ cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
         span = nodes.pending[best]
         nodes.pending[best] = nodes.pending.back()
         nodes.pending.pop_back()
-        spread = span.bound + det_log(<double>(span.end - span.begin))
-        above = spread + det_log(<double>span.end)
-        if spread - peak.log_weight < NEGLIGIBLE and above - peak.log_above < NEGLIGIBLE:
+        depth = depth_of(&peak, &span)
+        if depth - det_log(<double>(span.end - span.begin)) > NEGLIGIBLE:
             continue
-        if span.last - span.first == 1:
-            depth = peak.log_weight - span.bound
-            if peak.log_above - above < depth:
-                depth = peak.log_above - above
-            if span.end - span.begin < ENDS or smooth(&span, depth if depth > 0.0 else 0.0):
-                if accept(nodes, &span) < 0:
-                    return -1
-                continue
+        if span.last - span.first == 1 and (
+                span.end - span.begin < ENDS or smooth(&peak, &span, depth if depth > 0.0 else 0.0)):
+            if accept(nodes, &span) < 0:
+                return -1
+            continue
         if not has_room(nodes.pending, nodes.pending.size() + 2):
             return -1
         for i in range(2):
