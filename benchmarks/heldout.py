@@ -12,60 +12,35 @@ proportions theta are fitted on the observed half, and the other half is scored:
 - the score is exp(-mean of log sum_k theta_k phi_k(w)) over all words of the held-out halves.
 
 EM of a document ends when no theta_k moves by more than TOLERANCE in a step; going on moves scores by less
-than one in ten thousand.
+than one in ten thousand. `hdpkit.evaluation` computes all of it; a franchise is scored by `hdpkit.evaluate`.
 
 As a script: the score of a two-level HDP after some sweeps from random dishes.
 """
 
 import argparse
-import math
 import re
 import time
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.evaluation import completion_perplexity, fit_proportions
 
 TOLERANCE = 1e-6
-LONGEST = 20_000  # steps
 
 
 def proportions(phi, prior, terms, counts, tolerance=TOLERANCE):
-    """Fit the proportions of one document.
+    """Proportions of one document whose observed half has these terms, so often each: shape (K,).
 
-    Parameters
-    ----------
-    phi : array, shape (K, V)
-        Topics, each a distribution over terms.
-    prior : array, shape (K,)
-        Pseudo-counts of the topics, positive.
-    terms, counts : arrays, shape (n,)
-        The observed half: its terms and how often each occurs.
-    tolerance : float
-        The largest step of a proportion at which EM ends.
-
-    Returns
-    -------
-    array, shape (K,)
+    The others as in `perplexity`; see `hdpkit.evaluation.fit_proportions`.
     """
-    theta = prior / prior.sum()
-    if len(terms) == 0:
-        return theta
-    of_terms = np.ascontiguousarray(phi[:, terms])
-    total = prior.sum() + counts.sum()
-    for _ in range(LONGEST):
-        before = theta
-        theta = (prior + theta * (of_terms @ (counts / (theta @ of_terms)))) / total
-        if np.abs(theta - before).max() <= tolerance:
-            return theta
-    raise ArithmeticError(f"EM didn't settle within {LONGEST} steps")
+    return fit_proportions(np.asarray(phi)[:, terms], prior, counts, tolerance)
 
 
 def perplexity(phi, prior, observed, held, tolerance=TOLERANCE):
-    """Return exp(-mean log probability) of the held-out halves.
+    """Return exp(-mean log probability) of the held-out halves, for topics of any system.
 
     Parameters
     ----------
@@ -76,22 +51,9 @@ def perplexity(phi, prior, observed, held, tolerance=TOLERANCE):
     observed, held : sparse arrays of counts, shape (D, V)
         The two halves of each test document, in the same order.
     tolerance : float
-        As in `proportions`.
+        The largest step of a proportion at which EM ends.
     """
-    phi, prior = np.asarray(phi, np.float64), np.asarray(prior, np.float64)
-    used = prior > 0  # a topic without prior mass has no part in any document
-    phi, prior = phi[used], prior[used]
-    observed, held = sp.csr_array(observed), sp.csr_array(held)
-    if observed.shape != held.shape or observed.shape[1] != phi.shape[1]:
-        raise ValueError(f"halves {observed.shape}, {held.shape} and topics {phi.shape} don't fit")
-    logs, n = 0.0, 0
-    for d in range(observed.shape[0]):
-        first, second = (slice(half.indptr[d], half.indptr[d + 1]) for half in (observed, held))
-        theta = proportions(phi, prior, observed.indices[first], observed.data[first], tolerance)
-        counts = held.data[second]
-        logs += counts @ np.log(theta @ phi[:, held.indices[second]])
-        n += counts.sum()
-    return math.exp(-logs / n)
+    return completion_perplexity(phi, prior, observed, held, tolerance)
 
 
 def topics_of(franchise):
@@ -107,7 +69,8 @@ def topics_of(franchise):
 
 def of_franchise(franchise, observed, held, tolerance=TOLERANCE):
     """Score a franchise of documents over one root in its present state. Parameters as in `perplexity`."""
-    return perplexity(*topics_of(franchise), observed, held, tolerance)
+    halves = [hk.Corpus.from_counts(half) for half in (observed, held)]
+    return hk.evaluate(franchise, halves[0], held_out=halves[1], fit="em", tolerance=tolerance).perplexity
 
 
 def read(train, observed=None, held=None):

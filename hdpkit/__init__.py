@@ -38,7 +38,8 @@ from hdpkit.base_measures import (
 from hdpkit.checks import naming_keywords as _naming_keywords
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
-from hdpkit.franchise import Component, Franchise, IntegrablePart, Part, Restaurant
+from hdpkit.evaluation import Evaluation, evaluate
+from hdpkit.franchise import Component, FoldIn, Franchise, IntegrablePart, Part, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
@@ -69,7 +70,9 @@ __all__ = [
     "DirichletMultinomialReference",
     "Draw",
     "Each",
+    "Evaluation",
     "Finite",
+    "FoldIn",
     "Franchise",
     "Gamma",
     "GammaPoisson",
@@ -99,6 +102,7 @@ __all__ = [
     "Uniform",
     "base_measures",
     "errors",
+    "evaluate",
     "expected_tables",
     "get_include",
     "init",

@@ -1,6 +1,7 @@
 """The franchise: declarations, topology, seating."""
 
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant
+from hdpkit.franchise.fold_in import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.look import Look
 from hdpkit.franchise.snapshot import Snapshot
@@ -11,6 +12,7 @@ from hdpkit.parts import Component, IntegrablePart, Part
 
 __all__ = [
     "Component",
+    "FoldIn",
     "Franchise",
     "Hyperparameter",
     "IntegrablePart",

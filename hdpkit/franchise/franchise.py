@@ -18,6 +18,7 @@ from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.copies import maker
 from hdpkit.franchise.declarations import Restaurant, number_of
+from hdpkit.franchise.fold_in import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
@@ -236,6 +237,8 @@ class Franchise(State):
             If the thread that runs looks while customers are seated out, in the midst of a move.
         """
         return look(self, timeout)
+
+    fold_in = fold_in_new_groups  # takes the turn itself, while it reads
 
     # ------------------------------------------------------------------ verbs: what moves are made of
 

@@ -36,6 +36,9 @@ class Purpose(IntEnum):
     SEAT = 2**32 - 6
     SPELL = 2**32 - 7
     SENTENCES = 2**32 - 8
+    FOLD_IN = 2**32 - 9
+    EVALUATE = 2**32 - 10
+    SPLIT = 2**32 - 11
 
 
 Seed = int | np.integer | np.random.SeedSequence | np.random.Generator | None

@@ -2,6 +2,7 @@
 
 from bugs import (
     counts,
+    evaluation,
     hyperparameters,
     measures,
     moves,
@@ -24,4 +25,5 @@ BUGS: tuple[PlantedBug, ...] = (
     *observed.BUGS,
     *root_weights.BUGS,
     *counts.BUGS,
+    *evaluation.BUGS,
 )

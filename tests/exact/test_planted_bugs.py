@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bugs import BUGS
 from counts_checks import *  # noqa: F403 - its checks are among those of this file
+from evaluation_checks import *  # noqa: F403 - the same
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from observed_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same

@@ -7,6 +7,7 @@ listed with a reason.
 import numpy as np
 import scipy.sparse as sp
 from bad_input_data import DATA
+from bad_input_evaluation import EVALUATION
 from bad_input_folders import CHAINS, FOLDERS
 from bad_input_measures import MEASURES
 from bad_input_model import MODEL
@@ -19,7 +20,7 @@ import hdpkit as hk
 
 __all__ = ["EXCLUDED", "LEGAL", "ROWS", "Anything", "Made", "Told", "tiny"]
 
-ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS}
+ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS, **EVALUATION}
 ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {
@@ -51,6 +52,8 @@ EXCLUDED = {
     "*.runs_in": "the protocol of a move: called by the scheduler",
     # records that the package makes and hands out
     "Draw": "a record that the scheduler makes",
+    "FoldIn": "a record that Franchise.fold_in returns",
+    "Evaluation": "a record that evaluate returns",
     "Tick": "a record that the scheduler makes",
     "moves.MoveInfo": "a record that a move returns",
     "Corpus": "built by its class methods: the constructor checks nothing, and says so",

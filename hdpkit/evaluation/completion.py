@@ -1,0 +1,198 @@
+"""Document completion: proportions are fitted to one half of a group, and the other half is scored.
+
+Dishes and the row of the restaurant above stay as they are; the new dish is one of them. Proportions are
+
+- those of a fixed point, theta_k proportional to prior_k + E[n_k], with prior_k the concentration times
+  P_parent(k), and E[n_k] the expected number of observed values from dish k under theta. EM finds it. It is
+  the one maximum of a concave function, so that the start is of no importance;
+- or posterior means by Gibbs sampling, which discounts allow, too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from hdpkit.checks import number_array, positive_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.fixed_dishes import FixedDishes
+from hdpkit.franchise.fold_in import sample_groups
+from hdpkit.franchise.new_labels import Layout, Parents
+from hdpkit.random import ChoiceSource
+
+__all__ = ["TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
+
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
+_LONGEST = 20_000  # steps
+
+
+def fit_proportions(
+    phi: npt.ArrayLike, prior: npt.ArrayLike, counts: npt.ArrayLike, tolerance: float = TOLERANCE
+) -> Floats:
+    """Fit the proportions of one group by EM.
+
+    Parameters
+    ----------
+    phi : array, shape (K, n)
+        Density of each of n values under each dish, each column up to a factor of its own.
+    prior : array, shape (K,)
+        Pseudo-counts of the dishes, positive.
+    counts : array, shape (n,)
+        How often each value was observed.
+    tolerance : float
+        The largest step of a proportion at which EM ends.
+
+    Returns
+    -------
+    array, shape (K,)
+
+    Raises
+    ------
+    ParameterError
+        If shapes don't fit, or the tolerance is not positive or too small to be reached.
+    """
+    tolerance = positive_number("tolerance", tolerance)
+    of_values, alpha, n = _numbers("phi", phi), _numbers("prior", prior), _numbers("counts", counts)
+    if of_values.shape != (*alpha.shape, *n.shape) or alpha.ndim != 1:
+        raise ParameterError(
+            "phi", of_values.shape, f"of shape (K, n): {(*alpha.shape, *n.shape)}",
+            "Give a row for each entry of prior, a column for each entry of counts.",
+        )  # fmt: skip
+    if not (alpha > 0).all():
+        raise ParameterError("prior", prior, "positive", "Leave dishes without prior mass out.")
+    return _fitted(np.ascontiguousarray(of_values), alpha, n, tolerance)
+
+
+def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) -> Floats:
+    theta: Floats = prior / prior.sum()
+    if len(counts) == 0:
+        return theta
+    total = prior.sum() + counts.sum()
+    for _ in range(_LONGEST):
+        before = theta
+        theta = (prior + theta * (of_values @ (counts / (theta @ of_values)))) / total
+        if np.abs(theta - before).max() <= tolerance:
+            return theta
+    raise ParameterError(
+        "tolerance", tolerance, f"one that EM reaches within {_LONGEST} steps", "Give a larger one."
+    )
+
+
+def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> Floats:
+    """Log density of each held-out value, group by group, under proportions that EM fits: in nats."""
+    logs = np.empty(len(held.row))
+    parents = observed.parents
+    for group in range(len(parents.parent)):
+        prior = observed.concentration * parents.share[parents.parent[group]]
+        used = prior > 0  # a dish without prior mass has no part in any group
+        rows, counts = np.unique(_rows(observed, group), return_counts=True)
+        theta = _fitted(
+            np.ascontiguousarray(observed.density[rows].T[used]), prior[used], counts.astype(float), tolerance
+        )
+        scored = slice(held.layout.begins[group], held.layout.begins[group + 1])
+        logs[scored] = np.log(held.density[held.row[scored]][:, used] @ theta)
+    return logs + held.log_scale[held.row]
+
+
+def by_gibbs(
+    observed: FixedDishes, held: FixedDishes, particles: int, sweeps: int, burn_in: int, source: ChoiceSource
+) -> Floats:
+    """The same under posterior means of proportions, one row for each independent sampler."""
+    logs = np.empty((particles, len(held.row)))
+    for particle in range(particles):
+        proportions, _ = sample_groups(observed, sweeps, burn_in, source)
+        for group in range(len(proportions)):
+            scored = slice(held.layout.begins[group], held.layout.begins[group + 1])
+            logs[particle, scored] = np.log(held.density[held.row[scored]] @ proportions[group])
+    return logs + held.log_scale[held.row]
+
+
+def _rows(fixed: FixedDishes, group: int) -> npt.NDArray[np.int64]:
+    return fixed.row[fixed.layout.begins[group] : fixed.layout.begins[group + 1]]
+
+
+def completion_perplexity(
+    phi: npt.ArrayLike, prior: npt.ArrayLike, observed: Any, held: Any, tolerance: float = TOLERANCE
+) -> float:
+    """Perplexity by document completion, for topics of any system: exp(-mean log p) of the held-out halves.
+
+    Parameters
+    ----------
+    phi : array, shape (K, V)
+        Topics, each a distribution over terms; for a topic that was not seen yet a row of its own.
+    prior : array, shape (K,)
+        Pseudo-counts of each row of phi in a document: concentration times weight.
+    observed, held : sparse arrays of counts, shape (D, V)
+        The two halves of each document, in the same order.
+    tolerance : float
+        The largest step of a proportion at which EM ends.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If topics and halves don't fit, or there is no held-out word.
+    """
+    tolerance = positive_number("tolerance", tolerance)
+    topics, alpha = _numbers("phi", phi), _numbers("prior", prior)
+    halves = [_counts(name, half) for name, half in (("observed", observed), ("held", held))]
+    if (
+        halves[0].shape != halves[1].shape
+        or topics.ndim != 2
+        or halves[0].shape[1] != topics.shape[1]
+        or alpha.shape != topics.shape[:1]
+    ):
+        raise DataError(
+            "halves", f"{halves[0].shape} and {halves[1].shape}",
+            f"two that fit: (D, V), for topics {topics.shape} and a prior {alpha.shape}",
+            "Give one column for each term of the topics, and one topic for each entry of the prior.",
+        )  # fmt: skip
+    if not alpha.sum() > 0 or (alpha < 0).any():
+        raise ParameterError(
+            "prior", prior, "not negative, some of it positive", "Concentration times weight."
+        )  # fmt: skip
+    total = float(alpha.sum())
+    parents = Parents((alpha / total)[None], np.zeros(halves[0].shape[0], dtype=np.int64))
+    first, second = (
+        FixedDishes(
+            layout=Layout("document", tuple(range(half.shape[0])), np.arange(half.sum()), begins),
+            density=topics.T,
+            log_scale=np.zeros(topics.shape[1]),
+            row=np.repeat(half.indices, half.data).astype(np.int64),
+            parents=parents,
+            concentration=total,
+            discount=0.0,
+        )
+        for half in halves
+        for begins in [np.append(0, np.cumsum(half.sum(axis=1)))]
+    )
+    logs = by_em(first, second, tolerance)
+    if len(logs) == 0:
+        raise DataError("held", held, "a half with at least one word", "Give the held-out words.")
+    return math.exp(-logs.mean())
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    made = number_array(values)
+    if made is None or not np.isfinite(made).all():
+        raise ParameterError(name, values, "an array of finite numbers", "See the docstring for its shape.")
+    return made
+
+
+def _counts(name: str, half: Any) -> sp.csr_array:
+    try:
+        made = sp.csr_array(half)
+    except (TypeError, ValueError):
+        raise DataError(name, half, "a matrix of counts, sparse or not", "See Corpus.to_counts.") from None
+    if made.dtype.kind not in "iufb" or not np.all((made.data >= 0) & (made.data == np.floor(made.data))):
+        raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() has them.")
+    return made.astype(np.int64)

@@ -1,0 +1,237 @@
+"""`hdpkit.evaluate`: one held-out score for every model whose measure has a predictive density."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, positive_number, whole_number
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.evaluation.completion import TOLERANCE, by_em, by_gibbs
+from hdpkit.evaluation.result import Evaluation, averaged
+from hdpkit.evaluation.states import states_of
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.franchise.new_labels import layout_of
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+
+__all__ = ["evaluate"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_METHODS = ("completion", "left-to-right", "predictive")
+_STEPS = 1_000_000  # customers that are reseated before Ctrl-C is answered
+
+
+def evaluate(
+    states: Any,
+    data: GroupedData,
+    *,
+    method: str = "completion",
+    held_out: GroupedData | None = None,
+    fit: str = "auto",
+    particles: int = 20,
+    sweeps: int = 50,
+    burn_in: int = 20,
+    tolerance: float = TOLERANCE,
+    rng: ChoiceSource | Seed = 0,
+) -> Evaluation:
+    """Score groups that the states were not sampled with. The states stay as they are.
+
+    In each state the dishes and all restaurants are fixed. Probabilities are averaged over states and
+    particles, not their logarithms. See docs/evaluation.md.
+
+    Parameters
+    ----------
+    states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
+        Posterior states. `Scheduler.sample` is such an iterable: each draw is used as it comes.
+    data : Corpus or Groups
+        New groups, as for `Franchise.fold_in`: whole ones or, with ``held_out``, their observed halves.
+    method : "completion", "left-to-right" or "predictive"
+        "completion": proportions are fitted to the observed half of each group, and each value of the other
+        half is scored. "left-to-right": probability of whole groups, by particles (Wallach et al. 2009, in
+        the unbiased form of Buntine 2009); the time grows with the square of a group's size.
+        "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum log p(group | training) / sum
+        of sizes). They don't say how they estimate these probabilities; here it is by left-to-right.
+    held_out : Corpus or Groups, optional
+        The other halves, for completion: the same groups in the same order. Without them each group of
+        ``data`` is split at random, half of its values (rounded down) observed.
+    fit : "auto", "em" or "gibbs"
+        How completion fits proportions; "auto" is "em" without a discount, "gibbs" with one.
+    particles : int
+        Particles of left-to-right, or independent samplers of completion by Gibbs, in each state.
+    sweeps, burn_in : int
+        Of each such sampler.
+    tolerance : float
+        The largest step of a proportion at which EM ends.
+    rng : seed, Generator or choice source
+        For the split and the samplers. Two models that are given the same number get the same split.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    DataError, DeclarationError
+        As `Franchise.fold_in`; if halves don't fit, or nothing is left to be scored.
+    ParameterError
+        If an argument is out of range.
+    """
+    choice("method", method, _METHODS, remedy="Leave it out for completion.")
+    choice("fit", fit, ("auto", "em", "gibbs"), remedy="Leave it out.")
+    particles = whole_number("particles", particles, 1, 2**31, remedy="20 are usual; more lower the error.")
+    sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="One sweep at least is averaged.")
+    burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")
+    positive_number("tolerance", tolerance)
+    if not isinstance(data, GroupedData):
+        raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
+    if held_out is not None and (not isinstance(held_out, GroupedData) or method != "completion"):
+        raise ParameterError(
+            "held_out", held_out, 'a Corpus or Groups, with method="completion"',
+            f'Leave it out with method="{method}", which scores whole groups.' if method != "completion"
+            else "The observed halves are `data`.",
+        )  # fmt: skip
+    source = as_source(rng, Purpose.EVALUATE)
+    scorer: _Completion | _LeftToRight
+    if method == "completion":
+        options = (fit, particles, sweeps, burn_in, tolerance)
+        scorer = _Completion(data, held_out, *options, source, as_source(rng, Purpose.SPLIT))
+    else:
+        scorer = _LeftToRight(data, particles, source)
+    logs = [scorer.score(franchise) for franchise in states_of(states)]
+    scored = scorer.scored
+    assert scored is not None  # there is a state
+    units, standard_error = averaged(logs, scorer.group)
+    by_group = np.zeros(len(scored.layout.names))
+    np.add.at(by_group, scorer.group, units)
+    tokens = np.diff(scored.layout.begins)
+    for array in (by_group, tokens):
+        array.setflags(write=False)
+    return Evaluation(
+        method=method,
+        fit=scorer.fit,
+        label=scored.layout.label,
+        names=scored.layout.names,
+        group_log_probability=by_group,
+        group_tokens=tokens,
+        standard_error=standard_error,
+        n_states=len(logs),
+        particles=max(len(each) for each in logs),
+    )
+
+
+@attrs.define
+class _LeftToRight:
+    """Log probabilities of whole groups by left-to-right.
+
+    Attributes
+    ----------
+    scored : FixedDishes or None
+        What was scored in the last state.
+    group : int64 array, shape (n_units,)
+        Group of each number that `score` returns.
+    """
+
+    data: GroupedData
+    particles: int
+    source: ChoiceSource
+    fit: str | None = None
+    scored: FixedDishes | None = None
+
+    @property
+    def group(self) -> Ints:
+        assert self.scored is not None
+        return np.arange(len(self.scored.layout.names))
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
+        fixed = self.scored = _filled(fixed_dishes(franchise, self.data, scaled=True))
+        groups, begins = fixed.new_groups(), fixed.layout.begins
+        logs = np.empty((self.particles, len(begins) - 1))
+        for group, size in enumerate(np.diff(begins).tolist()):
+            at_once = max(1, _STEPS // max(1, size * size))
+            for first in range(0, self.particles, at_once):
+                last = min(first + at_once, self.particles)
+                logs[first:last, group] = groups.left_to_right(group, last - first, self.source)
+        scales = np.zeros(len(begins) - 1)
+        np.add.at(scales, fixed.layout.group, fixed.log_scale[fixed.row])
+        return logs + scales
+
+
+@attrs.define
+class _Completion:
+    """Log probabilities of the values of held-out halves. Attributes as of `_LeftToRight`."""
+
+    data: GroupedData
+    held_out: GroupedData | None
+    wanted: str
+    particles: int
+    sweeps: int
+    burn_in: int
+    tolerance: float
+    source: ChoiceSource
+    split_source: ChoiceSource
+    fit: str | None = None
+    scored: FixedDishes | None = None
+    observed: npt.NDArray[np.bool_] | None = None  # which values are, where the halves are made here
+
+    @property
+    def group(self) -> Ints:
+        assert self.scored is not None
+        return self.scored.layout.group
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each held-out value in a state, by each sampler: shape (samplers, n_values)."""
+        observed, held = self._halves(franchise)
+        self.scored = _filled(held)
+        self.fit = self._fit(observed.discount)
+        if self.fit == "em":
+            return by_em(observed, held, self.tolerance)[None]
+        return by_gibbs(observed, held, self.particles, self.sweeps, self.burn_in, self.source)
+
+    def _fit(self, discount: float) -> str:
+        if self.wanted == "em" and discount > 0:
+            raise ParameterError(
+                "fit", "em", '"gibbs" or "auto", since groups have a discount',
+                "The fixed point of EM is that of a Dirichlet prior.",
+            )  # fmt: skip
+        return ("gibbs" if discount > 0 else "em") if self.wanted == "auto" else self.wanted
+
+    def _halves(self, franchise: Franchise) -> tuple[FixedDishes, FixedDishes]:
+        if self.held_out is None:
+            whole = fixed_dishes(franchise, self.data, scaled=True)
+            if self.observed is None:
+                self.observed = _half(whole.layout.begins, self.split_source)
+            return whole.restricted(self.observed), whole.restricted(~self.observed)
+        check_foldable(franchise)
+        names, others = (layout_of(franchise, half).names for half in (self.data, self.held_out))
+        if others != names:
+            raise DataError(
+                "held_out", f"{len(others)} groups, from {others[:1]}",
+                f"the groups of data, in the same order: {len(names)}, from {names[:1]}",
+                "Build both halves with the same documents, empty ones included, and the same names.",
+            )  # fmt: skip
+        observed = fixed_dishes(franchise, self.data, other=self.held_out)
+        held = fixed_dishes(franchise, self.held_out, scaled=True, parents=observed.parents)
+        return observed, held
+
+
+def _half(begins: Ints, source: ChoiceSource) -> npt.NDArray[np.bool_]:
+    """A random half of each group, rounded down."""
+    chosen = np.zeros(int(begins[-1]), dtype=bool)
+    for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        chosen[first + source.permutation(last - first)[: (last - first) // 2]] = True
+    return chosen
+
+
+def _filled(scored: FixedDishes) -> FixedDishes:
+    """What shall be scored, if it is anything."""
+    if len(scored.row) == 0:
+        raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")
+    return scored

@@ -1,0 +1,133 @@
+"""What an evaluation found, and averages over posterior states and particles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import printable
+
+__all__ = ["Evaluation", "averaged"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Evaluation:
+    """Scores of held-out groups, as `hdpkit.evaluate` returns them. Logs are in nats; arrays are read-only.
+
+    Attributes
+    ----------
+    method : str
+        "completion", "left-to-right" or "predictive".
+    fit : str or None
+        How proportions were fitted to observed halves: "em" or "gibbs"; None where there are none.
+    label : str
+        The label that tells the groups apart.
+    names : tuple
+        Its values, one each a group.
+    group_log_probability : float64 array, shape (n_groups,)
+        Log probability (or density) of the scored values of each group, averaged over states and particles.
+    group_tokens : int64 array, shape (n_groups,)
+        How many values of each group were scored.
+    standard_error : float
+        Of `log_probability`: over states where there are several (as if they were independent draws), or else
+        over particles. NaN where there is one of each: nothing was sampled.
+    n_states : int
+        Posterior states that were averaged.
+    particles : int
+        Particles of left-to-right, or samplers of completion by Gibbs, in each state; 1 where EM fits.
+    """
+
+    method: str
+    fit: str | None
+    label: str
+    names: tuple[Any, ...]
+    group_log_probability: Floats
+    group_tokens: Ints
+    standard_error: float
+    n_states: int
+    particles: int
+
+    @property
+    def n_tokens(self) -> int:
+        """How many values were scored."""
+        return int(self.group_tokens.sum())
+
+    @property
+    def log_probability(self) -> float:
+        """Log probability (or density) of all that was scored."""
+        return float(self.group_log_probability.sum())
+
+    @property
+    def log_probability_per_token(self) -> float:
+        """Mean log probability of a value."""
+        return self.log_probability / self.n_tokens
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-log probability per token); infinite where a float can't hold it."""
+        mean = -self.log_probability_per_token
+        return math.exp(mean) if mean < 709 else math.inf
+
+    @property
+    def perplexity_error(self) -> float:
+        """Standard error of `perplexity`, to first order."""
+        return self.perplexity * self.standard_error / self.n_tokens
+
+    def __str__(self) -> str:
+        error = "" if math.isnan(self.standard_error) else f" (standard error {self.perplexity_error:.2g})"
+        how = {None: "", "em": ", proportions by EM", "gibbs": ", proportions by Gibbs sampling"}[self.fit]
+        states = "1 state" if self.n_states == 1 else f"{self.n_states} states"
+        particles = "" if self.particles == 1 else f", {self.particles} particles in each"
+        return (
+            f"perplexity {self.perplexity:.6g}{error}: {self.method}{how}; {self.n_tokens} values of "
+            f"{len(self.names)} groups ({printable(self.label)}); {states}{particles}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Evaluation: {self}>"
+
+
+def averaged(logs: Sequence[Floats], group: Ints) -> tuple[Floats, float]:
+    """Average probabilities (not their logs) over particles and states.
+
+    Parameters
+    ----------
+    logs : sequence of float64 arrays, shape (n_particles, n_units)
+        Log probability of each unit (a value, or a group): one array each a state.
+    group : int64 array, shape (n_units,)
+        Group of each unit. Particles of different groups are independent.
+
+    Returns
+    -------
+    float64 array, shape (n_units,)
+        Log of the mean probability of each unit.
+    float
+        Standard error of their sum, to first order; NaN where there is one state and one particle.
+    """
+    by_state = np.array([log_mean_exp(state) for state in logs])
+    mean = log_mean_exp(by_state)
+    n_states, n_particles = len(by_state), len(logs[0])
+    if n_states > 1:
+        # To first order the log of a mean is a sum over its terms, each in parts of the mean.
+        influence = np.expm1(by_state - mean).sum(axis=1)
+        return mean, float(np.std(influence, ddof=1) / math.sqrt(n_states))
+    if n_particles > 1:
+        influence = np.zeros((int(group.max(initial=-1)) + 1, n_particles))
+        np.add.at(influence, group, np.expm1(logs[0] - mean).T)
+        return mean, math.sqrt(float(np.var(influence, axis=1, ddof=1).sum()) / n_particles)
+    return mean, math.nan
+
+
+def log_mean_exp(logs: Floats) -> Floats:
+    """Log of the mean of exponentials over the first axis."""
+    top = logs.max(axis=0)
+    mean: Floats = top + np.log(np.mean(np.exp(logs - top), axis=0))
+    return mean

@@ -1,0 +1,251 @@
+"""`hk.evaluate`: posterior states of every kind, halves, arguments, and what it prints."""
+
+import math
+
+import attrs
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from evaluation_checks import three_levels, two_levels
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.evaluation import completion_perplexity, fit_proportions
+from hdpkit.random import Streams
+
+
+def corpus(*documents, **options):
+    return hk.Corpus.from_documents(list(documents), n_terms=3, **options)
+
+
+NEW = corpus([0, 0, 2, 1], [1, 2], [2])
+
+
+def scores(found):
+    return found.group_log_probability.tolist()
+
+
+# ---------------------------------------------------------------------- states
+
+
+def test_states_of_every_kind(tmp_path):
+    franchise = two_levels()
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    one = hk.evaluate(franchise, NEW)
+    assert one.n_states == 1
+    assert scores(hk.evaluate([franchise], NEW)) == pytest.approx(scores(one))
+    assert scores(hk.evaluate(franchise.look(), NEW)) == pytest.approx(scores(one))
+
+    copies = [draw.franchise.copy() for draw in scheduler.sample(two_levels(), 4, rng=1)]
+    of_copies = hk.evaluate(copies, NEW)
+    assert of_copies.n_states == 4
+    of_draws = hk.evaluate(scheduler.sample(two_levels(), 4, rng=1), NEW)
+    assert scores(of_draws) == pytest.approx(scores(of_copies), abs=1e-12)
+    assert of_draws.standard_error == pytest.approx(of_copies.standard_error)
+
+    trace = scheduler.run(two_levels(), sweeps=3, rng=0, chains=2, folder=tmp_path / "run")
+    of_chains, of_run = hk.evaluate(trace, NEW), hk.evaluate(hk.open_run(tmp_path / "run"), NEW)
+    assert of_chains.n_states == of_run.n_states == 2
+    assert scores(of_chains) == pytest.approx(scores(of_run), abs=1e-12)
+
+
+def test_draws_that_were_kept_are_refused():
+    draws = list(hk.Scheduler([moves.TableGibbs()]).sample(two_levels(), 3, rng=0))
+    assert hk.evaluate(draws[2], NEW).n_states == 1
+    with pytest.raises(errors.StateError, match=r"copy\(\)"):
+        hk.evaluate(draws, NEW)
+
+
+def test_states_of_different_sizes():
+    """Dishes have no names across states, and their number may differ; so may the vocabulary's order."""
+    words = [["a", "b", "a"], ["b", "c"]]
+    chains = []
+    for documents in (words, words[::-1]):
+        root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+        chains.append(hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents)))
+    assert chains[0].data.vocabulary != chains[1].data.vocabulary
+    trace = [hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=3, rng=1) for f in chains]
+    assert len(trace) == 2
+    new = hk.Corpus.from_documents([["c", "a"], ["b", "b", "c"]])
+    each = [hk.evaluate(f, new, method="left-to-right", particles=50) for f in chains]
+    both = hk.evaluate(chains, new, method="left-to-right", particles=50)
+    assert min(e.log_probability for e in each) - 0.5 < both.log_probability
+    assert both.log_probability < max(e.log_probability for e in each) + 0.5
+
+
+# ---------------------------------------------------------------------- methods
+
+
+def test_the_same_number_gives_the_same_result():
+    franchise = two_levels()
+    for options in ({}, {"fit": "gibbs"}, {"method": "left-to-right"}):
+        found = [hk.evaluate(franchise, NEW, rng=rng, **options) for rng in (3, 3, Streams(3).source(9))]
+        assert scores(found[0]) == scores(found[1])
+        assert hk.evaluate(franchise, NEW, **options).log_probability == pytest.approx(
+            hk.evaluate(franchise, NEW, rng=0, **options).log_probability, abs=0
+        )
+
+
+def test_predictive_perplexity_is_that_of_whole_documents():
+    franchise = two_levels()
+    paper = hk.evaluate(franchise, NEW, method="predictive", rng=2)
+    other = hk.evaluate(franchise, NEW, method="left-to-right", rng=2)
+    assert scores(paper) == scores(other)
+    assert paper.method == "predictive"
+    assert paper.n_tokens == 7
+    assert paper.perplexity == pytest.approx(math.exp(-sum(scores(paper)) / 7))
+
+
+def test_completion_with_a_discount_is_by_gibbs():
+    found = hk.evaluate(three_levels(), corpus([0, 1], groups={"journal": ["A"]}))
+    assert (found.fit, found.particles) == ("gibbs", 20)
+    assert hk.evaluate(two_levels(), NEW).fit == "em"
+    with pytest.raises(errors.ParameterError, match="discount"):
+        hk.evaluate(three_levels(), corpus([0, 1], groups={"journal": ["A"]}), fit="em")
+
+
+def test_kernels_agree():
+    """The readable kernel and the compiled one, on what is the same for both: means within their errors."""
+    for method in ("completion", "left-to-right"):
+        found = [
+            hk.evaluate(two_levels(kernel=kernel), NEW, method=method, fit="gibbs", particles=200, rng=1)
+            for kernel in ("auto", "reference")
+        ]
+        error = math.hypot(*(f.standard_error for f in found))
+        assert abs(found[0].log_probability - found[1].log_probability) < 6 * error + 1e-9
+
+
+def test_densities_of_numbers_are_on_their_scale():
+    """Values in other units change log densities by the log of the unit, in each method."""
+    for unit in (1.0, 1000.0):
+        data = hk.Groups.from_arrays([np.array([1.0, 1.1]) * unit, np.array([-1.0]) * unit])
+        new = hk.Groups.from_arrays([np.array([1.05, -0.9, 1.2]) * unit])
+        measure = hk.NormalGamma(0.0, 0.5, 2.0, 0.5 * unit**2)
+        franchise = hk.Franchise(
+            hk.Restaurant(hk.Restaurant(measure, concentration=1.0), concentration=1.0, each="group"), data
+        )
+        hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0, init="sequential")
+        found = [hk.evaluate(franchise, new), hk.evaluate(franchise, new, method="left-to-right")]
+        if unit == 1.0:
+            first = found
+        for before, after in zip(first, found, strict=True):
+            shift = before.log_probability - after.log_probability
+            assert shift == pytest.approx(before.n_tokens * math.log(unit), abs=1e-6)
+
+
+# ---------------------------------------------------------------------- halves
+
+
+def test_halves_that_do_not_fit():
+    franchise = two_levels()
+    with pytest.raises(errors.DataError, match="in the same order: 3"):
+        hk.evaluate(franchise, NEW, held_out=corpus([0], [1]))
+    with pytest.raises(errors.DataError, match="in the same order"):
+        hk.evaluate(
+            franchise, corpus([0], [1], names=["a", "b"]), held_out=corpus([0], [1], names=["b", "a"])
+        )
+    with pytest.raises(errors.ParameterError, match="whole groups"):
+        hk.evaluate(franchise, NEW, held_out=NEW, method="left-to-right")
+
+
+def test_all_scored_values_are_counted():
+    found = hk.evaluate(two_levels(), corpus([0], [1], [0, 1, 2]), held_out=corpus([1, 1], [], [2]))
+    assert found.group_tokens.tolist() == [2, 0, 1]
+    assert found.n_tokens == 3
+    assert found.group_log_probability[1] == 0.0
+    assert found.log_probability_per_token == pytest.approx(found.log_probability / 3)
+
+
+def test_an_empty_half_has_the_labels_of_the_other():
+    """Of groups that aren't documents of a corpus, only customers have labels."""
+
+    def places(values, places, regions):
+        return hk.Groups.from_labels(values, {"place": places, "region": regions})
+
+    data = places([5.0, 5.2, -5.0], ["x", "x", "y"], ["N", "N", "S"])
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 1.0), concentration=0.1)
+    region = hk.Restaurant(root, concentration=0.1, each="region")
+    franchise = hk.Franchise(hk.Restaurant(region, concentration=1.0, each="place"), data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0)
+    observed = hk.Groups.from_arrays([[5.0], []], groups={"region": ["N", "S"]}, label="place")
+    held = hk.Groups.from_arrays([[], [-5.0]], groups={"region": ["N", "S"]}, label="place")
+    swapped = hk.Groups.from_arrays([[], [5.0]], groups={"region": ["N", "S"]}, label="place")
+    likely, unlikely = (hk.evaluate(franchise, observed, held_out=h).log_probability for h in (held, swapped))
+    assert likely > unlikely + 1
+
+
+# ---------------------------------------------------------------------- the result
+
+
+def test_what_it_prints():
+    franchise = two_levels()
+    em = hk.evaluate(franchise, NEW)
+    told = "completion, proportions by EM; 4 values of 3 groups (document); 1 state"
+    assert str(em) == f"perplexity {em.perplexity:.6g}: {told}"
+    assert repr(em) == f"<Evaluation: {em}>"
+    left = hk.evaluate([franchise, franchise.copy()], NEW, method="left-to-right", particles=7)
+    assert f"(standard error {left.perplexity_error:.2g}): left-to-right" in str(left)
+    assert str(left).endswith("2 states, 7 particles in each")
+    assert not left.group_log_probability.flags.writeable
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        em.n_states = 3
+
+
+def test_a_perplexity_that_no_float_holds():
+    data = hk.Groups.from_arrays([[0.0, 0.1]])
+    franchise = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.NormalGamma(0.0, 1.0, 1e4, 1e-3)), each="group"), data
+    )
+    found = hk.evaluate(franchise, hk.Groups.from_arrays([[1e3, 1e5]]))
+    assert found.log_probability_per_token < -709
+    assert found.perplexity == math.inf
+
+
+# ---------------------------------------------------------------------- topics of other systems
+
+
+def test_topics_that_are_given():
+    phi = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
+    observed, held = sp.csr_array([[2, 0, 1, 0]]), np.array([[0, 1, 0, 2]])
+    assert completion_perplexity(phi, [1.0, 0.5], observed, held) == pytest.approx(108 ** (1 / 3), rel=1e-12)
+    theta = fit_proportions(np.array(phi)[:, [0, 2]], [1.0, 0.5], [2, 1])
+    assert theta == pytest.approx([2 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"phi": [[0.5, 0.5]]},
+        {"phi": "topics"},
+        {"phi": [[math.nan] * 4] * 2},
+        {"prior": [1.0]},
+        {"prior": [0.0, 0.0]},
+        {"prior": [1.0, -1.0]},
+        {"observed": np.ones((2, 4))},
+        {"observed": [[0.5, 0, 0, 0]]},
+        {"observed": [[-1, 0, 0, 0]]},
+        {"observed": "half"},
+        {"held": np.zeros((1, 4))},
+        {"tolerance": 0.0},
+    ],
+)
+def test_topics_that_do_not_fit(changed):
+    good = {
+        "phi": [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]],
+        "prior": [0.3, 0.5],
+        "observed": np.array([[2, 0, 1, 0]]),
+        "held": np.array([[0, 1, 0, 2]]),
+    }
+    completion_perplexity(**good)
+    with pytest.raises(errors.HdpkitError):
+        completion_perplexity(**(good | changed))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"phi": [[0.5]]}, {"prior": [1.0, 0.0]}, {"counts": [1]}, {"tolerance": -1}, {"counts": None}]
+)
+def test_one_fit_that_does_not_fit(changed):
+    good = {"phi": [[0.5, 0.3], [0.1, 0.2]], "prior": [0.3, 0.5], "counts": [1, 2]}
+    fit_proportions(**good)
+    with pytest.raises(errors.ParameterError):
+        fit_proportions(**(good | changed))

@@ -1,0 +1,85 @@
+"""The rows of fold-in and of held-out evaluation in the table of bad input."""
+
+import math
+
+import numpy as np
+from bad_values import NO_SEED, POSITIVE, Row, Told, whole
+
+import hdpkit as hk
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, Streams
+
+__all__ = ["EVALUATION"]
+
+
+def foldable():
+    """A franchise whose new documents have a concentration."""
+    corpus = hk.Corpus.from_documents([["cat", "dog", "cat"], ["cow", "dog"]], groups={"farm": ["a", "b"]})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    farm = hk.Restaurant(root, concentration=1.0, each="farm")
+    franchise = hk.Franchise(hk.Restaurant(farm, concentration=1.0, each="document"), corpus)
+    start(franchise, "sequential", Streams(0).source(STARTS))
+    return franchise
+
+
+def documents(*lists, farms=None, **options):
+    farms = ["a"] * len(lists) if farms is None else farms
+    return hk.Corpus.from_documents(list(lists), groups={"farm": farms}, **options)
+
+
+NEW = documents(["cow", "cat"], [], ["dog"])
+NO_GROUPS = [None, 5, "data", [[0, 1]], np.zeros(3), hk.Corpus, {}]
+NO_NEW = [
+    *NO_GROUPS,
+    Told(documents(["cat", "emu"], [], ["cat"]), "'emu'"),
+    Told(documents([0, 1, 3], [], [0]), "unknown terms"),
+    Told(documents(["cat"], ["dog"], [], farms=["a", "c", "a"]), "'c'"),
+    Told(hk.Corpus.from_documents([["cat"], [], []]), "a label of the new data"),
+    Told(
+        hk.Groups.from_arrays([[0.5], [], []], groups={"farm": list("aaa")}, label="document"), "term numbers"
+    ),
+    Told(hk.Groups.from_labels([0, 1], {"farm": ["a", "a"]}), "a label of the new data"),
+    Told(hk.Groups.from_labels([0, 1], {"farm": ["a", "a"], "document": [0, None]}), "every customer"),
+    Told(
+        hk.Groups.from_labels([0, 1, 0, 0], {"farm": list("abaa"), "document": [0, 0, 1, 2]}), "several farms"
+    ),
+]
+# How an error about data names what is wrong in them.
+IN_DATA = ("data", "terms", "label", "each", "values", "document")
+
+EVALUATION = {
+    "Franchise.fold_in": Row(
+        lambda franchise: (foldable().fold_in, {"data": NEW, "sweeps": 2, "burn_in": 1, "rng": 1}),
+        {
+            "data": NO_NEW,
+            "sweeps": whole(1, 2**31),
+            "burn_in": whole(0, 2**31),
+            "rng": NO_SEED,
+        },
+        aliases={"data": IN_DATA},
+    ),
+    "evaluate": Row(
+        lambda franchise: (
+            hk.evaluate,
+            {"states": foldable(), "data": NEW, "held_out": NEW, "rng": 1, "particles": 2, "sweeps": 2},
+        ),
+        {
+            "states": [None, 5, "states", hk.Franchise, [], [None], [foldable(), 5], {}, {1: 2}, set()],
+            "data": NO_NEW,
+            "method": [None, 5, "", "harmonic mean", ["completion"], b"completion"],
+            "held_out": [
+                *(value for value in NO_GROUPS if value is not None),
+                Told(documents(["cat"]), "in the same order"),
+                Told(documents([], ["dog"], [], names=["x", "y", "z"]), "in the same order"),
+                Told(documents(["cat", "emu"], [], []), "'emu'"),
+            ],
+            "fit": [None, 5, "", "mcmc", ["em"]],
+            "particles": whole(1, 2**31),
+            "sweeps": whole(1, 2**31),
+            "burn_in": whole(0, 2**31),
+            "tolerance": [*POSITIVE, -math.inf],
+            "rng": NO_SEED,
+        },
+        aliases={"data": (*IN_DATA, "held_out"), "held_out": ("held_out", "terms")},
+    ),
+}

@@ -1,0 +1,259 @@
+"""What fold-in and evaluation must do, without chance: for the tests of the tests, too."""
+
+import math
+
+import numpy as np
+import pytest
+from hdpkit._compiled.fixed_dishes.new_groups import NewGroups as CompiledGroups
+
+import hdpkit as hk
+from hdpkit.franchise import start
+from hdpkit.franchise.reference.new_groups import NewGroups as ReadableGroups
+from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.testing.new_groups import NewGroupLaw, state_of
+
+__all__ = [
+    "check_average_over_states",
+    "check_completion_by_em",
+    "check_fold_in",
+    "check_fold_in_steps",
+    "check_halves",
+    "check_left_to_right",
+    "check_one_token",
+]
+
+KERNELS = {"compiled": CompiledGroups, "reference": ReadableGroups}
+DENSITY = np.array([[0.9, 0.2, 0.4], [0.1, 1.0, 0.3], [0.5, 0.25, 1.0]])
+SHARES = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+CASES = [(1.3, 0.0), (0.7, 0.4), (-0.2, 0.5)]
+
+
+def law(theta, d, rows=(0, 1, 2), parent=0):
+    return NewGroupLaw(DENSITY[list(rows)], SHARES[parent], theta, d)
+
+
+def groups(kind, theta, d, rows=(0, 1, 2), parent=0):
+    # The group is the second of two: the first has other customers and another parent.
+    row = np.array([2, 0, *rows])
+    begins = np.array([0, 2, len(row)])
+    return kind(DENSITY, SHARES, row, begins, np.array([1 - parent, parent]), theta, d)
+
+
+def seated(these, state):
+    """Put the second group into a state."""
+    where = {i: (dish, t) for t, (customers, dish) in enumerate(state) for i in customers}
+    these.seat(1, [where[i][0] for i in range(len(where))], [where[i][1] for i in range(len(where))])
+
+
+def branches(run):
+    """Every outcome of a scripted call, and its probability."""
+    source = ScriptedSource()
+    while True:
+        yield run(source), source.probability
+        if not source.advance():
+            return
+
+
+def check_fold_in_steps():
+    """One step of fold-in draws from the exact conditional of who sits where, by both kernels."""
+    for kind in KERNELS.values():
+        for theta, d in CASES:
+            exact, these = law(theta, d), groups(kind, theta, d)
+            number = {state: s for s, state in enumerate(exact.states)}
+            for i in range(3):
+                matrix = np.zeros((len(number), len(number)))
+                for state, s in number.items():
+
+                    def step(source, i=i, state=state, these=these):
+                        seated(these, state)
+                        these.reseat(i, i + 1, source)
+                        return number[state_of(these.dishes(), these.tables())]  # noqa: B023
+
+                    for after, probability in branches(step):
+                        matrix[s, after] += probability
+                assert np.abs(matrix - exact.conditional(i)).max() <= 1e-12
+                assert np.abs(exact.pi @ matrix - exact.pi).max() <= 1e-12
+
+
+def check_fold_in():
+    """Seating, sweeps and averages: the expectation of what fold-in returns, over all branches."""
+    for kind in KERNELS.values():
+        for theta, d in CASES:
+            exact, these = law(theta, d, (0, 1)), groups(kind, theta, d, (0, 1))
+            one = law(theta, d, (0,))
+            # The first customer from its law alone, the second given it; then two sweeps, one averaged.
+            begun = dict(zip(one.states, one.pi, strict=True))
+            row = np.array(
+                [
+                    sum(
+                        p
+                        for s, p in begun.items()
+                        if s == frozenset((c - {1}, k) for c, k in state if c != {1})
+                    )
+                    for state in exact.states
+                ]
+            )
+            onwards = row * exact.pi
+            for state, p in begun.items():
+                inside = [frozenset((c - {1}, k) for c, k in s if c != {1}) == state for s in exact.states]
+                onwards[inside] *= p / onwards[inside].sum()
+            for _ in range(2):
+                onwards = onwards @ exact.conditional(0) @ exact.conditional(1)
+            expected = sum(p * exact.weights_given(s) for s, p in zip(exact.states, onwards, strict=True))
+
+            def run(source, these=these):
+                proportions, dishes = np.full((2, 3), np.nan), np.full(4, -1)
+                these.fold_in(1, 2, 1, 1, source, proportions, dishes)
+                assert np.isnan(proportions[0]).all()
+                assert (dishes[:2] == -1).all()
+                assert dishes[2:].tolist() == these.dishes().tolist()
+                return proportions[1]
+
+            found = sum(probability * outcome for outcome, probability in branches(run))
+            assert found == pytest.approx(expected, abs=1e-12)
+
+
+def check_left_to_right():
+    """A particle's weight has the evidence as its mean, exactly, and the second moment of its scheme."""
+    for kind in KERNELS.values():
+        for theta, d in CASES:
+            exact, these = law(theta, d), groups(kind, theta, d)
+            moments = np.zeros(2)
+            for logs, probability in branches(lambda source, these=these: these.left_to_right(1, 1, source)):
+                moments += probability * np.exp(logs[0] * np.array([1, 2]))
+            assert moments[0] == pytest.approx(exact.evidence, rel=1e-12)
+            assert moments == pytest.approx(exact.moments_left_to_right(), rel=1e-11)
+
+
+# ---------------------------------------------------------------------- whole franchises
+
+
+def three_levels(kernel="auto", discount=0.3, store="histogram"):
+    corpus = hk.Corpus.from_documents(
+        [[0, 0, 1], [1, 2, 2], [2, 0]], n_terms=3, groups={"journal": ["A", "A", "B"]}
+    )
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5, discount=0.2, name="root")
+    journal = hk.Restaurant(root, concentration=0.8, discount=0.1, each="journal", name="journal")
+    document = hk.Restaurant(journal, concentration=0.6, discount=discount, each="document", name="document")
+    franchise = hk.Franchise(document, corpus, kernel=kernel, store=store)
+    start(franchise, "sequential", Streams(3).source(STARTS))
+    return franchise
+
+
+def two_levels(seed=0, kernel="auto", **options):
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2, 2], [2, 0]], n_terms=3)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5, name="root")
+    document = hk.Restaurant(root, concentration=0.9, each="document", name="document")
+    franchise = hk.Franchise(document, corpus, kernel=kernel, **options)
+    start(franchise, "sequential", Streams(seed).source(STARTS))
+    return franchise
+
+
+def row_of(franchise, *path):
+    """The predictive row of a restaurant, from the root's down, worked out by hand: path of (name, key)."""
+    n_dishes = franchise.n_dishes
+    row = np.append(np.zeros(n_dishes), 1.0)
+    for name, key in path:
+        r = franchise.restaurant(name, key)
+        n = np.array([r.customers_of(k) for k in range(n_dishes)] + [0])
+        t = np.array([r.tables_of(k) for k in range(n_dishes)] + [0])
+        row = (n - r.discount * t + (r.concentration + r.discount * t.sum()) * row) / (
+            r.concentration + n.sum()
+        )
+    return row
+
+
+def topics_of(franchise):
+    """phi of each dish and the new one, shape (K + 1, V), for eta = 0.5 and three terms."""
+    counts = np.vstack([franchise.dish_counts, np.zeros(3)]) + 0.5
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def check_one_token():
+    """Documents of one word: left-to-right is exact, in two levels and three, and so is fold-in."""
+    franchise = three_levels(kernel="reference")
+    new = hk.Corpus.from_documents([[0], [2], [1]], n_terms=3, groups={"journal": ["B", "A", None]})
+    phi = topics_of(franchise)
+    paths = [[("root", None), ("journal", "B")], [("root", None), ("journal", "A")], [("root", None)]]
+    joint = np.array([row_of(franchise, *path) * phi[:, v] for path, v in zip(paths, (0, 2, 1), strict=True)])
+    found = hk.evaluate(franchise, new, method="left-to-right", particles=2)
+    assert found.group_log_probability == pytest.approx(np.log(joint.sum(axis=1)), abs=1e-12)
+    assert found.standard_error == pytest.approx(0.0, abs=1e-9)
+
+    # Posterior means: each dish of the one customer in turn.
+    posterior = joint / joint.sum(axis=1, keepdims=True)
+    theta, d = 0.6, 0.3
+    expected = ((1 - d) * posterior + (theta + d) * np.array([row_of(franchise, *p) for p in paths])) / (
+        1 + theta
+    )
+    for j, journal in enumerate(("B", "A", None)):
+        one = hk.Corpus.from_documents([[(0, 2, 1)[j]]], n_terms=3, groups={"journal": [journal]})
+        total = np.zeros(len(expected[j]))
+        for outcome, probability in branches(
+            lambda source, one=one: franchise.fold_in(one, 1, burn_in=0, rng=source).proportions[0]
+        ):
+            total += probability * outcome
+        assert total == pytest.approx(expected[j], abs=1e-12)
+
+
+def check_average_over_states():
+    """Probabilities are averaged over states, not their logarithms: one word a document, by hand."""
+    states = [two_levels(seed) for seed in (0, 1, 2)]
+    new = hk.Corpus.from_documents([[0], [2]], n_terms=3)
+    p = np.array([[row_of(f, ("root", None)) @ topics_of(f)[:, v] for v in (0, 2)] for f in states])
+    assert np.ptp(p, axis=0).min() > 1e-3
+    for method in ("left-to-right", "predictive"):
+        found = hk.evaluate(states, new, method=method, particles=1)
+        assert found.group_log_probability == pytest.approx(np.log(p.mean(axis=0)), abs=1e-12)
+        assert found.perplexity == pytest.approx(np.prod(p.mean(axis=0)) ** -0.5, rel=1e-12)
+        influence = (p / p.mean(axis=0)).sum(axis=1)
+        assert found.standard_error == pytest.approx(np.std(influence, ddof=1) / math.sqrt(3), rel=1e-9)
+
+
+def fixed_point(phi, prior, observed):
+    theta = np.full(len(prior), 1 / len(prior))
+    for _ in range(5000):
+        expected = sum(theta * phi[:, v] / (theta @ phi[:, v]) for v in observed)
+        theta = (prior + expected) / (prior.sum() + len(observed))
+    return theta
+
+
+def check_completion_by_em():
+    """Proportions are the fixed point given the observed half alone, the new dish included."""
+    franchise = two_levels()
+    observed, held = [[0, 0, 1], [], [2]], [[2], [1, 1], []]
+    phi, prior = topics_of(franchise), 0.9 * row_of(franchise, ("root", None))
+    thetas = [fixed_point(phi, prior, these) if these else prior / prior.sum() for these in observed]
+    expected = [sum(math.log(t @ phi[:, v]) for v in these) for t, these in zip(thetas, held, strict=True)]
+    found = hk.evaluate(
+        franchise,
+        hk.Corpus.from_documents(observed, n_terms=3),
+        held_out=hk.Corpus.from_documents(held, n_terms=3),
+        tolerance=1e-14,
+    )
+    assert found.fit == "em"
+    assert found.group_tokens.tolist() == [1, 2, 0]
+    assert found.group_log_probability == pytest.approx(expected, abs=1e-10)
+    assert math.isnan(found.standard_error)
+
+
+def check_halves():
+    """Halves that are made here: each word is in one of them, and the scored one has no part in the fit."""
+    franchise = two_levels()
+    documents = [[0, 1], [1, 2], [2], [0, 1, 2]] * 4
+    found = hk.evaluate(franchise, hk.Corpus.from_documents(documents, n_terms=3), tolerance=1e-14, rng=5)
+    assert found.group_tokens.tolist() == [1, 1, 1, 2] * 4
+    phi, prior = topics_of(franchise), 0.9 * row_of(franchise, ("root", None))
+    taken = set()
+    for document, log in zip(documents, found.group_log_probability.tolist(), strict=True):
+        possible = []
+        for kept in document if len(document) > 1 else [None]:
+            theta = prior / prior.sum() if kept is None else fixed_point(phi, prior, [kept])
+            rest = list(document)
+            if kept is not None:
+                rest.remove(kept)
+            possible.append(sum(math.log(theta @ phi[:, v]) for v in rest))
+        nearest = int(np.argmin(np.abs(np.array(possible) - log)))
+        assert log == pytest.approx(possible[nearest], abs=1e-10)
+        taken.add((len(document), nearest))
+    assert len(taken) > 4  # not always the same half
