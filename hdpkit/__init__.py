@@ -32,6 +32,8 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishart,
     NormalInverseWishartReference,
+    SparseDirichletMultinomial,
+    SparseDirichletMultinomialReference,
     Uniform,
     base_measures,
 )
@@ -96,6 +98,8 @@ __all__ = [
     "Scheduler",
     "SeatingStore",
     "Shifted",
+    "SparseDirichletMultinomial",
+    "SparseDirichletMultinomialReference",
     "Spelling",
     "Tick",
     "Trace",

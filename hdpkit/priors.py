@@ -137,6 +137,16 @@ class Gamma:
         return max(float(drawn), _SMALLEST) if size is None else np.maximum(drawn, _SMALLEST)
 
 
+def _shape(name: str, value: Any) -> Any:
+    """A positive number, or a prior of one."""
+    number = isinstance(value, float | int)
+    if not number and isinstance(value, Prior) and not isinstance(value, type):
+        if support_of(value)[0] >= 0.0:
+            return value
+        raise ParameterError(name, value, "a prior of positive numbers", "For instance hk.Gamma(1, 1).")
+    return positive_number(name, value)
+
+
 @attrs.frozen(init=False)
 class Beta:
     """Beta distribution over (0, 1).
@@ -145,8 +155,9 @@ class Beta:
 
     Parameters
     ----------
-    a, b : float
-        Shapes, finite and above 0.
+    a, b : float or prior
+        Shapes, finite and above 0. Priors of them are for `SparseDirichletMultinomial` alone, which resamples
+        them; anywhere else a Beta with such shapes is refused.
 
     Raises
     ------
@@ -154,13 +165,13 @@ class Beta:
         If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
     """
 
-    a: float
-    b: float
+    a: Any
+    b: Any
 
-    def __init__(self, a: float, b: float) -> None:
-        self.__attrs_init__(positive_number("Beta a", a), positive_number("Beta b", b))
+    def __init__(self, a: float | Prior, b: float | Prior) -> None:
+        self.__attrs_init__(_shape("Beta a", a), _shape("Beta b", b))
         # The mean is where a discount starts, and a discount of 1 is illegal.
-        if not 0.0 < self.mean < 1.0:
+        if not self._of_priors and not 0.0 < self.mean < 1.0:
             raise ParameterError(
                 "Beta (a, b)",
                 (self.a, self.b),
@@ -174,8 +185,17 @@ class Beta:
         return (0.0, 1.0)
 
     @property
+    def _of_priors(self) -> bool:
+        return not (isinstance(self.a, float) and isinstance(self.b, float))
+
+    @property
     def mean(self) -> float:
         """Expectation, ``a / (a + b)``."""
+        if self._of_priors:
+            raise ParameterError(
+                "prior", self, "a Beta whose shapes are numbers",
+                "Shapes with priors are for SparseDirichletMultinomial(selection=...).",
+            )  # fmt: skip
         return self.a / (self.a + self.b)
 
     def log_density(self, x: float) -> float:

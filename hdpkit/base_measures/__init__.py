@@ -15,7 +15,9 @@ from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultin
 from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
 from hdpkit.base_measures.reference.normal_gamma import NormalGammaReference
 from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
+from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.base_measures.registry import base_measures
+from hdpkit.base_measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 
 __all__ = [
     "AtomicMeasure",
@@ -36,6 +38,8 @@ __all__ = [
     "NormalInverseWishartReference",
     "PythonBank",
     "Resampled",
+    "SparseDirichletMultinomial",
+    "SparseDirichletMultinomialReference",
     "StatisticsBank",
     "Uniform",
     "base_measures",

@@ -27,6 +27,7 @@ from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
 from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
@@ -67,6 +68,7 @@ COUNTING_BANKS = frozenset(
         GammaPoissonBank,
         NormalGammaBank,
         NormalInverseWishartBank,
+        SparseDirichletMultinomialBank,
     }
 )
 COMPILED_BANKS = COUNTING_BANKS | {AtomicBank, CapsuleBank}

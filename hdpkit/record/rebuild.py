@@ -8,7 +8,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.franchise import Part, Restaurant
 from hdpkit.moves import Move, Scheduled
-from hdpkit.priors import Each, Shifted
+from hdpkit.priors import Beta, Each, Shifted
 from hdpkit.record.leave import Leave
 
 __all__ = ["rebuild"]
@@ -81,7 +81,7 @@ def _place_of(kind: type, argument: str) -> str:
         of_restaurants = {"base": "base of a restaurant"}
         both = dict.fromkeys(("concentration", "discount"), "hyperparameter")
         return {**of_restaurants, **both}.get(argument, "number")
-    if kind in (Each, Shifted):
+    if kind in (Each, Shifted, Beta):
         return "hyperparameter"
     if issubclass(kind, BaseMeasure):
         return "part of a base measure"

@@ -17,7 +17,7 @@ from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 
-__all__ = ["DirichletMultinomialReference", "TermCounts"]
+__all__ = ["DirichletMultinomialReference", "TermCounts", "known_terms"]
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither vanish nor overflow
 
@@ -28,6 +28,27 @@ class TermCounts:
 
     terms: npt.NDArray[np.int64]
     total: int = 0
+
+
+def known_terms(data: GroupedData, declared: int | None) -> int:
+    """Return V, from the data or as declared; raise an error unless every value is one of its terms."""
+    n_terms = getattr(data, "n_terms", None)
+    values = np.asarray(data.values)
+    if n_terms is None:
+        if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
+            raise DataError(
+                "values", values.dtype, "term numbers (integers)",
+                "Build the data as a Corpus, or choose a base measure for these values.",
+            )  # fmt: skip
+        n_terms = declared or int(values.max()) + 1
+    if declared not in (None, n_terms):
+        raise DeclarationError(
+            "n_terms", declared, f"{n_terms}, the vocabulary size of the data", "Leave n_terms out."
+        )
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high >= n_terms:
+        raise DataError("values", (low, high), f"from 0 to {n_terms - 1}", "Check the term numbers.")
+    return int(n_terms)
 
 
 def _eta(instance: Any, attribute: Any, value: Any) -> None:
@@ -84,19 +105,7 @@ class DirichletMultinomialReference(BaseMeasure):
 
     def for_data(self, data: GroupedData) -> Self:
         """Take V from the data and check that every value is a term."""
-        n_terms = getattr(data, "n_terms", None)
-        values = np.asarray(data.values)
-        if n_terms is None:
-            if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
-                raise DataError(
-                    "values", values.dtype, "term numbers (integers)",
-                    "Build the data as a Corpus, or choose a base measure for these values.",
-                )  # fmt: skip
-            n_terms = self.n_terms or int(values.max()) + 1
-        if self.n_terms not in (None, n_terms):
-            raise DeclarationError(
-                "n_terms", self.n_terms, f"{n_terms}, the vocabulary size of the data", "Leave n_terms out."
-            )
+        n_terms = known_terms(data, self.n_terms)
         if np.ndim(self.eta) == 1 and len(self.eta) != n_terms:
             raise DeclarationError(
                 "eta",
@@ -104,10 +113,7 @@ class DirichletMultinomialReference(BaseMeasure):
                 f"a number or a vector of length {n_terms}",
                 "One value each a term.",
             )
-        low, high = int(values.min()), int(values.max())
-        if low < 0 or high >= n_terms:
-            raise DataError("values", (low, high), f"from 0 to {n_terms - 1}", "Check the term numbers.")
-        return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=int(n_terms))
+        return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> TermCounts:
         """No term yet."""

@@ -1,0 +1,45 @@
+"""Counts of terms by dish slot, and what selections make of them, for the sweeps."""
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.proportions cimport ProportionTable, Proportions
+from hdpkit._compiled.measures.selection cimport SelectionTable
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
+
+
+cdef struct SlotFactors:
+    int64_t distinct                # terms and values for which the factors hold; -1: for none
+    int64_t total
+    int64_t law                     # stamp of the law for which they hold
+    double inside                   # f(v) = (n_v + smoothing) inside for terms that the dish has
+    double outside                  # f(v) for the others
+    double log_share
+
+
+cdef cppclass SparseCounts(TermCounts):
+    double smoothing
+    vector[int64_t] distinct        # of each slot, how many different terms it has
+    vector[SlotFactors] factors     # of each slot, computed anew where the slot has changed
+    vector[SelectionLaw] laws       # of each slot, where proportions are stored
+    vector[int64_t] seen            # stamp of the proportion that the slot's law is of
+    SlotFactors of_new              # of a dish without values, pi integrated out or the same for all
+    SelectionLaw shared             # pi integrated out, or the same for all
+    SelectionTable sums
+    Proportions *given              # NULL: no dish has one of its own
+    vector[double] product          # scratch
+    vector[double] table            # log-gamma ratios by count
+
+
+cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil
+
+
+cdef class SparseDirichletMultinomialBank(TermCountsBank):
+    cdef SparseCounts b
+    cdef readonly object measure
+    cdef ProportionTable proportions
+
+    cdef int take_parameters(self, object measure) except -1
+    cdef int count_distinct(self) except -1
+    cdef double log_sum(self, int32_t slot) except? 1.0

@@ -1,0 +1,406 @@
+# distutils: language = c++
+"""The sparse Dirichlet-multinomial, compiled: counts of terms, and two factors a dish.
+
+Z(a, N) depends on a dish through its numbers of different terms and of values alone. So f(v) is (n_v + smoothing)
+times one factor of the dish for the terms that it has, and another one for all others; they are computed anew when
+the dish is looked at after a change.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+from hdpkit._compiled.measures.measure cimport as_weights
+from hdpkit._compiled.measures.proportions cimport ProportionTable, has_proportion
+from hdpkit._compiled.measures.selection cimport (
+    Coefficients, log_sum_of, log_sum_ratio, selection_at, set_given, set_integrated, table_bytes)
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.term_counts cimport (
+    TermCounts, TermCountsBank, clear_slot, gather_block, grow_counts, wider)
+from hdpkit._compiled.support.arguments cimport check_length
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit.numerics cimport det_log, log_rising
+
+cdef enum:
+    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+    PRODUCT = 16         # occurrences of a term in a block that are multiplied one by one
+
+
+cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
+    cdef int64_t stride = wider(b.stride, slots), before = b.stride, k
+    if stride == before:
+        return 0
+    b.distinct.reserve(stride)
+    b.factors.reserve(stride)
+    b.laws.reserve(stride)
+    b.seen.reserve(stride)
+    grow_counts(b, stride)      # from here on nothing can fail
+    b.distinct.resize(stride, 0)
+    b.factors.resize(stride)
+    b.laws.resize(stride)
+    b.seen.resize(stride, -1)
+    for k in range(before, stride):
+        b.factors[k].distinct = -1
+    return 0
+
+
+cdef int sparse_born(void *self, int32_t slot) noexcept nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
+    if slot >= b.stride:
+        with gil:
+            try:
+                sparse_grow(b, slot + 1)
+            except MemoryError:
+                return no_memory()
+    return 0 if b.totals[slot] == 0 else -1
+
+
+cdef int sparse_died(void *self, int32_t slot) noexcept nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
+    if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
+        clear_slot(b, slot)
+        b.distinct[slot] = 0
+    return 0
+
+
+cdef int sparse_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef int64_t i
+    cdef int32_t *cell
+    for i in range(n):
+        cell = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
+        b.distinct[slot] += cell[0] == 0
+        cell[0] += 1
+    b.totals[slot] += n
+    b.version += 1
+    return 0
+
+
+cdef int sparse_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef int64_t i
+    cdef int32_t *cell
+    for i in range(n):
+        cell = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
+        cell[0] -= 1
+        b.distinct[slot] -= cell[0] == 0
+    b.totals[slot] -= n
+    b.version += 1
+    return 0
+
+
+cdef inline const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept nogil:
+    """The law of a slot's selection: of its own proportion, where it has one."""
+    if slot < 0 or not has_proportion(b.given, slot):
+        return &b.shared
+    if b.seen[slot] != b.given.stamp[slot]:
+        set_given(&b.sums, &b.laws[slot], b.n_terms, b.smoothing, b.given.log_pi[slot], b.given.log_rest[slot])
+        b.seen[slot] = b.given.stamp[slot]
+    return &b.laws[slot]
+
+
+cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const SelectionLaw *law, int64_t distinct,
+                                       int64_t total) noexcept nogil:
+    """Factors of a dish with so many terms and values; NULL if there is no memory."""
+    cdef const Coefficients *found
+    if kept.distinct != distinct or kept.total != total or kept.law != law.stamp:
+        found = selection_at(&b.sums, law, distinct, total)
+        if found == NULL:
+            return NULL
+        kept.inside = found.inside
+        kept.outside = found.outside
+        kept.log_share = found.log_share
+        kept.distinct = distinct
+        kept.total = total
+        kept.law = law.stamp
+    return kept
+
+
+cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil:
+    """Factors of a slot as it is now, or (-1) of a new dish; NULL if there is no memory."""
+    if slot < 0:
+        return renewed(b, &b.of_new, &b.shared, 0, 0)
+    return renewed(b, &b.factors[slot], law_of(b, slot), b.distinct[slot], b.totals[slot])
+
+
+cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                           double *out) noexcept nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef const int32_t *row = b.counts + <int64_t>b.terms[customer] * b.stride
+    cdef const SlotFactors *of
+    cdef int64_t i
+    for i in range(n):
+        of = factors_of(b, slots[i])
+        if of == NULL:
+            return no_memory()
+        out[i] = (row[slots[i]] + b.smoothing) * of.inside if row[slots[i]] > 0 else of.outside
+    of = factors_of(b, -1)
+    if of == NULL:
+        return no_memory()
+    out[n] = of.outside
+    return 0
+
+
+cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                          int64_t n, double *out) noexcept nogil:
+    """Log ratio of the marginals with the block and without: that of Z, and rising factorials of n_v + smoothing."""
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef int64_t i, j, place, more, distinct, total
+    cdef int32_t term, count, slot
+    cdef const int32_t *row
+    cdef const SlotFactors *of
+    cdef const SelectionLaw *law
+    cdef const Coefficients *after
+    cdef double *product
+    cdef double base, share
+    if not has_room(b.product, n + 1):
+        return no_memory()
+    for i in range(n + 1):      # whatever may fail comes first
+        if factors_of(b, slots[i] if i < n else -1) == NULL:
+            return no_memory()
+    if gather_block(b, customers, n_customers) < 0:
+        return -1
+    b.product.assign(n + 1, 1.0)
+    product = b.product.data()
+    for i in range(n + 1):
+        slot = slots[i] if i < n else -1
+        more = 0
+        for place in range(<int64_t>b.touched.size()):
+            more += slot < 0 or b.counts[<int64_t>b.touched[place] * b.stride + slot] == 0
+        law = law_of(b, slot)
+        of = factors_of(b, slot)
+        distinct = b.distinct[slot] if slot >= 0 else 0
+        total = b.totals[slot] if slot >= 0 else 0
+        share = of.log_share
+        after = selection_at(&b.sums, law, distinct + more, total + n_customers)
+        if after == NULL:
+            for place in range(<int64_t>b.touched.size()):
+                b.block[b.touched[place]] = 0
+            return no_memory()
+        out[i] = log_sum_ratio(law, distinct, total, share, distinct + more, total + n_customers, after.log_share)
+    for place in range(<int64_t>b.touched.size()):
+        term = b.touched[place]
+        count = b.block[term]
+        b.block[term] = 0
+        row = b.counts + <int64_t>term * b.stride
+        for i in range(n + 1):
+            base = b.smoothing + (row[slots[i]] if i < n else 0)
+            if count > PRODUCT:
+                out[i] += log_rising(base, count)
+                continue
+            for j in range(count):
+                product[i] *= base + j
+                if product[i] > 1e150 or product[i] < 1e-150:
+                    out[i] += det_log(product[i])
+                    product[i] = 1.0
+    for i in range(n + 1):
+        out[i] += det_log(product[i])
+    return 0
+
+
+cdef class SparseDirichletMultinomialBank(TermCountsBank):
+    """Counts of terms by dish slot, and how many different ones each slot has.
+
+    Parameters
+    ----------
+    terms : int32 array, shape (n_customers,)
+        Kept by reference, never changed.
+    measure : SparseDirichletMultinomial
+        Ready for the data.
+    """
+
+    def __init__(self, terms, measure):
+        self.c.self = &self.b
+        self.c.born = sparse_born
+        self.c.died = sparse_died
+        self.c.add = sparse_add
+        self.c.remove = sparse_remove
+        self.c.predictive = sparse_predictive
+        self.c.log_block = sparse_log_block
+        self.b.given = NULL
+        self.keep_counts(&self.b, terms, measure.n_terms)
+        self.b.distinct.assign(self.b.stride, 0)
+        self.b.factors.resize(self.b.stride)
+        self.b.laws.resize(self.b.stride)
+        self.take_parameters(measure)
+
+    cdef int grow(self, int64_t slots) except -1:
+        return sparse_grow(&self.b, slots)
+
+    cdef int take_parameters(self, object measure) except -1:
+        """Parameters of another measure; the counts stay."""
+        cdef int64_t k
+        cdef double smoothing = measure.smoothing
+        law = measure.law_numbers()
+        self.b.table.resize(TABULATED)      # from here on nothing can fail
+        self.measure = measure
+        self.b.smoothing = smoothing
+        if law[0] is None:
+            set_given(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[1][0], law[1][1])
+        else:
+            set_integrated(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[0][0], law[0][1])
+        self.b.of_new.distinct = -1
+        for k in range(<int64_t>self.b.factors.size()):
+            self.b.factors[k].distinct = -1
+        self.b.seen.assign(self.b.stride, -1)
+        for k in range(TABULATED):
+            self.b.table[k] = log_rising(smoothing, k)
+        return 0
+
+    def read(self, parts):
+        """Look the proportions up in the part that has them."""
+        cdef Held hold = in_turn(self.turn)
+        cdef ProportionTable table = None
+        for part in parts.values():
+            if isinstance(getattr(part, "table", None), ProportionTable):
+                table = part.table
+        self.proportions = table
+        self.b.given = NULL
+        if table is not None:
+            table.turn = self.turn
+            self.b.given = &table.p
+
+    def begin(self, slot):
+        """Statistics without values, as the measure's methods take them, with the proportion of a slot."""
+        cdef Held hold = in_turn(self.turn)
+        made = self.measure.make()
+        made.given = None if self.proportions is None else self.proportions.get(slot)
+        return made
+
+    def adopt(self, measure):
+        """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        cdef Held hold = in_turn(self.turn)
+        check_length("terms", measure.n_terms, self.b.n_terms)
+        self.take_parameters(measure)
+        return True
+
+    cdef int count_distinct(self) except -1:
+        cdef int64_t v, k
+        cdef const int32_t *row
+        self.b.distinct.assign(self.b.stride, 0)
+        with nogil:
+            for v in range(self.b.n_terms):
+                row = self.b.counts + v * self.b.stride
+                for k in range(self.b.stride):
+                    self.b.distinct[k] += row[k] != 0
+        return 0
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        """Recount everything from each customer's dish (-1: unseated)."""
+        cdef Held hold = in_turn(self.turn)
+        self.recount(dishes, slots)
+        self.count_distinct()
+
+    def died(self, slot):
+        """The slot's statistics are no longer needed."""
+        cdef Held hold = in_turn(self.turn)
+        TermCountsBank.died(self, slot)
+        self.b.distinct[<int32_t>slot] = 0
+
+    cdef int relabel(self, const int32_t[::1] mapping) except -1:
+        cdef int64_t s
+        TermCountsBank.relabel(self, mapping)
+        for s in range(mapping.shape[0]):
+            if mapping[s] >= 0 and mapping[s] != s:
+                self.b.distinct[mapping[s]] = self.b.distinct[s]
+                self.b.distinct[s] = 0
+        return 0
+
+    def sizes(self, slots):
+        """Numbers of different terms and of values of these slots: two int64 arrays, shape (n,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int64_t i
+        out = np.empty((2, s.shape[0]), dtype=np.int64)
+        cdef int64_t[:, ::1] view = out
+        for i in range(s.shape[0]):
+            view[0, i] = self.b.distinct[s[i]]
+            view[1, i] = self.b.totals[s[i]]
+        return out[0], out[1]
+
+    def factors(self, slots):
+        """What multiplies n_v + smoothing of the terms that a dish has, and f(v) of others: shape (n, 2)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const SlotFactors *of
+        cdef int64_t i
+        out = np.empty((s.shape[0], 2))
+        cdef double[:, ::1] view = out
+        for i in range(s.shape[0]):
+            of = factors_of(&self.b, s[i])
+            if of == NULL:
+                raise MemoryError
+            view[i, 0] = of.inside
+            view[i, 1] = of.outside
+        return out
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots, as the measure's Python methods understand them; copies."""
+        cdef Held hold = in_turn(self.turn)
+        made = []
+        for slot, row in zip(self.slot_numbers(slots), self.counts(slots)):
+            one = self.begin(slot)
+            one.terms, one.total = row, int(row.sum())
+            made.append(one)
+        return made
+
+    cdef double log_sum(self, int32_t slot) except? 1.0:
+        """log Z of a slot."""
+        cdef const SlotFactors *of = factors_of(&self.b, slot)
+        if of == NULL:
+            raise MemoryError
+        return log_sum_of(law_of(&self.b, slot), self.b.distinct[slot], self.b.totals[slot], of.log_share)
+
+    def log_marginals(self, slots, dishes=None):
+        """Log marginal of these slots given their proportions: shape (n,), nats."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        out = np.zeros(s.shape[0])
+        cdef double[::1] o = out
+        cdef int64_t v, i
+        cdef int32_t count
+        with nogil:
+            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
+                for i in range(s.shape[0]):
+                    count = self.b.counts[v * self.b.stride + s[i]]
+                    if count > 0:
+                        o[i] += self.b.table[count] if count < TABULATED else log_rising(self.b.smoothing, count)
+        for i in range(s.shape[0]):
+            o[i] += self.log_sum(s[i])
+        return out
+
+    def log_marginal_total(self, slots):
+        """Sum of the log marginals of these slots, in nats, or None where other slots hold counts, too.
+
+        Cells enter by their counts alone, so that the cost of another smoothing is that of the different counts,
+        and of one sum a dish.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int64_t i, here = 0, everywhere = 0
+        cdef double total = 0.0
+        for i in range(s.shape[0]):
+            here += self.b.totals[s[i]]
+        for i in range(self.b.stride):
+            everywhere += self.b.totals[i]
+        if here != everywhere:
+            return None
+        self.tally_cells()
+        for i in range(1, <int64_t>self.b.tally.size()):
+            if self.b.tally[i] > 0:
+                total += self.b.tally[i] * (
+                    self.b.table[i] if i < TABULATED else log_rising(self.b.smoothing, i))
+        for i in range(<int64_t>self.b.rare.size()):
+            total += log_rising(self.b.smoothing, self.b.rare[i])
+        for i in range(s.shape[0]):
+            total += self.log_sum(s[i])
+        return total
+
+    def memory_bytes(self):
+        """Bytes of the counts and of what goes with them."""
+        cdef Held hold = in_turn(self.turn)
+        return (self.count_bytes() + table_bytes(&self.b.sums)
+                + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
+                + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
+                + self.b.table.capacity() * sizeof(double))

@@ -1,0 +1,269 @@
+"""The sparse Dirichlet-multinomial in Python: the one to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.parameters import Resampled
+from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionProportions
+from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, known_terms
+from hdpkit.base_measures.reference.selection import (
+    SelectionReference,
+    check_n_terms,
+    check_proportion,
+    check_shape,
+    check_smoothing,
+)
+from hdpkit.checks import as_float, choice, validator
+from hdpkit.data import GroupedData
+from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.numerics import log, log1p
+from hdpkit.parts import Part
+from hdpkit.priors import Beta, Prior, mean_of
+
+__all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.define
+class SelectedCounts(TermCounts):
+    """Statistics of a dish: counts of terms, shape (V,), in all, and log pi, log(1 - pi) where pi is given."""
+
+    given: tuple[float, float] | None = None
+
+    @property
+    def distinct(self) -> int:
+        """Number of different terms."""
+        return int(np.count_nonzero(self.terms))
+
+
+@attrs.frozen
+class SelectionPrior:
+    """pi of each dish ~ Beta(r, s), as a measure keeps it: numbers, or `Resampled` ones."""
+
+    r: float
+    s: float
+
+    def __repr__(self) -> str:
+        return f"Beta({self.r!r}, {self.s!r})"
+
+
+def _parameter(name: str, value: Any, check: Any) -> Any:
+    """A number, or the present value of a parameter with a prior, which starts at its mean."""
+    if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
+        value = Resampled(mean_of(value), value)
+    if isinstance(value, Resampled):
+        check(float(value))
+        return value
+    check(value)
+    return float(value)
+
+
+def _smoothing(value: Any) -> Any:
+    return _parameter("smoothing", value, check_smoothing)
+
+
+def _selection(value: Any) -> Any:
+    if isinstance(value, Beta):
+        value = SelectionPrior(value.a, value.b)
+    if isinstance(value, SelectionPrior):
+        r, s = (
+            _parameter(name, shape, lambda x, name=name: check_shape(name, x))
+            for name, shape in (("r", value.r), ("s", value.s))
+        )
+        return SelectionPrior(r, s)
+    number = as_float(value)
+    if np.isnan(number):
+        raise ParameterError(
+            "selection", value, "hk.Beta(r, s), or a number between 0 and 1",
+            "hk.Beta(1, 1) is uniform; a number is the proportion that every dish selects.",
+        )  # fmt: skip
+    check_proportion(number)
+    return number
+
+
+@attrs.frozen(eq=False)
+class SparseDirichletMultinomialReference(BaseMeasure):
+    """Dirichlet(smoothing) over a random selection of the vocabulary, in Python: the one to read.
+
+    Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
+    (Wang & Blei 2009); which are selected is integrated out. With N values of the terms A, and
+    g(R; N) = G(smoothing R) / G(smoothing R + N),
+
+        Z(a, N) = sum_y C(V-a, y) E[pi^(a+y) (1-pi)^(V-a-y)] g(a+y; N),
+        f(v) = (n_v + smoothing) Z(|A|, N+1) / Z(|A|, N) for v in A, else smoothing Z(|A|+1, N+1) / Z(|A|, N);
+
+    the expectation is over pi, or at the pi that the dish has in the state. A dish that selects no term at all
+    yields a term which nobody observes (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
+    are simulated given that no dish does.
+
+    Parameters
+    ----------
+    smoothing : float or prior
+        Dirichlet parameter of the selected terms; a prior is resampled.
+    selection : Beta or float
+        ``hk.Beta(r, s)``, the prior of pi; r and s are numbers or priors, which are resampled. A number is
+        the pi of all dishes.
+    proportions : str
+        "integrated": pi of each dish is integrated out. "stored": it is a part of the state, as in the paper,
+        and updated by `hdpkit.moves.Selectors` or `SelectorCounts`.
+    n_terms : int, optional
+        V; taken from the data where it is not given.
+    """
+
+    smoothing: Any = attrs.field(default=0.1, converter=_smoothing)
+    selection: Any = attrs.field(factory=lambda: Beta(1.0, 1.0), converter=_selection)
+    proportions: str = attrs.field(
+        default="integrated",
+        validator=validator(choice, ("integrated", "stored"), remedy="Integrated mixes better."),
+    )
+    n_terms: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            lambda instance, attribute, value: check_n_terms(value)
+        ),
+    )
+
+    exact_statistics = True
+    numerics: ClassVar[Any] = SelectionReference
+
+    def __attrs_post_init__(self) -> None:
+        if self.proportions == "stored" and not isinstance(self.selection, SelectionPrior):
+            raise ParameterError(
+                "proportions", self.proportions, '"integrated" where selection is a number',
+                "Nothing is to be stored: every dish has this proportion. Or give a prior: hk.Beta(1, 1).",
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------ parameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name: smoothing, and r and s, or the proportion that all dishes have."""
+        if isinstance(self.selection, SelectionPrior):
+            return {"smoothing": self.smoothing, "r": self.selection.r, "s": self.selection.s}
+        return {"smoothing": self.smoothing, "selection": self.selection}
+
+    def with_parameters(self, **values: float) -> Self:
+        """Return this measure with other values of parameters that have a prior, which they keep."""
+        kept = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
+        if "r" in kept or "s" in kept:
+            shapes = kept.pop("r", self.selection.r), kept.pop("s", self.selection.s)
+            kept["selection"] = SelectionPrior(*shapes)
+        return attrs.evolve(self, **kept)
+
+    def constructor_arguments(self) -> dict[str, Any]:
+        """Return what the constructor was given, for run folders."""
+        selection = self.selection
+        if isinstance(selection, SelectionPrior):
+            selection = Beta(*(getattr(x, "prior", x) for x in (selection.r, selection.s)))
+        return {
+            "smoothing": self.smoothing, "selection": selection, "proportions": self.proportions,
+            "n_terms": self.n_terms,
+        }  # fmt: skip
+
+    def law(self, given: Sequence[float] | None = None) -> Any:
+        """The sums over selections: pi integrated out, or of this log pi and log(1 - pi)."""
+        if self.n_terms is None:
+            raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
+        shapes, of_all = self.law_numbers()
+        given = of_all if given is None else given
+        if given is not None:
+            return self.numerics(self.n_terms, float(self.smoothing), log_pi=given[0], log_rest=given[1])
+        return self.numerics(self.n_terms, float(self.smoothing), r=shapes[0], s=shapes[1])
+
+    def law_numbers(self) -> tuple[Any, Any]:
+        """r and s, or None; and log pi and log(1 - pi) of all dishes, or None."""
+        if isinstance(self.selection, SelectionPrior):
+            return (float(self.selection.r), float(self.selection.s)), None
+        return None, (log(self.selection), log1p(-self.selection))
+
+    # ------------------------------------------------------------------ statistics
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Take V from the data and check that every value is a term."""
+        n_terms = check_n_terms(known_terms(data, self.n_terms))
+        return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
+
+    def make(self) -> SelectedCounts:
+        """No term yet."""
+        return SelectedCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
+
+    def copy(self, statistics: SelectedCounts) -> SelectedCounts:
+        """Return independent counts."""
+        return SelectedCounts(statistics.terms.copy(), statistics.total, statistics.given)
+
+    def add(self, statistics: SelectedCounts, value: int) -> None:
+        """Count a term."""
+        statistics.terms[value] += 1
+        statistics.total += 1
+
+    def remove(self, statistics: SelectedCounts, value: int) -> None:
+        """Uncount a term."""
+        statistics.terms[value] -= 1
+        statistics.total -= 1
+
+    def log_predictive(self, value: int, many: Sequence[SelectedCounts]) -> Floats:
+        """Log f(v) under each dish: shape (n,)."""
+        f = []
+        for one in many:
+            inside, outside = self.law(one.given).coefficients(one.distinct, one.total)
+            f.append((one.terms[value] + self.smoothing) * inside if one.terms[value] else outside)
+        return np.log(np.array(f, dtype=float))
+
+    def log_block(self, values: Sequence[int], many: Sequence[SelectedCounts]) -> Floats:
+        """Log ratio of the marginals of each dish with the block and without: shape (n,)."""
+        terms, counts = np.unique(np.asarray(values, dtype=np.int64), return_counts=True)
+        out = np.empty(len(many))
+        for k, one in enumerate(many):
+            before = one.terms[terms]
+            a, n = one.distinct + int(np.count_nonzero(before == 0)), one.total + int(counts.sum())
+            start = before + self.smoothing
+            out[k] = self.law(one.given).log_ratio(one.distinct, one.total, a, n)
+            out[k] += np.sum(gammaln(start + counts) - gammaln(start))
+        return out
+
+    def log_marginal(self, statistics: SelectedCounts) -> float:
+        """Log Z(|A|, N) + sum_v log [G(n_v + smoothing) / G(smoothing)]."""
+        counts = statistics.terms[statistics.terms > 0]
+        selected = self.law(statistics.given).log_sum(statistics.distinct, statistics.total)
+        return float(selected + np.sum(gammaln(counts + self.smoothing) - gammaln(self.smoothing)))
+
+    def predictive(self, statistics: SelectedCounts) -> Floats:
+        """f(v) of every term: shape (V,). It is the posterior mean of the topic."""
+        inside, outside = self.law(statistics.given).coefficients(statistics.distinct, statistics.total)
+        terms = statistics.terms
+        return np.where(terms > 0, (terms + self.smoothing) * inside, outside)
+
+    def posterior_mean(self, statistics: SelectedCounts) -> Floats:
+        """Mean of the topic, shape (V,): equation 11 of the paper, averaged over the selections."""
+        return self.predictive(statistics)
+
+    # ------------------------------------------------------------------ simulation, and the state
+
+    def log_observable(self, statistics: SelectedCounts) -> float:
+        """Log probability that a dish without values selects a term; 0 with values."""
+        if statistics.total:
+            return 0.0
+        return float(np.log(self.predictive(statistics).sum()))
+
+    def simulate(self, statistics: SelectedCounts, generator: np.random.Generator) -> int:
+        """Draw a term from the predictive distribution of a dish, given that it selects one."""
+        weights = np.cumsum(self.predictive(statistics))
+        return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        """The selection proportions, where they are stored."""
+        return {NAME: SelectionProportions(state)} if self.proportions == "stored" else {}
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return counts in Python."""
+        return SelectionBank(self, np.asarray(data.values))

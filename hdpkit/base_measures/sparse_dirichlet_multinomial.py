@@ -1,0 +1,70 @@
+"""The sparse Dirichlet-multinomial: dishes are distributions over a few terms of their own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.measures.selection import Selection
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
+from hdpkit.base_measures.registry import base_measures
+from hdpkit.data import GroupedData
+from hdpkit.priors import Beta
+
+__all__ = ["SparseDirichletMultinomial"]
+
+
+@attrs.frozen(eq=False)
+class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
+    """Dirichlet(smoothing) over a random selection of the vocabulary, compiled: the one to use.
+
+    Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
+    (Wang & Blei 2009): how sparse topics are and how smooth they are have a parameter each. Which terms are
+    selected is integrated out. `SparseDirichletMultinomialReference` has the formulas.
+
+    Parameters
+    ----------
+    smoothing : float or prior
+        Dirichlet parameter of the selected terms; a prior is resampled.
+    selection : Beta or float
+        ``hk.Beta(r, s)``, the prior of pi; r and s are numbers or priors, which are resampled. A number is
+        the pi of all dishes.
+    proportions : str
+        "integrated": pi of each dish is integrated out. "stored": it is a part of the state, as in the paper,
+        and updated by `hdpkit.moves.Selectors` or `SelectorCounts`.
+    n_terms : int, optional
+        V; taken from the data where it is not given.
+    """
+
+    numerics: ClassVar[Any] = Selection
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return compiled counts."""
+        return SparseDirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self)
+
+    def posterior_means(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[Any]:
+        """Means of the topics in these slots, shape (n, V)."""
+        counts = bank.counts(slots)
+        inside, outside = bank.factors(slots).T[:, :, None]
+        return np.where(counts > 0, (counts + float(self.smoothing)) * inside, outside)
+
+
+def _examples(kind: Any) -> list[Any]:
+    return [kind(0.5, n_terms=3), kind(0.3, Beta(2.0, 0.7), n_terms=3), kind(0.7, 0.4, n_terms=3)]
+
+
+base_measures.register(
+    "sparse-dirichlet-multinomial", SparseDirichletMultinomial, lambda: _examples(SparseDirichletMultinomial)
+)
+base_measures.register(
+    "sparse-dirichlet-multinomial-reference",
+    SparseDirichletMultinomialReference,
+    lambda: _examples(SparseDirichletMultinomialReference),
+)
