@@ -29,8 +29,8 @@ NAME = "selection proportions"
 class SelectionProportions(IntegrablePart):
     """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
 
-    pi_k ~ Beta(r, s) independently; given the data of the dish it is drawn with the number R of selected
-    terms (Wang & Blei 2009, footnote 4): R given the data, pi integrated out, then pi ~ Beta(r + R, s + V - R).
+    pi_k ~ Beta(r, s) independently; given the data of the dish it is drawn with the number R of its selected
+    terms (Wang & Blei 2009, footnote 4): R, pi integrated out, then pi ~ Beta(r + R, s + V - R).
     A dish that is born takes pi given the data that bring it to life, never from Beta(r, s): its mass had pi
     integrated out, too.
 
@@ -53,7 +53,7 @@ class SelectionProportions(IntegrablePart):
         return state
 
     @property
-    def integrated(self) -> ChoiceSource | None:  # type: ignore[override]
+    def integrated(self) -> ChoiceSource | None:
         """The source of the block in which the proportions are integrated out; None outside of one."""
         return self._source
 
@@ -171,7 +171,7 @@ class SelectionProportions(IntegrablePart):
             or not np.all(np.abs(np.exp(logs).sum(axis=1) - 1.0) < 1e-6)
         ):
             raise DataError(
-                f"{NAME}, in the frozen state", frozen, f"logarithms of pi and of 1 - pi of {len(slots)} dishes",
+                f"{NAME}, in the frozen state", frozen, f"log pi and log(1 - pi) of {len(slots)} dishes",
                 "Thaw a state over the same data and declarations.",
             )  # fmt: skip
         self.table.put(slots, logs)

@@ -11,6 +11,8 @@ from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
+from hdpkit.moves.selectors import SelectorCounts, Selectors
+from hdpkit.moves.smoothing import Smoothing
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
@@ -26,6 +28,9 @@ __all__ = [
     "ReseatGroups",
     "RootWeights",
     "Scheduled",
+    "SelectorCounts",
+    "Selectors",
+    "Smoothing",
     "SplitMerge",
     "TableCounts",
     "TableGibbs",

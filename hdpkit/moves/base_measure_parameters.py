@@ -14,10 +14,10 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
-from hdpkit.priors import Prior, log_density_at, support_of
+from hdpkit.priors import log_density_at, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BaseMeasureParameters"]
+__all__ = ["BaseMeasureParameters", "update_parameter"]
 
 
 @attrs.define
@@ -60,40 +60,56 @@ class BaseMeasureParameters(Move):
         info = MoveInfo()
         if steps != (0, 0):
             for name, prior in state.measure.priors.items():
-                info += MoveInfo(1, int(self._update(state, name, prior, rng)))
+                scale = Scale(*support_of(prior))
+                info += MoveInfo(1, int(update_parameter(state, name, scale, self.method, self.width, rng)))
         return info
 
-    def _update(self, state: Franchise, name: str, prior: Prior, rng: ChoiceSource) -> bool:
-        scale = Scale(*support_of(prior))
-        x = state.base_parameters[name]
-        here = scale.to(x)
 
-        def log_target(y: float) -> float:
-            value = scale.back(y)
-            if not scale.low < value < scale.high:
-                return -math.inf
-            try:
-                state.set_base_parameters(**{name: value})
-            except ParameterError:
-                return -math.inf
-            # What the measure keeps of dishes in the state may depend on the parameter, too.
-            kept = sum(part.log_density(state) for part in state.measure_parts.values())
-            log_prior = log_density_at(prior, value)
-            return state.log_likelihood() + kept + log_prior + scale.log_jacobian(value)
+def update_parameter(
+    state: Franchise, name: str, scale: Scale, method: str, width: float, rng: ChoiceSource
+) -> bool:
+    """Update one parameter of the base measure, which has a prior, on a scale; return whether it changed.
 
+    Parameters
+    ----------
+    state : Franchise
+    name : str
+    scale : Scale
+    method : str
+        "slice" or "metropolis".
+    width : float
+        On the scale: the first width of the slice, or the standard deviation of the walk.
+    rng : ChoiceSource
+    """
+    prior = state.measure.priors[name]
+    x = state.base_parameters[name]
+    here = scale.to(x)
+
+    def log_target(y: float) -> float:
+        value = scale.back(y)
+        if not scale.low < value < scale.high:
+            return -math.inf
         try:
-            if self.method == "slice":
-                there = slice_sample(log_target, here, self.width, rng)
-            else:
-                candidate = here + self.width * rng.normal()
-                log_ratio = log_target(candidate) - log_target(here)
-                there = candidate if accepts(log_ratio, rng) else here
-        except BaseException:
-            state.set_base_parameters(**{name: x})
-            raise
-        # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
-        state.set_base_parameters(**{name: x if there == here else scale.back(there)})
-        return there != here
+            state.set_base_parameters(**{name: value})
+        except ParameterError:
+            return -math.inf
+        # What the measure keeps of dishes in the state may depend on the parameter, too.
+        kept = sum(part.log_density(state) for part in state.measure_parts.values())
+        return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
+
+    try:
+        if method == "slice":
+            there = slice_sample(log_target, here, width, rng)
+        else:
+            candidate = here + width * rng.normal()
+            log_ratio = log_target(candidate) - log_target(here)
+            there = candidate if accepts(log_ratio, rng) else here
+    except BaseException:
+        state.set_base_parameters(**{name: x})
+        raise
+    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    state.set_base_parameters(**{name: x if there == here else scale.back(there)})
+    return there != here
 
 
 moves.register(

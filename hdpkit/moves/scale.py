@@ -19,12 +19,14 @@ class Scale:
     ----------
     low, high : float
         The interval.
+    natural : bool
+        x itself whatever the interval is; places outside of it have density 0.
     """
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, natural: bool = False) -> None:
         self.low, self.high = low, high
         self.kind = "real"
-        if math.isfinite(low):
+        if not natural and math.isfinite(low):
             self.kind = "logit" if math.isfinite(high) else "log"
 
     def to(self, x: float) -> float:

@@ -6,6 +6,7 @@ integrals where there are any (joint densities of all values at once; no statist
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ __all__ = [
     "normal_gamma_log_marginal",
     "normal_inverse_wishart_log_marginal",
     "normal_log_marginal",
+    "selected_numbers",
+    "sparse_dirichlet_multinomial_log_marginal",
 ]
 
 LogMarginal = Callable[[list[Any]], float]
@@ -57,6 +60,74 @@ def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: in
         for term, count in counts.items():
             total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
         return total
+
+    return log_marginal
+
+
+def selected_numbers(
+    smoothing: float,
+    n_terms: int,
+    values: Sequence[Any],
+    shapes: tuple[float, float] | None = None,
+    proportion: float | None = None,
+) -> list[float]:
+    """p(values, R terms are selected) for R = 0 .. V, of one dish: every subset of the vocabulary in turn.
+
+    With b a subset of |b| terms, n_v occurrences of term v and n in all,
+
+        p(b) G(smoothing |b|) / G(smoothing |b| + n) * prod_v G(smoothing + n_v) / G(smoothing)
+
+    for the b that have all terms of the values; p(b) = pi^|b| (1 - pi)^(V - |b|), or its mean under
+    Beta(r, s), B(r + |b|, s + V - |b|) / B(r, s). No values come from the empty subset.
+
+    Parameters
+    ----------
+    smoothing : float
+    n_terms : int
+        V.
+    values : sequence of int
+    shapes : (float, float), optional
+        r and s, where pi is integrated out.
+    proportion : float, optional
+        pi, where it is given.
+    """
+    counts = Counter(int(value) for value in values)
+    found = [0.0] * (n_terms + 1)
+    for size in range(n_terms + 1):
+        if shapes is not None:
+            r, s = shapes
+            log_prior = _log_beta(r + size, s + n_terms - size) - _log_beta(r, s)
+        else:
+            assert proportion is not None
+            log_prior = size * math.log(proportion) + (n_terms - size) * math.log1p(-proportion)
+        for subset in itertools.combinations(range(n_terms), size):
+            if not counts.keys() <= set(subset):
+                continue
+            log_data = 0.0
+            if counts:
+                log_data = math.lgamma(smoothing * size) - math.lgamma(smoothing * size + len(values))
+                log_data += sum(math.lgamma(smoothing + n) - math.lgamma(smoothing) for n in counts.values())
+            found[size] += math.exp(log_prior + log_data)
+    return found
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def sparse_dirichlet_multinomial_log_marginal(
+    smoothing: float,
+    n_terms: int,
+    shapes: tuple[float, float] | None = None,
+    proportion: float | None = None,
+) -> LogMarginal:
+    """Marginal of terms of which each dish selects some, by all subsets of the vocabulary.
+
+    Parameters as in `selected_numbers`.
+    """
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        return math.log(sum(selected_numbers(smoothing, n_terms, values, shapes, proportion)))
 
     return log_marginal
 

@@ -13,6 +13,7 @@ from hdpkit import (
     GammaPoissonReference,
     NormalGammaReference,
     NormalInverseWishartReference,
+    SparseDirichletMultinomialReference,
 )
 from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableCounts, TableGibbs
 from hdpkit.stores import Detail
@@ -41,6 +42,7 @@ from hdpkit.testing.marginals import (
     normal_gamma_log_marginal,
     normal_inverse_wishart_log_marginal,
     normal_log_marginal,
+    sparse_dirichlet_multinomial_log_marginal,
 )
 from hdpkit.testing.transitions import lump_matrix
 
@@ -67,6 +69,10 @@ def witness_for(measure):
     }
     if isinstance(measure, DirichletMultinomialReference):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)
+    if isinstance(measure, SparseDirichletMultinomialReference):
+        shapes, given = measure.law_numbers()
+        proportion = None if given is None else np.exp(given[0])
+        return sparse_dirichlet_multinomial_log_marginal(measure.smoothing, 3, shapes, proportion)
     if measure.atomic:
         return atomic_log_marginal(np.exp(measure.log_probabilities()).tolist())
     if not measure.conjugate:

@@ -76,6 +76,25 @@ MEASURES = {
         {"shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},
         {"shape": POSITIVES, "rate": POSITIVES, "n_dims": DIMS},
     ),
+    **{
+        name: Row(
+            plain(
+                getattr(hk, name), smoothing=0.5, selection=hk.Beta(1.0, 1.0), proportions="stored", n_terms=3
+            ),
+            {
+                "smoothing": [*POSITIVE, 1e-7, 1e7, hk.Gamma, "Gamma", hk.Each(hk.Gamma(1.0, 1.0))],
+                "selection": [
+                    *REAL, 0, 1, 0.0, 1.0, -0.5, 1.5, hk.Beta, hk.Gamma(1.0, 1.0), hk.Each(hk.Beta(1.0, 1.0)),
+                    Told(hk.Beta(1e-7, 1.0), "1e-07"), Told(hk.Beta(1.0, 1e7), "10000000.0"),
+                    Told(hk.Beta(1.0, hk.Gamma(1.0, 1e9)), "1e-09"),
+                ],
+                "proportions": [None, 5, True, "", "both", b"stored", ["stored"]],
+                "n_terms": optional(whole(2, 2**31 - 1)),
+            },
+            {"selection": ("r", "s")},
+        )
+        for name in ("SparseDirichletMultinomial", "SparseDirichletMultinomialReference")
+    },
     "Uniform": Row(plain(hk.Uniform, n_terms=3), {"n_terms": optional(whole(1, 2**31 - 2))}),
     "Categorical": Row(
         plain(hk.Categorical, probabilities=[0.5, 0.0, 0.5]),

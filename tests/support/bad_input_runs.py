@@ -96,7 +96,7 @@ RUNS = {
             plain(kind, method="slice", width=1.0),
             {"method": [None, 5, "", "newton", ["slice"], np.array(["slice", "slice"])], "width": POSITIVE},
         )
-        for kind in (moves.Concentration, moves.Discount)
+        for kind in (moves.Concentration, moves.Discount, moves.Smoothing)
     },
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
     "moves.TableCounts": Row(

@@ -7,6 +7,12 @@ import hdpkit as hk
 MEASURES = {
     "dirichlet-multinomial": hk.DirichletMultinomial(hk.Gamma(2.0, 2.0), n_terms=3),
     "dirichlet-multinomial-reference": hk.DirichletMultinomialReference(hk.Gamma(2.0, 2.0), n_terms=3),
+    "sparse-dirichlet-multinomial": hk.SparseDirichletMultinomial(
+        hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0)), n_terms=3
+    ),
+    "stored selections": hk.SparseDirichletMultinomial(
+        hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), 1.0), "stored", n_terms=3
+    ),
     "normal-gamma": hk.NormalGamma(
         hk.Normal(0.3, 1.0), hk.Gamma(3.0, 3.0), shape=hk.Gamma(8.0, 2.0), rate=hk.Gamma(3.0, 3.0)
     ),

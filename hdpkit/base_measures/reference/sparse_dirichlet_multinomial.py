@@ -18,7 +18,6 @@ from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, kno
 from hdpkit.base_measures.reference.selection import (
     SelectionReference,
     check_n_terms,
-    check_proportion,
     check_shape,
     check_smoothing,
 )
@@ -27,7 +26,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.numerics import log, log1p
 from hdpkit.parts import Part
-from hdpkit.priors import Beta, Prior, mean_of
+from hdpkit.priors import Beta, Each, Prior, mean_of
 
 __all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
 
@@ -36,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.define
 class SelectedCounts(TermCounts):
-    """Statistics of a dish: counts of terms, shape (V,), in all, and log pi, log(1 - pi) where pi is given."""
+    """Statistics of a dish: counts of terms, shape (V,), in all; log pi and log(1 - pi) where pi is given."""
 
     given: tuple[float, float] | None = None
 
@@ -69,6 +68,11 @@ def _parameter(name: str, value: Any, check: Any) -> Any:
 
 
 def _smoothing(value: Any) -> Any:
+    if isinstance(value, Each):
+        raise ParameterError(
+            "smoothing", value, "a number, or a prior of the one smoothing that all dishes share",
+            "Leave hk.Each out: there is no smoothing of each dish.",
+        )  # fmt: skip
     return _parameter("smoothing", value, check_smoothing)
 
 
@@ -82,13 +86,12 @@ def _selection(value: Any) -> Any:
         )
         return SelectionPrior(r, s)
     number = as_float(value)
-    if np.isnan(number):
-        raise ParameterError(
-            "selection", value, "hk.Beta(r, s), or a number between 0 and 1",
-            "hk.Beta(1, 1) is uniform; a number is the proportion that every dish selects.",
-        )  # fmt: skip
-    check_proportion(number)
-    return number
+    if 0.0 < number < 1.0:
+        return number
+    raise ParameterError(
+        "selection", value, "hk.Beta(r, s), or a number above 0 and below 1",
+        "hk.Beta(1, 1) is uniform; a number is the proportion that every dish selects.",
+    )  # fmt: skip
 
 
 @attrs.frozen(eq=False)
@@ -102,9 +105,9 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         Z(a, N) = sum_y C(V-a, y) E[pi^(a+y) (1-pi)^(V-a-y)] g(a+y; N),
         f(v) = (n_v + smoothing) Z(|A|, N+1) / Z(|A|, N) for v in A, else smoothing Z(|A|+1, N+1) / Z(|A|, N);
 
-    the expectation is over pi, or at the pi that the dish has in the state. A dish that selects no term at all
-    yields a term which nobody observes (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
-    are simulated given that no dish does.
+    the expectation is over pi, or at the pi that the dish has in the state. A dish that selects no term
+    yields one which nobody observes (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
+    are simulated given that no dish does (`simulate`).
 
     Parameters
     ----------
@@ -128,9 +131,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
     )
     n_terms: int | None = attrs.field(
         default=None,
-        validator=attrs.validators.optional(
-            lambda instance, attribute, value: check_n_terms(value)
-        ),
+        validator=attrs.validators.optional(lambda instance, attribute, value: check_n_terms(value)),
     )
 
     exact_statistics = True
@@ -154,7 +155,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     def with_parameters(self, **values: float) -> Self:
         """Return this measure with other values of parameters that have a prior, which they keep."""
-        kept = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
+        kept: dict[str, Any] = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
         if "r" in kept or "s" in kept:
             shapes = kept.pop("r", self.selection.r), kept.pop("s", self.selection.s)
             kept["selection"] = SelectionPrior(*shapes)
@@ -256,7 +257,14 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return float(np.log(self.predictive(statistics).sum()))
 
     def simulate(self, statistics: SelectedCounts, generator: np.random.Generator) -> int:
-        """Draw a term from the predictive distribution of a dish, given that it selects one."""
+        """Draw a term from the predictive distribution of a dish, given that it selects one.
+
+        Of a data set that is drawn with the paper's term V+1 all is taken or all is drawn anew, if that term
+        occurs anywhere. Given seating (and proportions) dishes are independent, and one has that term alone
+        or not at all: so the rejection is one of dishes that select nothing, and what is left to a value is
+        to be drawn from the predictive over the V terms, of a new dish divided by its sum. Seating and
+        proportions are drawn by rejection, with that sum of each dish (`log_observable`).
+        """
         weights = np.cumsum(self.predictive(statistics))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 

@@ -1,0 +1,78 @@
+"""Selection proportions of a sparse Dirichlet-multinomial, where they are part of the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit.errors import ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["SelectorCounts", "Selectors"]
+
+
+def proportions_of(move: Move, state: Franchise) -> Any:
+    """The part that has the proportions; a ScheduleError where there is none."""
+    part = state.measure_parts.get("selection proportions")
+    if part is not None:
+        return part
+    raise ScheduleError(
+        "moves", move.name, "moves that have something to do",
+        "No selection proportions are stored: build hk.SparseDirichletMultinomial(proportions='stored'), or "
+        f"leave {move.name} out.",
+    )  # fmt: skip
+
+
+class Selectors(Move):
+    """Draw the selectors of every dish given its proportion, then its proportion given the selectors.
+
+    Selectors b_kv ~ Bernoulli(pi_k) are drawn given the data of the dish; then pi_k ~ Beta(r + |b_k|,
+    s + V - |b_k|) (Wang & Blei 2009, section 3). Terms that the dish has are selected for certain; of the
+    others it matters only how many are, so that this number is drawn, with weights C(V-a, y) pi^y
+    (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them integrated out.
+    """
+
+    continuous = True
+    updates = ("selection proportions",)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise that stores no proportions."""
+        proportions_of(self, state)
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw them for all dishes."""
+        if steps == (0, 0):
+            return MoveInfo()
+        with state.turn():
+            proportions_of(self, state).draw_through_selectors(rng)
+        return MoveInfo(1, 1)
+
+
+class SelectorCounts(Move):
+    """Draw the number of selected terms and the proportion of every dish, jointly.
+
+    The number has pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k ~
+    Beta(r + |b_k|, s + V - |b_k|) (Wang & Blei 2009, footnote 4; the weights lack the binomial there). What
+    it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
+    """
+
+    continuous = True
+    updates = ("selection proportions",)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise that stores no proportions."""
+        proportions_of(self, state)
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw them for all dishes."""
+        if steps == (0, 0):
+            return MoveInfo()
+        with state.turn():
+            proportions_of(self, state).draw(rng)
+        return MoveInfo(1, 1)
+
+
+moves.register("selectors", Selectors, lambda: [Selectors()])
+moves.register("selector-counts", SelectorCounts, lambda: [SelectorCounts()])

@@ -1,0 +1,261 @@
+"""The sparse Dirichlet-multinomial: laws of dishes, stored proportions, their moves.
+
+Integrated proportions are enumerated in test_exact_kernels.py, as every registered measure is. Here are the
+laws of whole chains, and what draws numbers: detailed balance, one step from exact draws, Geweke's test. All
+p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures.proportions import NAME
+from hdpkit.franchise import start
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.combinations import serves
+from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.exact_selection import (
+    SELECTION_P_VALUES,
+    ExactSelectionModel,
+    check_selection_balance,
+    one_step_of_selections,
+)
+from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+STORED = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
+READABLE = hk.SparseDirichletMultinomialReference(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
+CELLS = [
+    ("explicit", "generic", STORED),
+    ("histogram", "generic", STORED),
+    ("explicit", "reference", STORED),
+    ("histogram-reference", "reference", READABLE),
+    ("explicit-reference", "reference", READABLE),
+]
+DISCOUNTS = Corner(0.8, 0.4, 0.3, 0.6)
+
+
+def tiny(shape, store="histogram", kernel="auto", measure=STORED, **options):
+    return tiny_franchise(shape, measure, store=store, kernel=kernel, **options)
+
+
+# ---------------------------------------------------------------------- documents [[0, 0, 1], [1, 2]]
+
+DISHES = np.array([0.16694, 0.50981, 0.28309, 0.03912])  # P(K = 1..4)
+TABLES = np.array([0.13816, 0.42730, 0.36287, 0.07167])  # P(tables = 2..5)
+UNIFORM = hk.Beta(1.0, 1.0)
+
+
+def five_words(measure, store="histogram", **options):
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
+    root = hk.Restaurant(base=measure, concentration=1.0)
+    return hk.Franchise(
+        hk.Restaurant(base=root, concentration=0.8, each="document"), corpus, store=store, **options
+    )
+
+
+@pytest.mark.parametrize("kind", [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference])
+def test_dishes_and_tables_by_enumeration(kind):
+    franchise = five_words(kind(0.5, UNIFORM), "explicit", kernel="reference")
+    start(franchise, "one", hk.random.RandomStream((1, 1)))
+    witness = sparse_dirichlet_multinomial_log_marginal(0.5, 3, (1.0, 1.0))
+    for model in (ExactModel(franchise, witness), ExactModel(franchise)):
+        dishes, tables = np.zeros(6), np.zeros(6)
+        for state, probability in enumerate(model.pi):
+            entered = model.enter(state)
+            dishes[entered.n_dishes] += probability
+            tables[entered.n_tables] += probability
+        assert np.abs(dishes[1:5] - DISHES).max() < 6e-6
+        assert np.abs(tables[2:] - TABLES).max() < 6e-6
+
+
+CHAINS = {
+    f"{name}: {scheme}, {store}": (scheme, store, schedule)
+    for scheme in ("integrated", "stored")
+    for store in ("explicit", "histogram")
+    for name, schedule in (
+        ("TableGibbs", [moves.TableGibbs()]),
+        ("all", [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups()]),
+    )
+}
+
+
+def of_five_words(scheme, store, schedule, more, seed):
+    """Every tenth sweep, so that successive states depend little on each other."""
+    update = [moves.Selectors()] if scheme == "stored" else []
+    franchise = five_words(hk.SparseDirichletMultinomial(0.5, UNIFORM, scheme), store)
+    trace = hk.Scheduler([*schedule, *update]).run(franchise, sweeps=3000 * more, rng=seed % 2**31)
+    kept = slice(10, None, 10)
+    dishes = np.bincount(trace["n_dishes"].astype(int)[kept], minlength=6)[1:6]
+    tables = np.bincount(trace["n_tables"].astype(int)[kept], minlength=6)[2:6]
+    return {
+        "dishes": one_sample_p(dishes, np.append(DISHES, 1.0 - DISHES.sum())),
+        "tables": one_sample_p(tables, TABLES / TABLES.sum()),
+    }
+
+
+# ---------------------------------------------------------------------- stored: detailed balance
+
+
+@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
+@pytest.mark.parametrize(("store", "kernel", "measure"), CELLS, ids=str)
+def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, kernel, measure, shape):
+    model = ExactSelectionModel(tiny(shape, store, kernel, measure, corner=DISCOUNTS))
+    assert check_selection_balance(model, moves.TableGibbs()) > len(model.states)
+    if not shape.startswith("flat"):
+        assert check_selection_balance(model, moves.DishGibbs()) > len(model.states)
+
+
+@pytest.mark.parametrize("shape", ["flat 4", "2+2", "2+1 with one at the root"])
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_larger_franchises_are_reversible(store, shape):
+    model = ExactSelectionModel(tiny(shape, store, "generic"))
+    for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
+        assert check_selection_balance(model, move)
+
+
+@pytest.mark.parametrize("measure", [STORED, READABLE], ids=["compiled", "readable"])
+def test_the_log_joint_is_that_of_the_enumeration(measure):
+    model = ExactSelectionModel(tiny("2+1 with one at the root", "explicit", measure=measure))
+    offset = set()
+    for state in range(len(model.states)):
+        given = model.generic_proportions(state)
+        franchise = model.enter(state, given)
+        offset.add(round(franchise.log_joint() - math.log(model.density(state, given)), 9))
+        franchise.audit()
+    assert len(offset) == 1
+
+
+# ---------------------------------------------------------------------- stored: one step, Geweke's test
+
+MOVES = {
+    "TableGibbs": moves.TableGibbs(),
+    "DishGibbs": moves.DishGibbs(),
+    "SplitMerge": moves.SplitMerge(),
+    "SplitMerge by scans": moves.SplitMerge(scans=1),
+    "ReseatGroups": moves.ReseatGroups(),
+    "Selectors": moves.Selectors(),
+    "SelectorCounts": moves.SelectorCounts(),
+    "a schedule": [moves.TableGibbs(), moves.SplitMerge(), moves.DishGibbs(), moves.Selectors()],
+}
+ONE_STEP = {
+    f"one step: {name}, {store}, {kernel}, {shape}": (move, shape, store, kernel, measure)
+    for name, move in MOVES.items()
+    for store, kernel, measure, shape in (
+        ("histogram", "generic", STORED, "2+2"),
+        ("explicit", "generic", STORED, "three levels of three"),
+        ("explicit-reference", "reference", READABLE, "2+1"),
+    )
+}
+ONE_STEP |= {
+    f"one step: {name}, flat": (MOVES[name], "flat 4", "histogram", "generic", STORED)
+    for name in ("TableGibbs", "SplitMerge", "Selectors", "SelectorCounts")
+}
+PRIOR, WIDE = hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
+MEASURES = {
+    "integrated": hk.SparseDirichletMultinomial(PRIOR, WIDE, n_terms=3),
+    "stored": hk.SparseDirichletMultinomial(PRIOR, WIDE, "stored", n_terms=3),
+    "fixed": hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3),
+    "stored, readable": hk.SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
+}
+UPDATES = {
+    "slice": [moves.Smoothing(), moves.Selectors(), moves.BaseMeasureParameters()],
+    "walk": [
+        moves.Smoothing("metropolis"),
+        moves.SelectorCounts(),
+        moves.BaseMeasureParameters("metropolis"),
+    ],
+}
+GEWEKE = {
+    f"geweke: {name}, {update}, {store}, {shape}, {root}": (name, update, store, shape, root)
+    for name, update, store, shape, root in (
+        ("integrated", "slice", "explicit", "3+3", "restaurant"),
+        ("integrated", "walk", "histogram", "three levels", "restaurant"),
+        ("integrated", "slice", "histogram", "flat 4", "restaurant"),
+        ("stored", "slice", "histogram", "3+3", "restaurant"),
+        ("stored", "walk", "explicit", "three levels", "restaurant"),
+        ("stored", "walk", "histogram", "flat 4", "restaurant"),
+        ("stored", "slice", "explicit", "3+3", "weights"),
+        ("stored", "slice", "counts", "3+3", "weights"),
+        ("fixed", "slice", "histogram", "3+3", "restaurant"),
+        ("stored, readable", "slice", "explicit-reference", "2+1", "restaurant"),
+    )
+}
+
+
+def free(name, store, shape, root):
+    prior = hk.Gamma(2.0, 1.0)
+    return tiny_franchise(shape, MEASURES[name], store=store, root=root, concentration=(prior, prior))
+
+
+for name_ in CHAINS:
+    FAMILY.register(name_, ["dishes", "tables"])
+for name_ in ONE_STEP:
+    FAMILY.register(name_, SELECTION_P_VALUES)
+for name_, (name__, _, store_, shape_, root_) in GEWEKE.items():
+    FAMILY.register(name_, list(statistics(free(name__, store_, shape_, root_))))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_have_the_law_of_dishes_and_tables(name):
+    FAMILY.check(name, lambda more, seed: of_five_words(*CHAINS[name], more, seed))
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_one_step_from_exact_draws(name):
+    move, shape, store, kernel, measure = ONE_STEP[name]
+    model = ExactSelectionModel(tiny(shape, store, kernel, measure))
+    draws = 1000 if kernel == "generic" else 500
+    FAMILY.check(name, lambda more, seed: one_step_of_selections(model, move, draws * more, seed))
+
+
+@pytest.mark.parametrize("name", GEWEKE)
+def test_gewekes_test_given_that_all_terms_are_observed(name):
+    measure, update, store, shape, root = GEWEKE[name]
+    franchise = free(measure, store, shape, root)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), *UPDATES[update]]
+    schedule = [move for move in schedule if serves(franchise, move)]
+    replicas = 150 if "readable" not in measure else 80
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))
+
+
+# ---------------------------------------------------------------------- draws given a dish
+
+
+def law_of_selectors(move, given, seed):
+    """How many terms a move selects in a dish of values [0, 0, 1], by the beta law that it draws from."""
+
+    class Watched(hk.random.RandomStream):
+        def log_beta(self, a, b, size=None):
+            selected.append(round(a - 1.3))
+            return super().log_beta(a, b, size)
+
+    selected = []
+    franchise = tiny("flat 3", values=[0, 0, 1])
+    part, source = franchise.measure_parts[NAME], Watched((3, seed % 2**31))
+    for _ in range(2000):
+        part.table.set(0, math.log(given), math.log1p(-given))
+        move.apply(franchise, source)
+    return np.bincount(selected, minlength=4)
+
+
+NUMBERS = {
+    "numbers of selectors": (moves.Selectors(), {"proportion": 0.3}),
+    "joint numbers": (moves.SelectorCounts(), {"shapes": (1.3, 0.8)}),
+}
+for name_ in NUMBERS:
+    FAMILY.register(name_)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_selected_terms(name):
+    move, prior = NUMBERS[name]
+    law = np.array(selected_numbers(0.5, 3, [0, 0, 1], **prior))
+    FAMILY.check(
+        name, lambda more, seed: [one_sample_p(law_of_selectors(move, 0.3, seed)[2:], law[2:] / law.sum())]
+    )
