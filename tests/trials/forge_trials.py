@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -19,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from memory_limit import limit_memory
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -218,7 +218,7 @@ def trial(healthy, place, seed):
 
 
 def worker(healthy, place, seeds, pipe):
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    limit_memory(BYTES)
     warnings.simplefilter("ignore")
     with os.fdopen(pipe, "w") as out:
         for seed in seeds:

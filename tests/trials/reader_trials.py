@@ -11,7 +11,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import select
 import shutil
 import subprocess
@@ -21,6 +20,8 @@ import time
 import unicodedata
 import warnings
 from pathlib import Path
+
+from memory_limit import limit_memory
 
 SECONDS = 10.0  # of a processor; the machine may have more to do
 PATIENCE = 6 * SECONDS
@@ -365,7 +366,7 @@ def sweep_over(data):
 
 
 def worker():
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    limit_memory(BYTES)
     from hdpkit.errors import HdpkitError
 
     print("ready", flush=True)
