@@ -23,7 +23,16 @@ from hdpkit.random import RandomStream
 # Attributes of an instance that are never replaced and never change.
 IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
 # Methods that take the turn themselves, or need none.
-OPEN = {"turn", "seated_out", "root_integrated", "parts_integrated", "integrated", "reserved", "look"}
+OPEN = {
+    "turn",
+    "seated_out",
+    "root_integrated",
+    "parts_integrated",
+    "integrated",
+    "reserved",
+    "look",
+    "fold_in",
+}
 
 
 @pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView, Root])

@@ -53,6 +53,7 @@ def members(f):
     arguments = {
         "add_units": None, "check_frozen": (frozen,), "concentration": ("root",),
         "discard": (0, 1), "discount": ("root",), "enter": (0, 0, source), "extend": (f.data,),
+        "fold_in": (hk.Corpus.from_documents([[0, 1]], n_terms=f.data.n_terms), 1),
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
         "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
