@@ -126,6 +126,36 @@ def test_sums_of_a_large_vocabulary(smoothing, law, a, n):
     check_against_exact(100_000, smoothing, law, a, n)
 
 
+@pytest.mark.parametrize(
+    ("V", "smoothing", "law", "a", "n", "most"),
+    [
+        (20_000, 0.3, {"r": 1.0, "s": 1.0}, 1000, 9000, 48),
+        (20_000, 0.1, {"r": 3.0, "s": 40.0}, 205, 1033, 64),
+        (5_000, 0.5, log_odds_law(-2.2), 131, 615, 48),
+        (5_000, 0.5, log_odds_law(2.2), 131, 615, 48),
+        (2_000, 0.1, {"r": 1.0, "s": 1.0}, 77, 300, 96),
+        (100_000, 0.5, {"r": 1.0, "s": 1.0}, 1, 1, 512),
+        (100_000, 0.3, {"r": 0.01, "s": 0.01}, 3, 9, 512),
+    ],
+)
+def test_few_nodes_stand_for_all_numbers(V, smoothing, law, a, n, most):
+    """One bell away from both ends needs the fewest; the whole range of V at most some hundred."""
+    selection = Selection(V, smoothing, **law)
+    selection.computed(a, n)
+    assert selection.n_nodes <= most
+    if most < 100:
+        for more in ((0, 0), (3, 5), (11, 40)):
+            check_against_exact(V, smoothing, law, a + more[0], n + more[1])
+
+
+def test_a_second_bell_is_not_overlooked():
+    """With few customers some hundred terms are likely, with many none but its own, in between both."""
+    for n in (100, 112, 119, 126, 140):
+        check_against_exact(1000, 10.0, {"r": 1000.0, "s": 1000.0}, 1, n)
+    for n in (180, 204, 230):
+        check_against_exact(300, 10.0, {"r": 1000.0, "s": 1.0}, 2, n)
+
+
 def test_a_flat_law_of_a_large_vocabulary():
     """One customer, r = s = 1: every number of selected terms has the same weight, 1 / (lambda V (V + 1))."""
     V, smoothing = 100_000, 0.25

@@ -154,7 +154,7 @@ cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a
         return no_memory()
     if left < CHOSEN:
         for y in range(left + 1):
-            weights[y] = det_exp(log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0))
+            weights[y] = det_exp(log_weight_gain(law, a, n, <double>y, table.nodes.y0))
         return source.choose(source.state, weights, left + 1)
     u = source.uniform(source.state)
     if not 0.0 < u < 1.0:
@@ -179,7 +179,7 @@ cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a
             begin += length
     i = begin
     for y in range(begin, begin + length):
-        part = det_exp(log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0))
+        part = det_exp(log_weight_gain(law, a, n, <double>y, table.nodes.y0))
         if part > 0.0:
             i = y          # rounding may leave more than the last of them has
             if u < part:
@@ -206,7 +206,7 @@ cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, 
         return -1.0 / 0.0
     if gather(&table.nodes, law, a, n, 1, 1) < 0:
         return 0.0 / 0.0
-    return log_weight_gain(law, a, n, <double>y, <double>table.nodes.y0) - det_log(table.nodes.total)
+    return log_weight_gain(law, a, n, <double>y, table.nodes.y0) - det_log(table.nodes.total)
 
 
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:

@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_room
 
 from hdpkit._compiled.measures.log_gammas cimport mixed
+from hdpkit._compiled.measures.selection_bell cimport gather_bell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_share_of
 from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
@@ -78,6 +79,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     """Values of a cell; 1 if its rows are too different for one set of nodes."""
     cdef int64_t n_nodes, padded, i, j, k
     cdef int64_t rows = cell.rows
+    cdef int status
     cdef double common, inverse, scale, n, portion, y0, log_share
     cdef double *y
     cdef double *w
@@ -87,7 +89,10 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     cdef double before[MOST_ROWS + 1]        # sums of a number of customers, by row
     cdef double after[MOST_ROWS + 1]         # of one more
     cdef Coefficients *out
-    if gather(nodes, law, cell.a, cell.n, rows, cell.columns) < 0:
+    status = gather_bell(nodes, law, cell.a, cell.n, rows, cell.columns)
+    if status == 1:
+        status = gather(nodes, law, cell.a, cell.n, rows, cell.columns)
+    if status < 0:
         return -1
     n_nodes = <int64_t>nodes.y.size()
     padded = (n_nodes + LANES - 1) // LANES * LANES
@@ -103,7 +108,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     w = nodes.weight.data()
     size = nodes.factor.data()               # lambda R
     factor = size + padded                   # rows of y (y-1) .. (y-k+1), scaled
-    y0 = <double>nodes.y0
+    y0 = nodes.y0
     for i in range(padded):
         size[i] = law.smoothing * (cell.a + y[i])
         factor[i] = 1.0

@@ -26,11 +26,30 @@ cdef cppclass SelectionNodes:
     vector[double] y           # nodes
     vector[double] weight      # of the node times the weight of y, relative to the weight of y0
     vector[double] factor      # scratch of cells
-    int64_t y0                 # a number with about the largest weight
+    double y0                  # where about the weight is the largest
     double total               # sum of the weights
 
 
+cdef cppclass Peak:
+    const SelectionLaw *law
+    int64_t a, n
+    int64_t rows, length       # nodes shall serve for a .. a + rows - 1 terms and n .. n + length - 1 customers
+    int64_t y                  # a number with the largest log weight so far
+    double largest[MOST_ROWS + 1]      # of log weight + i log y
+    double log_size[MOST_ROWS + 1]     # log of lambda R + n there
+
+
+cdef inline void share(const Span *span, int of, Span *part, int to) noexcept nogil:
+    part.at[to] = span.at[of]
+    part.concave[to] = span.concave[of]
+    part.convex[to] = span.convex[of]
+
+
+cdef void start_peak(Peak *peak, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows, int64_t length) noexcept nogil
+cdef void look(Peak *peak, Span *span, int which) noexcept nogil
+cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil
+cdef double span_bound(const Span *span) noexcept nogil
 cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
                 int64_t length) noexcept nogil
 cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t begin, int64_t length,
-                       int64_t y0) noexcept nogil
+                       double y0) noexcept nogil

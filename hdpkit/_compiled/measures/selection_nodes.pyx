@@ -102,7 +102,7 @@ cdef int cut(SelectionNodes *nodes, int64_t n_numbers) noexcept nogil:
     return 0
 
 
-cdef inline double span_bound(const Span *span) noexcept nogil:
+cdef double span_bound(const Span *span) noexcept nogil:
     """An upper bound of the log weights of a span."""
     cdef double middle = span.concave[1] + span.convex[1], bound = middle, end
     if span.at[1] > span.at[0]:
@@ -121,13 +121,15 @@ cdef inline double span_bound(const Span *span) noexcept nogil:
     return bound
 
 
-cdef cppclass Peak:
-    const SelectionLaw *law
-    int64_t a, n
-    int64_t rows, length       # nodes shall serve for a .. a + rows - 1 terms and n .. n + length - 1 customers
-    int64_t y                  # a number with the largest log weight so far
-    double largest[MOST_ROWS + 1]      # of log weight + i log y
-    double log_size[MOST_ROWS + 1]     # log of lambda R + n there
+cdef void start_peak(Peak *peak, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows, int64_t length) noexcept nogil:
+    """Nothing has been seen yet."""
+    cdef int64_t i
+    peak.law, peak.a, peak.n = law, a, n
+    peak.rows, peak.length = rows, length
+    peak.y = 0
+    for i in range(rows + 1):
+        peak.largest[i] = -1.0 / 0.0
+        peak.log_size[i] = 0.0
 
 
 cdef void look(Peak *peak, Span *span, int which) noexcept nogil:
@@ -169,12 +171,6 @@ cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil:
     return least
 
 
-cdef inline void share(const Span *span, int of, Span *part, int to) noexcept nogil:
-    part.at[to] = span.at[of]
-    part.concave[to] = span.concave[of]
-    part.convex[to] = span.convex[of]
-
-
 cdef int accept(SelectionNodes *nodes, const Span *span) noexcept nogil:
     """Add a span's nodes; weights follow when it is clear what they are relative to."""
     cdef int64_t length = span.end - span.begin, k, i
@@ -206,6 +202,10 @@ cdef inline int64_t log_of(int64_t power) noexcept nogil:
     return k
 
 
+cdef inline double square(double x) noexcept nogil:
+    return x * x
+
+
 cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogil:
     """Whether the quadrature of a span is exact enough where its largest weight is exp(-depth) of the largest of all.
 
@@ -216,14 +216,18 @@ cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogi
     cdef double middle = span.concave[1] + span.convex[1]
     cdef double end = span.concave[2] + span.convex[2]
     cdef double alpha = 0.5 * (end - begin), beta = 0.5 * ((end - middle) + (begin - middle))
-    cdef double allowed = EXACT + depth
+    cdef double allowed = EXACT + depth, half
     alpha = alpha if alpha >= 0.0 else -alpha
     beta = beta if beta >= 0.0 else -beta
-    # More terms and more customers tilt the weights.
+    # More terms and more customers tilt the weights, and bend them.
     alpha += 0.5 * peak.rows * det_log(<double>span.at[2] / span.begin)
+    half = 0.5 * (span.end - span.begin)
+    beta += 0.5 * peak.rows * square(half / span.at[1])
     if peak.length > 1:
         alpha += 0.5 * peak.length * det_log(
             (peak.law.smoothing * (peak.a + span.at[2]) + peak.n) / (peak.law.smoothing * (peak.a + span.begin) + peak.n))
+        beta += 0.5 * peak.length * square(
+            half * peak.law.smoothing / (peak.law.smoothing * (peak.a + span.at[1]) + peak.n))
     if not (alpha < 1e6 and beta < 1e6):
         return False
     return (
@@ -242,12 +246,7 @@ cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
     cdef Span span, part
     cdef int64_t i, best, begin, middle
     cdef double depth
-    peak.law, peak.a, peak.n = law, a, n
-    peak.rows, peak.length = rows, length
-    peak.y = 0
-    for i in range(rows + 1):
-        peak.largest[i] = -1.0 / 0.0
-        peak.log_size[i] = 0.0
+    start_peak(&peak, law, a, n, rows, length)
     nodes.pending.clear()
     nodes.spans.clear()
     nodes.y.clear()
@@ -299,7 +298,7 @@ cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
             look(&peak, &part, 1)
             part.bound = span_bound(&part)
             nodes.pending.push_back(part)
-    nodes.y0 = peak.y
+    nodes.y0 = <double>peak.y
     weigh(nodes, law, a, n)
     return 0
 
@@ -318,7 +317,7 @@ cdef void weigh(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
     for i in range(<int64_t>nodes.spans.size()):
         total = 0.0
         for j in range(nodes.spans[i].n_nodes):
-            nodes.weight[place] *= det_exp(log_weight_gain(law, a, n, nodes.y[place], <double>nodes.y0))
+            nodes.weight[place] *= det_exp(log_weight_gain(law, a, n, nodes.y[place], nodes.y0))
             total += nodes.weight[place]
             place += 1
         nodes.spans[i].total = total
@@ -326,16 +325,16 @@ cdef void weigh(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
 
 
 cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t begin, int64_t length,
-                       int64_t y0) noexcept nogil:
+                       double y0) noexcept nogil:
     """Sum of the weights of y = begin .. begin + length - 1 (a power of two, or few) relative to that of y0."""
     cdef int64_t k, i
     cdef double total = 0.0, centre = begin + 0.5 * (length - 1)
     if length < ENDS:
         for i in range(length):
-            total += det_exp(log_weight_gain(law, a, n, <double>(begin + i), <double>y0))
+            total += det_exp(log_weight_gain(law, a, n, <double>(begin + i), y0))
         return total
     k = log_of(length)
     for i in range(POINTS):
         total += SHARE[k][i] * det_exp(
-            log_weight_gain(law, a, n, centre + 0.5 * length * POSITION[k][i], <double>y0))
+            log_weight_gain(law, a, n, centre + 0.5 * length * POSITION[k][i], y0))
     return total
