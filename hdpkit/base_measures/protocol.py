@@ -223,6 +223,10 @@ class BaseMeasure(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} can't simulate data")
 
+    def selected_terms(self, statistics: Any) -> float:
+        """Expected number of terms that a dish selects, given its data."""
+        raise NotImplementedError(f"dishes of {type(self).__name__} select no terms")
+
     def posterior_mean(self, statistics: Any) -> Any:
         """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
         raise NotImplementedError(f"{type(self).__name__} has no posterior mean")

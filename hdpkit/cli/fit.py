@@ -19,19 +19,15 @@ from hdpkit.cli.options import (
     seed_option,
 )
 from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
+from hdpkit.cli.parse import parse_init, parse_moves
+from hdpkit.cli.priors import base_measure_of, default_moves, prior_type, sparse_options
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus
 from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, read_corpus
-from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.stores import Detail, at_least
 
 __all__ = ["fit"]
-
-
-def _prior(name: str) -> Parsed:
-    return Parsed("number|gamma(a,b)", lambda text: parse_number_or_prior(name, text))
 
 
 @click.command()
@@ -61,21 +57,20 @@ def _prior(name: str) -> Parsed:
 @click.option("--stop-words", type=click.Choice(["none", "english"]), help="Text: leave out function words.")
 @click.option(
     "--eta",
-    type=_prior("eta"),
-    default="0.05",
-    show_default=True,
-    help="Dirichlet parameter of topics over terms. Give it a number: see below.",
+    type=prior_type("eta"),
+    help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.05]",
 )
+@sparse_options
 @click.option(
     "--document-concentration",
-    type=_prior("document-concentration"),
+    type=prior_type("document-concentration"),
     default="gamma(1,1)",
     show_default=True,
     help="Of documents over topics (alpha).",
 )
 @click.option(
     "--root-concentration",
-    type=_prior("root-concentration"),
+    type=prior_type("root-concentration"),
     default="gamma(1,1)",
     show_default=True,
     help="Of the topics of the whole corpus (gamma).",
@@ -124,12 +119,16 @@ def fit(corpus: Path, **options: Any) -> None:
     multiply, and a smaller eta lets more topics in, until there are hundreds of a few dozen tokens each. The
     command warns when there are more topics at the end than an average topic has tokens.
 
+    With --sparse each topic selects terms of its own, and is spread over these by --smoothing (Wang & Blei
+    2009): how sparse topics are and how smooth they are have a parameter each. --eta is not used then.
+
     Ctrl-C stops the run, and hdpkit resume RUN goes on with it. The same seed gives the same chain.
 
     \b
     Examples:
       hdpkit fit reports/ --stop-words english --min-documents 5 --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
+      hdpkit fit ap.dat --sparse --smoothing "gamma(1,1)" --out run
       hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
       hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
       hdpkit fit --config study.toml --seed 7 --out run-7
@@ -137,6 +136,7 @@ def fit(corpus: Path, **options: Any) -> None:
     import hdpkit as hk
 
     folder: Path = options["out"]
+    base = base_measure_of(options)
     check_new_folder(folder)
     quiet = options["quiet"]
     if not quiet:
@@ -146,12 +146,10 @@ def fit(corpus: Path, **options: Any) -> None:
         sizes = f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
         say(sizes, err=True)
     priors = {name: options[f"{name}_concentration"] for name in ("document", "root")}
-    root = hk.Restaurant(
-        base=hk.DirichletMultinomial(eta=options["eta"]), concentration=priors["root"], name="root"
-    )
+    root = hk.Restaurant(base=base, concentration=priors["root"], name="root")
     documents = hk.Restaurant(base=root, concentration=priors["document"], each="document")
     franchise = hk.Franchise(documents, data, store=options["store"], kernel=options["kernel"])
-    scheduler = hk.Scheduler(options["moves"] or _default_moves(options))
+    scheduler = hk.Scheduler(options["moves"] or default_moves(base, priors.values()))
 
     def run(progress: Any) -> Any:
         return scheduler.run(
@@ -174,12 +172,3 @@ def _read(path: Path, options: dict[str, Any]) -> Corpus:
     given = {name: options[name] for name in names if options[name] is not None}
     text = TextOptions(**given) if given else None
     return read_corpus(path, options["format"], options["vocabulary"], text, given_limits(options))
-
-
-def _default_moves(options: dict[str, Any]) -> list[Move]:
-    moves: list[Move] = [TableGibbs(), DishGibbs(), SplitMerge().until(50)]
-    if any(hasattr(options[f"{name}_concentration"], "draw") for name in ("document", "root")):
-        moves.append(Concentration())
-    if hasattr(options["eta"], "draw"):
-        moves.append(BaseMeasureParameters())
-    return moves

@@ -15,7 +15,7 @@ from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
 
-__all__ = ["closest", "parse_init", "parse_levels", "parse_moves", "parse_number_or_prior"]
+__all__ = ["closest", "parse_init", "parse_levels", "parse_moves", "parse_number_or_prior", "parse_selection"]
 
 TIME_TABLES = ("until", "after", "every", "repeat")
 """Keys of a move that are methods of every move, not arguments of this one."""
@@ -54,6 +54,31 @@ def parse_number_or_prior(name: str, text: str) -> float | Gamma:
             "A number stays as it is; a prior is resampled, for instance gamma(1, 1).",
         )  # fmt: skip
     return Gamma(*numbers) if prior else numbers[0]
+
+
+_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+
+def parse_selection(text: str) -> float | Beta:
+    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share.
+
+    Raises
+    ------
+    ParameterError
+    """
+    prior = _BETA.fullmatch(re.sub(r"\s+", "", text))
+    try:
+        numbers = [float(part) for part in (prior.groups() if prior else [text])]
+    except ValueError:
+        numbers = [math.nan]
+    if prior and all(0.0 < number < math.inf for number in numbers):
+        return Beta(*numbers)
+    if not prior and 0.0 < numbers[0] < 1.0:
+        return numbers[0]
+    raise ParameterError(
+        "selection", text, "beta(r, s) of positive numbers, or a number above 0 and below 1",
+        "For instance beta(1, 1), the uniform prior.",
+    )  # fmt: skip
 
 
 _OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end

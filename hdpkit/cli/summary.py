@@ -57,11 +57,12 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
         n_documents=corpus.n_documents,
         n_terms=n_terms,
         at_least=PRESENT,
+        selected_terms=(franchise.selected_terms() if franchise.measure.supports("selected_terms") else None),
     )
 
 
 def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
-    """A table with a row for each topic.
+    """A table with a row for each topic; where topics select terms, with their number and the sparsity.
 
     Parameters
     ----------
@@ -75,10 +76,15 @@ def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -
     table.add_column("top terms", overflow="fold")
     table.add_column("share of\ntokens", justify="right", no_wrap=True)
     table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
+    sparse = any(topic.sparsity is not None for topic in topics)
+    if sparse:
+        table.add_column("terms", justify="right", no_wrap=True)
+        table.add_column("sparsity", justify="right", no_wrap=True)
     for rank, topic in enumerate(topics, start=1):
         # As text: a term like "[bold]" is no markup, and one with an escape sequence commands no terminal.
         words = Text(" ".join(printable(term) for term in topic.terms))
-        table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}")
+        selection = [f"{topic.distinct_terms:,}", f"{topic.sparsity:.2%}"] if sparse else []
+        table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
     return table
 
 
@@ -103,17 +109,28 @@ def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
 
 
+def _selection(topic: TopicSummary) -> dict[str, Any]:
+    """What there is to say of a topic that selects terms."""
+    if topic.sparsity is None:
+        return {}
+    return {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}
+
+
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
     r"""A line a topic: rank, tokens, both shares, and its terms separated by blanks.
+
+    Where topics select terms the number of its different terms and its sparsity come before the terms.
 
     Control characters in terms are shown by their numbers (``\x1b``); JSON has them as they are.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["topic", "tokens", "token_share", "document_share", "terms"])
+    of_selection = list(_selection(topics[0])) if topics else []
+    writer.writerow(["topic", "tokens", "token_share", "document_share", *of_selection, "terms"])
     for rank, topic in enumerate(topics, start=1):
         terms = " ".join(printable(term) for term in topic.terms)
-        writer.writerow([rank, topic.tokens, topic.token_share, topic.document_share, terms])
+        shares = [topic.tokens, topic.token_share, topic.document_share]
+        writer.writerow([rank, *shares, *_selection(topic).values(), terms])
     return out.getvalue()
 
 
@@ -125,6 +142,7 @@ def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
             "tokens": topic.tokens,
             "token_share": topic.token_share,
             "document_share": topic.document_share,
+            **_selection(topic),
             "terms": list(topic.terms),
         }
         for rank, topic in enumerate(topics, start=1)

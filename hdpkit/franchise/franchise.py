@@ -173,6 +173,7 @@ class Franchise(State):
     totals = _of("_reading", Reading.totals)
     size_counts = _of("_reading", Reading.size_counts)
     dish_parameters = _of("_reading", Reading.dish_parameters)
+    selected_terms = _of("_reading", Reading.selected_terms)
     root_weights = _of("_reading", Reading.root_weights)
     group_weights = _of("_reading", Reading.group_weights)
     keys = _of("_reading", Reading.keys)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import number_array
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.scores import log_seating, size_counts, totals
@@ -114,6 +114,27 @@ class Reading(Owner):
         return self.state.measure.posterior_means(
             self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.seating.dishes()
         )
+
+    def selected_terms(self) -> Floats:
+        """Expected number of terms that each dish selects, given its data: float64, shape (K,).
+
+        Over V it is the complement of the dish's sparsity (Wang & Blei 2009). Where selection proportions are
+        stored it is given these.
+
+        Raises
+        ------
+        StateError
+            If dishes of the base measure select no terms.
+        """
+        measure = self.state.measure
+        if not measure.supports("selected_terms"):
+            raise StateError(
+                "base", type(measure).__name__, "a measure whose dishes select terms",
+                "hk.SparseDirichletMultinomial is one.",
+            )  # fmt: skip
+        slots = self.state.slots.occupied_slots()
+        dishes = self.statistics.fresh_bank().statistics(slots, self.state.seating.dishes())
+        return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
         """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).

@@ -29,6 +29,11 @@ class TopicSummary:
         The same as a share of all tokens.
     document_share : float
         Share of the documents in which it holds at least a given share of the tokens.
+    distinct_terms : int
+        Number of different terms among its tokens.
+    sparsity : float or None
+        Expected share of the vocabulary that the topic doesn't select, where topics select terms (Wang & Blei
+        2009); None elsewhere.
     """
 
     dish: int
@@ -36,6 +41,8 @@ class TopicSummary:
     tokens: int
     token_share: float
     document_share: float
+    distinct_terms: int = 0
+    sparsity: float | None = None
 
 
 def top_terms(
@@ -121,6 +128,7 @@ def summarise_topics(
     n_documents: int | None = None,
     n_terms: int = 10,
     at_least: float = 0.05,
+    selected_terms: ArrayLike | None = None,
 ) -> list[TopicSummary]:
     """Terms and shares of all topics, the largest first.
 
@@ -138,6 +146,8 @@ def summarise_topics(
         How many terms at most.
     at_least : float
         See `document_shares`.
+    selected_terms : array_like of float, shape (K,), optional
+        Expected number of terms that each topic selects (`Franchise.selected_terms`).
 
     Returns
     -------
@@ -151,8 +161,21 @@ def summarise_topics(
     terms = top_terms(counts, vocabulary, n_terms)
     sizes, tokens = counts.sum(axis=1), token_shares(counts)
     documents = document_shares(dishes, where, len(counts), n_documents, at_least)
+    distinct = np.count_nonzero(counts, axis=1)
+    if selected_terms is None:
+        sparsity: list[float] | list[None] = [None] * len(counts)
+    else:
+        sparsity = (1.0 - np.asarray(selected_terms, dtype=float) / max(counts.shape[1], 1)).tolist()
     return [
-        TopicSummary(int(k), terms[k], int(sizes[k]), float(tokens[k]), float(documents[k]))
+        TopicSummary(
+            int(k),
+            terms[k],
+            int(sizes[k]),
+            float(tokens[k]),
+            float(documents[k]),
+            int(distinct[k]),
+            sparsity[k],
+        )
         for k in np.argsort(-sizes, kind="stable")
     ]
 

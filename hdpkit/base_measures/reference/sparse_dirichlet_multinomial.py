@@ -248,6 +248,10 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """Mean of the topic, shape (V,): equation 11 of the paper, averaged over the selections."""
         return self.predictive(statistics)
 
+    def selected_terms(self, statistics: SelectedCounts) -> float:
+        """Expected number of terms that a dish selects, given its data: those that it has, and E y others."""
+        return float(self.law(statistics.given).expected(statistics.distinct, statistics.total))
+
     # ------------------------------------------------------------------ simulation, and the state
 
     def log_observable(self, statistics: SelectedCounts) -> float:

@@ -1,0 +1,103 @@
+"""Options that declare the base measure of topics, and the moves that follow from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, SparseDirichletMultinomial
+from hdpkit.cli.options import Parsed
+from hdpkit.cli.parse import parse_number_or_prior, parse_selection
+from hdpkit.errors import ParameterError
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    Concentration,
+    DishGibbs,
+    Move,
+    SelectorCounts,
+    SplitMerge,
+    TableGibbs,
+)
+
+__all__ = ["base_measure_of", "default_moves", "prior_type", "sparse_options"]
+
+ETA = 0.05
+"""Of topics over terms, where nothing is said."""
+OF_SPARSE = ("smoothing", "selection", "proportions")
+
+
+def prior_type(name: str) -> Parsed:
+    """The type of an option that takes a number or a gamma prior."""
+    return Parsed("number|gamma(a,b)", lambda text: parse_number_or_prior(name, text))
+
+
+def sparse_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the sparse topic model; `base_measure_of` reads them."""
+    options = [
+        click.option("--sparse", is_flag=True, help="Topics over terms that each of them selects."),
+        click.option(
+            "--smoothing",
+            type=prior_type("smoothing"),
+            help="With --sparse: Dirichlet parameter of the terms that a topic selects.  [default: 0.1]",
+        ),
+        click.option(
+            "--selection",
+            type=Parsed("beta(r,s)|share", parse_selection),
+            help="With --sparse: prior of the share of the terms that a topic selects.  [default: beta(1,1)]",
+        ),
+        click.option(
+            "--proportions",
+            type=click.Choice(["integrated", "stored"]),
+            help="With --sparse: whether each topic's share is part of the state.  [default: integrated]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
+    """The base measure that the options declare.
+
+    Parameters
+    ----------
+    options : dict
+        With ``eta`` and those of `sparse_options`; None where one was not given.
+
+    Raises
+    ------
+    ParameterError
+        If an option is given that the measure doesn't have.
+    """
+    given = {name: options[name] for name in OF_SPARSE if options[name] is not None}
+    if options["sparse"]:
+        if options["eta"] is not None:
+            raise ParameterError(
+                "eta", options["eta"], "left out with --sparse",
+                "The Dirichlet parameter of the selected terms is --smoothing.",
+            )  # fmt: skip
+        return SparseDirichletMultinomial(**given)
+    for name, value in given.items():
+        raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
+    return DirichletMultinomial(eta=ETA if options["eta"] is None else options["eta"])
+
+
+def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
+    """Moves for topics over this measure, with updates of all that has a prior.
+
+    Parameters
+    ----------
+    base : BaseMeasure
+    concentrations : iterable of float or prior
+        Those of the restaurants.
+    """
+    moves: list[Move] = [TableGibbs(), DishGibbs(), SplitMerge().until(50)]
+    if any(hasattr(concentration, "draw") for concentration in concentrations):
+        moves.append(Concentration())
+    if base.priors:
+        moves.append(BaseMeasureParameters())
+    if getattr(base, "proportions", None) == "stored":
+        moves.append(SelectorCounts())
+    return moves

@@ -1,0 +1,97 @@
+"""The sparse topic model on the command line."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.cli.priors import default_moves
+from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, SplitMerge, TableGibbs
+
+ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
+
+
+@pytest.fixture
+def ldac(tmp_path):
+    rng = np.random.default_rng(5)
+    kinds = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
+    rows = [rng.multinomial(25, kinds[d % 2]) for d in range(16)]
+    cells = [[f"{v}:{row[v]}" for v in np.flatnonzero(row)] for row in rows]
+    lines = [" ".join([str(len(these)), *these]) for these in cells]
+    path = tmp_path / "corpus.dat"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def command(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def fit(ldac, folder, *options):
+    return command("fit", ldac, "--out", folder, "--sweeps", 6, "--quiet", "--init", "random:3", *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "moved"),
+    [
+        ((), set()),
+        (("--smoothing", "gamma(1,1)", "--selection", "beta(1, 2)"), {BaseMeasureParameters().name}),
+        (("--proportions", "stored"), {SelectorCounts().name}),
+        (("--selection", "0.3"), set()),
+    ],
+)
+def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
+    folder = tmp_path / "run"
+    result = fit(ldac, folder, "--sparse", *options)
+    assert result.exit_code == 0, result.output
+    assert "sparsity" in result.output
+    run = hk.open_run(folder)
+    measure = run.franchise().measure
+    assert isinstance(measure, hk.SparseDirichletMultinomial)
+    names = {move.name for move in default_moves(measure, [1.0])}
+    assert names == {*(move.name for move in ALWAYS), *moved}
+
+    listed = json.loads(command("topics", folder, "--format", "json").output)["topics"]
+    franchise = run.franchise()
+    expected = 1.0 - franchise.selected_terms() / franchise.measure.n_terms
+    assert sorted(topic["sparsity"] for topic in listed) == pytest.approx(sorted(expected))
+    distinct = np.count_nonzero(franchise.dish_counts, axis=1)
+    assert sorted(topic["distinct_terms"] for topic in listed) == sorted(distinct.tolist())
+    rows = list(csv.DictReader(io.StringIO(command("topics", folder, "--format", "csv").output)))
+    assert [float(row["sparsity"]) for row in rows] == [topic["sparsity"] for topic in listed]
+
+    assert command("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
+    assert command("verify", folder).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--sparse", "--eta", "0.1"), "eta"),
+        (("--smoothing", "0.1"), "smoothing"),
+        (("--selection", "beta(1,1)"), "selection"),
+        (("--proportions", "stored"), "proportions"),
+        (("--sparse", "--selection", "1"), "selection"),
+        (("--sparse", "--selection", "beta(0,1)"), "selection"),
+        (("--sparse", "--selection", "half"), "selection"),
+        (("--sparse", "--selection", "0.5", "--proportions", "stored"), "proportions"),
+        (("--sparse", "--smoothing", "0"), "smoothing"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_read(ldac, tmp_path, options, named):
+    result = fit(ldac, tmp_path / "run", *options)
+    assert result.exit_code == 2
+    assert named in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_plain_topics_have_no_sparsity(ldac, tmp_path):
+    result = fit(ldac, tmp_path / "run")
+    assert "sparsity" not in result.output
+    with pytest.raises(hk.errors.StateError, match="select"):
+        hk.open_run(tmp_path / "run").franchise().selected_terms()
