@@ -386,7 +386,7 @@ def walk_of_states(steps, V, seed):
 def test_a_table_changes_no_bit(law):
     kept, small, fresh = (
         Selection(60, 0.5, **law),
-        Selection(60, 0.5, limit=0, **law),
+        Selection(60, 0.5, limit=1, **law),
         Selection(60, 0.5, **law),
     )
     for a, n in walk_of_states(4000, 60, 1):
@@ -449,6 +449,7 @@ def test_parameters_that_pass():
         {"r": None, "s": None, "log_pi": 0.0, "log_rest": -1.0},
         {"r": None, "s": None, "log_pi": -1.0, "log_rest": -math.inf},
         {"limit": -1},
+        {"limit": 0},
     ],
 )
 def test_laws_that_there_are_not(options):

@@ -26,12 +26,13 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 cdef enum:
     CHOSEN = 32          # numbers of further terms that are drawn by `choose`; more by inversion
     FEWEST_PLACES = 256  # of runs
+    USUAL_LIMIT = 1 << 26
 
 SMALLEST, LARGEST = 1e-6, 1e6    # of smoothing, r and s
 LEAST_LOG = -1e6                 # of log pi and log(1 - pi)
 MOST_TERMS = 2**31 - 1
 MOST_CUSTOMERS = 2**40
-LIMIT = 1 << 26                  # bytes that a table takes, if nobody says anything else
+LIMIT = USUAL_LIMIT              # bytes that a table takes, if nobody says anything else
 
 
 cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing) noexcept nogil:
@@ -40,14 +41,26 @@ cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, d
     law.r = law.s = 1.0
     law.log_beta = law.log_pi = law.log_rest = 0.0
     law.pi = law.rest = 0.0
+    if table.limit == 0:
+        table.limit = USUAL_LIMIT
     table.last_stamp += 1
     law.stamp = table.last_stamp
     return 0
 
 
+cdef void empty(SelectionTable *table) noexcept nogil:
+    """Values are computed again where they are needed again. Memory is kept."""
+    cdef int64_t i
+    for i in range(<int64_t>table.runs.size()):
+        table.runs[i].stamp = 0
+    table.values.clear()
+    table.n_runs = 0
+
+
 cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,
                         double s) noexcept nogil:
-    """The law with the proportion integrated out under Beta(r, s)."""
+    """The law with the proportion integrated out under Beta(r, s). A table has one such law at a time."""
+    empty(table)
     set_common(table, law, n_terms, smoothing)
     law.given = False
     law.r = r
@@ -101,10 +114,7 @@ cdef const Coefficients *selection_added(SelectionTable *table, const SelectionL
         n_places = max(2 * n_places, <int64_t>FEWEST_PLACES)
     begin = <int64_t>table.values.size()
     if n_places * <int64_t>sizeof(Run) + (begin + n_values) * <int64_t>sizeof(Coefficients) > table.limit and begin > 0:
-        for i in range(<int64_t>table.runs.size()):       # values are computed again where they are needed again
-            table.runs[i].stamp = 0
-        table.values.clear()
-        table.n_runs = 0
+        empty(table)
         n_places = <int64_t>table.runs.size()
         begin = 0
     if <int64_t>table.values.capacity() < begin + n_values and not has_room(table.values, (begin + n_values) * 3 // 2):
@@ -246,7 +256,7 @@ cdef class Selection:
     def __init__(self, n_terms, smoothing, *, r=None, s=None, log_pi=None, log_rest=None, limit=LIMIT):
         cdef int64_t V = whole("n_terms", n_terms, 2, MOST_TERMS)
         cdef double strength = number("smoothing", smoothing, SMALLEST, LARGEST)
-        self.table.limit = whole("limit", limit, 0, 2**62)
+        self.table.limit = whole("limit", limit, 1, 2**62)
         if log_pi is None and log_rest is None:
             set_integrated(&self.table, &self.law, V, strength, number("r", r, SMALLEST, LARGEST),
                            number("s", s, SMALLEST, LARGEST))
