@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hdpkit.base_measures import DirichletMultinomial
+from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import ParameterError
@@ -52,8 +52,9 @@ class TermClusters:
 
 
 def serves_term_clusters(franchise: State) -> bool:
-    """Whether the data are documents of terms, the measure a Dirichlet-multinomial."""
-    return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, DirichletMultinomial)
+    """Whether the data are documents of terms, the measure a Dirichlet-multinomial, plain or sparse."""
+    kinds = (DirichletMultinomial, SparseDirichletMultinomial)
+    return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, kinds)
 
 
 def prefers_term_clusters(franchise: State) -> bool:

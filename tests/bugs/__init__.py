@@ -9,6 +9,7 @@ from bugs import (
     observed,
     root_weights,
     seating,
+    selection,
     updates,
 )
 from bugs.fused import BLOCK_FAULTS, FAULTS, OBSERVED_FAULTS
@@ -25,5 +26,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *observed.BUGS,
     *root_weights.BUGS,
     *counts.BUGS,
+    *selection.BUGS,
     *evaluation.BUGS,
 )

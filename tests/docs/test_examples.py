@@ -15,8 +15,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.testing import check_part
-from hdpkit.testing.pvalues import SampledTestFailure
+from hdpkit.moves import TableGibbs
+from hdpkit.testing import check_part, tiny_franchise
+from hdpkit.testing.exact_selection import SELECTION_P_VALUES, ExactSelectionModel, one_step_of_selections
+from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -187,6 +189,37 @@ def test_weights_of_dishes_pass_the_harness_over_every_cell():
         for root in ("restaurant", "weights"):
             served = root == "weights" or not store.startswith("counts")  # counts need weights
             assert served == any(f", {store}/" in line and f"root {root!r}" in line for line in report)
+
+
+def test_selectors_of_ones_own_leave_the_posterior_alone():
+    kind = runpy.run_path(str(EXAMPLES / "sparse_selectors.py"))["KeptSelectors"]
+    measure = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
+    family, cases = SampledTests(), {}
+    for store, shape in (("explicit", "2+1"), ("histogram", "2+2")):
+        cases[store] = ExactSelectionModel(tiny_franchise(shape, measure, store=store))
+        family.register(store, SELECTION_P_VALUES)
+    for store, model in cases.items():
+        schedule = [TableGibbs(), kind()]
+        family.check(
+            store,
+            lambda more, seed, model=model, schedule=schedule: one_step_of_selections(
+                model, schedule, 500 * more, seed
+            ),
+        )
+
+
+def test_topics_of_selected_terms(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = importlib.import_module("sparse_selectors")
+    trace, franchise, selectors = example.main(sweeps=50)
+    rows = example.topics(franchise, selectors.selected)
+    assert rows.shape == franchise.dish_parameters().shape
+    assert rows.sum(axis=1) == pytest.approx(1.0)
+    assert not np.any(rows[~selectors.selected])
+    assert np.all(selectors.selected[franchise.dish_counts > 0])
+    assert len(trace["selection proportions/mean"]) == 50
+    with pytest.raises(hk.errors.ScheduleError, match="Store them"):
+        hk.Scheduler([example.KeptSelectors()]).run(example.declare("integrated"), sweeps=1, rng=0)
 
 
 def test_the_harness_catches_weights_of_another_law():

@@ -15,6 +15,7 @@ from evaluation_checks import *  # noqa: F403 - the same
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from observed_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
+from selection_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves

@@ -1,0 +1,82 @@
+"""What selected terms must do, without chance: for the tests of the tests, too."""
+
+import math
+
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.testing import measure_contract
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact_selection import ExactSelectionModel, check_selection_balance
+from hdpkit.testing.marginals import sparse_dirichlet_multinomial_log_marginal
+
+__all__ = [
+    "check_contract_of_selections",
+    "check_density_of_selections",
+    "check_selected_terms",
+    "check_selectors",
+    "check_stored_selections",
+]
+
+CORNER = Corner(0.9, 0.7, 0.3, 0.6)
+SHAPES = (1.3, 0.8)
+
+
+def readable(scheme="integrated", selection=None):
+    selection = selection or hk.Beta(*SHAPES)
+    return hk.SparseDirichletMultinomialReference(0.5, selection, scheme, n_terms=3)
+
+
+def tiny(shape, measure, values=None):
+    store = {"store": "explicit-reference", "kernel": "reference"}
+    return tiny_franchise(shape, measure, corner=CORNER, values=values, **store)
+
+
+def check_selected_terms():
+    """Steps of moves leave the posterior alone, whose marginals go through all subsets of the vocabulary."""
+    for measure, law in ((readable(), {"shapes": SHAPES}), (readable(selection=0.4), {"proportion": 0.4})):
+        model = ExactModel(tiny("2+1", measure), sparse_dirichlet_multinomial_log_marginal(0.5, 3, **law))
+        for move in (moves.TableGibbs(), moves.DishGibbs()):
+            check_exact(model, move)
+
+
+def check_stored_selections():
+    """Detailed balance of single steps in seating and proportions, births and deaths of dishes among them."""
+    model = ExactSelectionModel(tiny("2+1", readable("stored")))
+    for move in (moves.TableGibbs(), moves.DishGibbs()):
+        check_selection_balance(model, move)
+
+
+def check_selectors():
+    """Both moves leave the law of a dish's proportion alone; the joint one draws from it, whatever it was."""
+    # Of a single term, so that there is more than one selection of a number of terms.
+    model = ExactSelectionModel(tiny("flat 3", readable("stored"), [0, 0, 0]))
+    alone = next(i for i, mixture in enumerate(model.mixtures) if len(mixture) == 1)
+
+    def density(move, before, after):
+        ends = model.transitions(move, 0, alone, [before], after)
+        return sum(flow for flow, _ in ends.values())
+
+    for before, after in ((0.3, 0.8), (0.9, 0.2)):
+        there = model.density(alone, [before]) * density(moves.Selectors(), before, after)
+        again = model.density(alone, [after]) * density(moves.Selectors(), after, before)
+        assert there == pytest.approx(again, rel=1e-12)
+        exact = model.density(alone, [after]) / model.pi[alone]
+        assert density(moves.SelectorCounts(), before, after) == pytest.approx(exact, rel=1e-12)
+
+
+def check_density_of_selections():
+    """The log joint has the density of the proportions, and the likelihood is given them."""
+    model, offset = ExactSelectionModel(tiny("2+1", readable("stored"))), set()
+    for state in range(len(model.states)):
+        given = model.generic_proportions(state)
+        joint = model.enter(state, given).log_joint()
+        offset.add(round(joint - math.log(model.density(state, given)), 9))
+    assert len(offset) == 1
+
+
+def check_contract_of_selections():
+    """Predictives sum to the probability that a term is selected, and values are drawn given that one is."""
+    measure_contract.check_contract(readable())
