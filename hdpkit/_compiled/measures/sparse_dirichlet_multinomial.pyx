@@ -16,6 +16,7 @@ from hdpkit._compiled.measures.proportions cimport ProportionTable, has_proporti
 from hdpkit._compiled.measures.selection cimport (
     Coefficients, log_sum_of, log_sum_ratio, selection_at, set_given, set_integrated, table_bytes)
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.selection import LIMIT
 from hdpkit._compiled.measures.term_counts cimport (
     TermCounts, TermCountsBank, clear_slot, gather_block, grow_counts, wider)
 from hdpkit._compiled.support.arguments cimport check_length
@@ -219,6 +220,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.c.predictive = sparse_predictive
         self.c.log_block = sparse_log_block
         self.b.given = NULL
+        self.b.sums.limit = LIMIT
         self.keep_counts(&self.b, terms, measure.n_terms)
         self.b.distinct.assign(self.b.stride, 0)
         self.b.factors.resize(self.b.stride)

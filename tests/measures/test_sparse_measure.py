@@ -1,0 +1,217 @@
+"""The sparse Dirichlet-multinomial as a measure: its parameters, its parts, states that are kept."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
+from hdpkit.random import RandomStream
+from hdpkit.testing import tiny_franchise
+from hdpkit.testing.measure_contract import check_contract
+
+NAME = "selection proportions"
+KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+GAMMA = hk.Gamma(3.0, 2.0)
+
+
+def documents(measure, store="histogram", **options):
+    corpus = hk.Corpus.from_documents([[0, 0, 1, 5], [1, 2, 2], [], [3, 3, 4]], n_terms=7)
+    root = hk.Restaurant(base=measure, concentration=1.0)
+    return hk.Franchise(
+        hk.Restaurant(base=root, concentration=0.8, each="document"), corpus, store=store, **options
+    )
+
+
+def schedule(*more):
+    return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *more])
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_by_name(kind):
+    measure = kind(GAMMA, hk.Beta(GAMMA, 2.0))
+    assert measure.parameters == {"smoothing": 1.5, "r": 1.5, "s": 2.0}
+    assert measure.priors == {"smoothing": GAMMA, "r": GAMMA}
+    moved = measure.with_parameters(r=0.3, smoothing=0.2)
+    assert moved.parameters == {"smoothing": 0.2, "r": 0.3, "s": 2.0}
+    assert moved.priors == measure.priors
+    assert kind(0.1, 0.25).parameters == {"smoothing": 0.1, "selection": 0.25}
+    assert kind().parameters == {"smoothing": 0.1, "r": 1.0, "s": 1.0}
+    with pytest.raises(ParameterError, match="smoothing"):
+        measure.with_parameters(smoothing=0.0)
+    with pytest.raises(ParameterError, match="r"):
+        measure.with_parameters(r=-1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_refused(kind):
+    with pytest.raises(ParameterError, match="no smoothing of each dish"):
+        kind(hk.Each(GAMMA))
+    with pytest.raises(ParameterError, match="stored"):
+        kind(0.5, 0.3, "stored")
+    with pytest.raises(DeclarationError, match="DirichletMultinomial"):
+        kind(0.5, n_terms=1)
+    with pytest.raises(DeclarationError, match="DirichletMultinomial"):
+        hk.Franchise(hk.Restaurant(base=kind(0.5)), hk.Corpus.from_documents([[0, 0]]))
+    with pytest.raises(DeclarationError, match="n_terms"):
+        kind(0.5).law()
+    with pytest.raises(DataError, match="term numbers"):
+        hk.Franchise(hk.Restaurant(base=kind(0.5)), hk.Groups.from_labels([0.5, 1.5], {}))
+
+
+def test_a_beta_of_priors_is_for_selections_alone():
+    beta = hk.Beta(GAMMA, 1.0)
+    with pytest.raises(ParameterError, match="SparseDirichletMultinomial"):
+        hk.Restaurant(base=hk.DirichletMultinomial(0.5), discount=beta)
+    with pytest.raises(ParameterError, match="positive"):
+        hk.Beta(hk.Normal(1.0, 1.0), 1.0)
+
+
+# ---------------------------------------------------------------------- dishes
+
+
+@pytest.mark.parametrize("scheme", ["integrated", "stored"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_topics_are_predictives(kind, scheme):
+    franchise = documents(kind(0.4, hk.Beta(1.3, 0.8), scheme))
+    schedule().run(franchise, sweeps=20, rng=0)
+    rows, counts = franchise.dish_parameters(), franchise.dish_counts
+    assert rows.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    slots = franchise.slots.occupied_slots()
+    for customer, term in enumerate(franchise.data.values.tolist()):
+        row = np.asarray(franchise.bank.log_predictive(customer, slots))[:-1]
+        assert np.exp(row) == pytest.approx(rows[:, term], rel=1e-12)
+    unseen = np.where(counts == 0, rows, np.nan)
+    spread = np.nanmax(unseen, axis=1) - np.nanmin(unseen, axis=1)
+    assert np.all(spread < 1e-15)  # terms that a dish doesn't have are all alike
+
+
+def test_sums_are_kept_for_the_next_customer():
+    franchise = documents(hk.SparseDirichletMultinomial(0.4))
+    before = franchise.bank.memory_bytes()
+    schedule().run(franchise, sweeps=50, rng=0)
+    assert franchise.bank.memory_bytes() > before + 1000  # the table of sums
+
+
+def test_a_large_vocabulary_with_one_token():
+    corpus = hk.Corpus.from_documents([[5]], n_terms=100_000)
+    root = hk.Restaurant(base=hk.SparseDirichletMultinomial(0.1, hk.Beta(1.0, 1.0), "stored"))
+    franchise = hk.Franchise(hk.Restaurant(base=root, each="document"), corpus)
+    schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
+    topic = franchise.dish_parameters()[0]
+    assert topic.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.argmax(topic) == 5
+
+
+def test_a_new_dish_need_not_select_a_term():
+    measure = hk.SparseDirichletMultinomialReference(0.5, hk.Beta(1.0, 1.0), n_terms=3)
+    log_new = measure.log_predictive(0, [measure.make()])
+    assert np.exp(log_new) == pytest.approx((1.0 - 1.0 / 4.0) / 3.0)  # B(1, 4) / B(1, 1) = 1/4
+    fixed = hk.SparseDirichletMultinomial(0.5, 0.2, n_terms=3)
+    assert np.exp(fixed.log_predictive(0, [fixed.make()])) == pytest.approx((1.0 - 0.8**3) / 3.0)
+
+
+def test_simulation_that_is_hopeless_says_so():
+    franchise = tiny_franchise("2+1", hk.SparseDirichletMultinomial(0.5, 1e-9, n_terms=3))
+    with pytest.raises(DeclarationError, match="select"):
+        franchise.simulate(0)
+    assert len(franchise.simulate(0, keep="seating").data) == 3
+
+
+def test_the_contract_of_a_measure():
+    assert check_contract(hk.SparseDirichletMultinomial(0.5, hk.Beta(0.7, 1.4), n_terms=9))
+
+
+# ---------------------------------------------------------------------- stored proportions
+
+
+def test_moves_without_anything_to_do_are_refused():
+    stored = documents(hk.SparseDirichletMultinomial(0.5, proportions="stored"))
+    with pytest.raises(ScheduleError, match="Smoothing"):
+        moves.Smoothing().check(stored)
+    for franchise in (
+        documents(hk.SparseDirichletMultinomial(GAMMA)),
+        documents(hk.DirichletMultinomial(GAMMA)),
+        documents(hk.SparseDirichletMultinomial(GAMMA, 0.3)),
+    ):
+        for move in (moves.Selectors(), moves.SelectorCounts()):
+            with pytest.raises(ScheduleError, match="stored"):
+                move.check(franchise)
+    moves.Smoothing().check(documents(hk.SparseDirichletMultinomial(GAMMA)))
+    with pytest.raises(ScheduleError, match="smoothing"):
+        moves.Smoothing().check(documents(hk.DirichletMultinomial(GAMMA)))
+
+
+def test_the_part_is_the_measures_own():
+    franchise = documents(hk.SparseDirichletMultinomial(0.5, proportions="stored"))
+    assert set(franchise.measure_parts) == set(franchise.parts) == {NAME}
+    assert not franchise.components
+    assert not documents(hk.SparseDirichletMultinomial(0.5)).parts
+    with pytest.raises(StateError, match="proportion"):
+        franchise.open_dish()
+    trace = schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
+    assert np.all((trace[f"{NAME}/mean"] > 0.0) & (trace[f"{NAME}/mean"] < 1.0))
+    twin = franchise.copy()
+    assert twin.parts[NAME] is not franchise.parts[NAME]
+    assert np.array_equal(twin.parts[NAME].proportions(), franchise.parts[NAME].proportions())
+    assert twin.log_joint() == franchise.log_joint()
+    before = franchise.log_likelihood()
+    with franchise.parts_integrated(RandomStream((1, 2))):
+        assert franchise.log_likelihood() != before
+    assert franchise.log_likelihood() != before  # drawn anew
+    assert twin.log_likelihood() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_goes_from_one_scheme_to_the_other(kind):
+    stored = documents(kind(0.5, proportions="stored"))
+    integrated = documents(kind(0.5))
+    schedule().run(integrated, sweeps=5, rng=0)
+    state = integrated.freeze()
+    with pytest.raises(StateError, match=NAME):
+        stored.thaw(state)
+    stored.thaw(state, RandomStream((1, 2)))
+    assert np.array_equal(stored.dishes, integrated.dishes)
+    stored.audit()
+    integrated.thaw(stored.freeze())
+    integrated.audit()
+    broken = stored.freeze()
+    broken["components"] = {NAME: {"logs": broken["components"][NAME]["logs"][:, :1]}}
+    with pytest.raises(DataError, match=NAME):
+        stored.thaw(broken)
+
+
+def test_given_proportions_are_seen_by_both_forms():
+    both = [tiny_franchise("2+2", kind(0.5, proportions="stored", n_terms=3)) for kind in KINDS]
+    schedule(moves.Selectors()).run(both[0], sweeps=10, rng=0)
+    both[1].thaw(both[0].freeze())
+    assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
+    assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
+    assert both[1].simulate(3).n_dishes >= 1
+
+
+# ---------------------------------------------------------------------- runs
+
+
+@pytest.mark.parametrize("scheme", ["integrated", "stored"])
+def test_run_folders_chains_and_topics(tmp_path, capsys, scheme):
+    measure = hk.SparseDirichletMultinomial(GAMMA, hk.Beta(GAMMA, 1.0), scheme)
+    more = [moves.Smoothing(), *([moves.SelectorCounts()] if scheme == "stored" else [])]
+    whole = schedule(*more).run(documents(measure), sweeps=9, rng=5)
+    schedule(*more).run(documents(measure), sweeps=4, rng=5, folder=tmp_path / "run")
+    resumed = hk.open_run(tmp_path / "run").resume(sweeps=5)
+    assert set(whole) == set(resumed)
+    for name in whole:
+        assert np.array_equal(whole[name], resumed[name]), name
+    rebuilt = hk.open_run(tmp_path / "run").franchise().measure
+    assert rebuilt.parameters.keys() == measure.parameters.keys()
+    assert rebuilt.priors == measure.priors
+    schedule(*more).run(documents(measure), sweeps=3, rng=5, chains=2, folder=tmp_path / "chains")
+    for command in ("topics", "verify"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, str(tmp_path / "run")])
+        assert ended.value.code == 0, capsys.readouterr()
