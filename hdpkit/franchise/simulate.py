@@ -19,7 +19,7 @@ __all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "redraw_atoms"
 Franchise = Any  # which imports this module
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating")
-MOST_TRIES = 10_000  # states that are drawn until one is taken
+MOST_TRIES = 1000  # states that are drawn until one is taken
 
 
 def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
