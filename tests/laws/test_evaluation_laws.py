@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from bugs import BUGS
 from evaluation_checks import row_of
 from scipy import stats
 
@@ -17,6 +18,7 @@ import hdpkit as hk
 from hdpkit.franchise import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.new_groups import NewGroupLaw
+from hdpkit.testing.planted import planted
 from hdpkit.testing.pvalues import SampledTests
 
 WORDS = ([[0, 0, 1], [1, 2, 2], [2, 0, 0]], [[0, 2, 2], [1], [], [0, 1, 0]])
@@ -26,11 +28,12 @@ PLAIN, PITMAN_YOR = (0.9, 0.0), (0.4, 0.35)
 MODELS = {
     f"{levels} levels, {data}, {kind}": (levels, data, hyper)
     for levels in (2, 3)
-    for data in ("words", "numbers", "bits")
+    for data in ("words", "sparse words", "numbers", "bits")
     for kind, hyper in (("plain", PLAIN), ("Pitman-Yor", PITMAN_YOR))
 }
 MEASURES = {
     "words": (hk.DirichletMultinomial(0.5), WORDS),
+    "sparse words": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.0, 1.5)), WORDS),
     "numbers": (hk.NormalGamma(0.0, 0.5, 2.0, 1.0), NUMBERS),
     "bits": (hk.BetaBernoulli(0.7, 1.1), BITS),
 }
@@ -39,7 +42,7 @@ PARTICLES = 4000
 
 def data_of(kind, groups, journals):
     labels = {"journal": journals}
-    if kind == "words":
+    if "words" in kind:
         return hk.Corpus.from_documents(groups, n_terms=3, groups=labels)
     return hk.Groups.from_arrays(groups, groups=labels, label="document")
 
@@ -47,7 +50,7 @@ def data_of(kind, groups, journals):
 class Case:
     """A franchise, new groups, and what is exact about them."""
 
-    def __init__(self, levels, kind, hyper):
+    def __init__(self, levels, kind, hyper, kernel="auto"):
         measure, (old, self.new) = MEASURES[kind]
         self.theta, self.d = hyper
         self.kind = kind
@@ -56,7 +59,7 @@ class Case:
         if levels == 3:
             base = hk.Restaurant(base, concentration=0.8, discount=discount, each="journal", name="journal")
         document = hk.Restaurant(base, concentration=self.theta, discount=self.d, each="document")
-        self.franchise = hk.Franchise(document, data_of(kind, old, ["A", "A", "B"]))
+        self.franchise = hk.Franchise(document, data_of(kind, old, ["A", "A", "B"]), kernel=kernel)
         start(self.franchise, "sequential", Streams(1).source(STARTS))
         self.data = data_of(kind, self.new, ["A", "B", "B", None])
         self.paths = [
@@ -85,9 +88,8 @@ def z_test(found, exact, error):
 
 def left_to_right(case, draws, seed):
     """Log evidence of all groups together."""
-    found = hk.evaluate(
-        case.franchise, case.data, method="left-to-right", particles=PARTICLES * draws, rng=seed
-    )
+    particles = int(PARTICLES * draws)
+    found = hk.evaluate(case.franchise, case.data, method="left-to-right", particles=particles, rng=seed)
     exact = sum(math.log(case.law(group).evidence) for group in range(4))
     return [z_test(found.log_probability, exact, found.standard_error)]
 
@@ -102,7 +104,7 @@ def completion(case, draws, seed):
         data_of(case.kind, observed, journals),
         held_out=data_of(case.kind, held, journals),
         fit="gibbs",
-        particles=PARTICLES // 4 * draws,
+        particles=int(PARTICLES / 4 * draws),
         sweeps=5,
         burn_in=30,
         rng=seed,
@@ -121,7 +123,7 @@ def fold_in(case, draws, seed):
     found = np.array(
         [
             case.franchise.fold_in(case.data, 5, burn_in=30, rng=Streams(seed, i).source(0)).proportions
-            for i in range(300 * draws)
+            for i in range(int(300 * draws))
         ]
     )
     p_values = []
@@ -147,6 +149,24 @@ def test_estimates_agree_with_enumeration(what, name):
     FAMILY.check(f"{what}: {name}", lambda draws, seed: RUNS[what][0](case, draws, seed))
 
 
+@pytest.mark.parametrize(
+    ("bug", "what"),
+    [
+        ("fold-in without alpha P", "left-to-right"),
+        ("a particle's first customer with the group's concentration", "left-to-right"),
+        ("proportions of counts alone", "completion"),
+        ("logarithms are averaged", "left-to-right"),
+        ("proportions of counts alone", "fold-in"),
+    ],
+)
+def test_planted_bugs_are_seen_in_samples(bug, what):
+    case = Case(*MODELS["2 levels, words, plain"], kernel="reference")
+    draws = {"left-to-right": 0.5, "completion": 0.5, "fold-in": 1}[what]
+    with planted(next(one for one in BUGS if one.name == bug)):
+        p_values = RUNS[what][0](case, draws, 4)
+    assert min(p_values) < SampledTests.FIRST / FAMILY.n_p_values  # it fails at the first look
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_needs_no_particle_is_exact(name):
     case = Case(*MODELS[name])
@@ -155,6 +175,6 @@ def test_what_needs_no_particle_is_exact(name):
     assert found.group_log_probability[2] == 0.0  # an empty group
     proportions = case.franchise.fold_in(case.data, 3, rng=0).proportions
     # A group without customers has labels only where documents have them.
-    path = case.paths[2] if case.kind == "words" else [("root", None)]
+    path = case.paths[2] if "words" in case.kind else [("root", None)]
     assert proportions[2] == pytest.approx(row_of(case.franchise, *path), abs=1e-14)
     assert proportions.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)

@@ -78,6 +78,7 @@ SCENARIOS = [
     "thaw histogram dm",
     "sweeps counts dm 2",
     "thaw counts dm",
+    "score histogram dm",
 ]
 
 

@@ -174,6 +174,12 @@ def reading(state):
     state.simulate(4)
 
 
+def scoring(state):
+    state.fold_in(state.data, 2, burn_in=1, rng=5)
+    hk.evaluate(state, state.data, fit="gibbs", particles=2, sweeps=2)
+    hk.evaluate(state, state.data, method="left-to-right", particles=2)
+
+
 def making(state):
     twin = hk.Franchise(
         state.restaurant_declared, state.data, store=state.store_type, root=state.root.declared
@@ -208,6 +214,8 @@ def scenarios():
             yield f"thaw {store} {family}", make, thawing
             yield f"read {store} {family}", make, reading
             yield f"make {store} {family}", make, making
+            if family != "uniform":
+                yield f"score {store} {family}", make, scoring
             yield f"folder {store} {family}", make, in_folder
             yield f"start auto {store} {family}", make, starting("auto")
         make = lambda s=store: franchise(s, "dm", 2)  # noqa: E731

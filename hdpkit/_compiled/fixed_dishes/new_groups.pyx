@@ -65,7 +65,8 @@ cdef class NewGroups:
     cdef vector[int32_t] unused         # entries without customers
     cdef vector[int32_t] entry_of       # of each dish, where entries are dishes; -1 for none
     cdef vector[double] weights
-    cdef int64_t seated, entries        # customers who sit, and entries that have some
+    cdef int64_t n_entries, n_unused    # how much of these arrays is in use
+    cdef int64_t seated                 # customers who sit
     cdef double probability             # of the value of the customer who sat down last, given the others
 
     def __init__(self, density, share, row, begins, parent, double concentration, double discount):
@@ -83,7 +84,7 @@ cdef class NewGroups:
                 refuse("begins", self.begins[g], f"at most {self.begins[g + 1]}", "Customers of a group are consecutive.")
         if not (0.0 <= discount < 1.0 and concentration > -discount):
             refuse("discount", discount, "from 0 to below 1, and above -concentration", "See Restaurant.")
-        self.n = 0
+        self.n = self.n_entries = 0
 
     # ------------------------------------------------------------------ the group at hand
 
@@ -95,13 +96,14 @@ cdef class NewGroups:
         self.above = &self.share[self.parent[group], 0]
         self.rest.resize(self.n)
         self.at.resize(self.n)
-        self.dish.reserve(self.n)
-        self.size.reserve(self.n)
-        self.unused.reserve(self.n)
+        self.dish.resize(self.n)
+        self.size.resize(self.n)
+        self.unused.resize(self.n)
         self.weights.resize(max(self.n + 1, n_dishes))
         self.entry_of.assign(n_dishes, -1)
         for i in range(self.n):
             self.rest[i] = product_sum(&self.density[self.row[self.first + i], 0], self.above, n_dishes)
+        self.n_entries = 0
         self.clear()
         return 0
 
@@ -110,13 +112,11 @@ cdef class NewGroups:
         cdef int64_t i
         for i in range(self.n):
             self.at[i] = -1
-        for i in range(<int64_t>self.dish.size()):
+        for i in range(self.n_entries):
             self.entry_of[self.dish[i]] = -1
-        self.dish.clear()
-        self.size.clear()
-        self.unused.clear()
+        self.n_entries = 0
+        self.n_unused = 0
         self.seated = 0
-        self.entries = 0
 
     cdef void leave(self, int64_t i) noexcept nogil:
         cdef int32_t e = self.at[i]
@@ -124,9 +124,9 @@ cdef class NewGroups:
         self.seated -= 1
         self.at[i] = -1
         if self.size[e] == 0:
-            self.entries -= 1
             self.entry_of[self.dish[e]] = -1
-            self.unused.push_back(e)
+            self.unused[self.n_unused] = e
+            self.n_unused += 1
 
     cdef int32_t opened(self, int32_t dish) noexcept nogil:
         """An entry for a new table of a dish; without a discount, the dish's entry."""
@@ -135,26 +135,29 @@ cdef class NewGroups:
             e = self.entry_of[dish]
         if e >= 0:
             return e
-        if self.unused.size() > 0:
-            e = self.unused.back()
-            self.unused.pop_back()
-            self.dish[e] = dish
+        if self.n_unused > 0:
+            self.n_unused -= 1
+            e = self.unused[self.n_unused]
         else:
-            e = <int32_t>self.dish.size()
-            self.dish.push_back(dish)
-            self.size.push_back(0)
+            e = <int32_t>self.n_entries
+            self.n_entries += 1
+        self.dish[e] = dish
+        self.size[e] = 0
         self.entry_of[dish] = e
-        self.entries += 1
         return e
+
+    cdef double fresh(self) noexcept nogil:
+        """theta + d T: the mass of new tables."""
+        return self.theta + self.d * (self.n_entries - self.n_unused)
 
     cdef int sit(self, int64_t i, choice_source *source) noexcept nogil:
         """Draw a customer's table and dish given everybody else's. -1 where that can't be done."""
         cdef const double *f = &self.density[self.row[self.first + i], 0]
         cdef double *w = self.weights.data()
         cdef double total = 0.0, fresh = 1.0, norm = 1.0
-        cdef int64_t e, k, chosen, n_entries = self.dish.size(), n_dishes = self.density.shape[1]
+        cdef int64_t e, k, chosen, n_entries = self.n_entries, n_dishes = self.density.shape[1]
         if self.seated > 0:      # an empty group passes its parent's row through
-            fresh = self.theta + self.d * self.entries
+            fresh = self.fresh()
             norm = self.theta + self.seated
         for e in range(n_entries):
             w[e] = (self.size[e] - self.d) * f[self.dish[e]] if self.size[e] > 0 else 0.0
@@ -268,10 +271,10 @@ cdef class NewGroups:
                     if status < 0:
                         break
                     if s > burn_in:
-                        for e in range(<int64_t>self.dish.size()):
+                        for e in range(self.n_entries):
                             if self.size[e] > 0:
                                 proportions[g, self.dish[e]] += self.size[e] - self.d
-                        fresh += self.theta + self.d * self.entries
+                        fresh += self.fresh()
                 if status < 0:
                     break
                 scale = 1.0 / (sweeps * (self.theta + self.n))
