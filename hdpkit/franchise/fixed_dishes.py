@@ -45,7 +45,7 @@ class FixedDishes:
     density : float64 array, shape (n_rows, K + 1)
         Density of a value under each dish and, last, a new one, divided by the row's largest.
     log_scale : float64 array, shape (n_rows,)
-        Log of what each row was divided by; zeros where nobody asked for it.
+        Log of what each row was divided by; zeros unless they were computed (`scaled`).
     row : int64 array, shape (n_customers,)
         Row of each customer's value.
     parents : Parents
@@ -53,7 +53,7 @@ class FixedDishes:
     concentration, discount : float
         Of every group.
     readable : bool
-        Whether the readable kernel was asked for.
+        Whether the readable kernel is the one to use.
     """
 
     layout: Layout

@@ -224,8 +224,8 @@ cdef class NewGroups:
             raise failed(source)
 
     def dishes(self):
-        """Dish of each customer of the group at hand; K stands for a new one."""
-        return np.array([self.dish[self.at[i]] for i in range(self.n)], dtype=np.int64)
+        """Dish of each customer of the group at hand; K stands for a new one, -1 for nobody's."""
+        return np.array([self.dish[at] if at >= 0 else -1 for at in self.tables()], dtype=np.int64)
 
     def tables(self):
         """Table of each customer of the group at hand; without a discount, dishes in their place."""

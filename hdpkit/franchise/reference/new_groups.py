@@ -147,8 +147,8 @@ class NewGroups:
             self.sit(i, source)
 
     def dishes(self) -> Ints:
-        """Dish of each customer of the group at hand; K stands for a new one."""
-        return np.array([self.dish[table] for table in self.at], dtype=np.int64)
+        """Dish of each customer of the group at hand; K stands for a new one, -1 for nobody's."""
+        return np.array([self.dish.get(table, -1) for table in self.at], dtype=np.int64)
 
     def tables(self) -> Ints:
         """Table of each customer of the group at hand; without a discount, dishes in their place."""
