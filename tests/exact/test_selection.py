@@ -259,3 +259,70 @@ def test_numbers_of_selected_terms(name):
     FAMILY.check(
         name, lambda more, seed: [one_sample_p(law_of_selectors(move, 0.3, seed)[1:], law[1:] / law.sum())]
     )
+
+
+# ---------------------------------------------------------------------- parameters, given all else
+
+SHAPE = hk.Gamma(3.0, 2.0)
+CONDITIONALS = {
+    "smoothing, integrated, by slice": (
+        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), n_terms=3), "smoothing", moves.Smoothing(),
+    ),
+    "smoothing, stored, by a walk": (
+        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), "stored", n_terms=3),
+        "smoothing", moves.Smoothing("metropolis"),
+    ),
+    "smoothing, fixed, by slice": (
+        hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3), "smoothing", moves.Smoothing(),
+    ),
+    "r, stored": (
+        hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), "stored", n_terms=3),
+        "r", moves.BaseMeasureParameters(),
+    ),
+    "s, integrated": (
+        hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), n_terms=3),
+        "s", moves.BaseMeasureParameters(),
+    ),
+}  # fmt: skip
+for name_ in CONDITIONALS:
+    FAMILY.register(name_)
+
+
+def log_conditional(franchise, name, value):
+    """Log density of a parameter given the seating and the proportions, up to a constant."""
+    measure = franchise.measure
+    present = {**{key: float(x) for key, x in measure.parameters.items()}, name: value}
+    proportions = [present.get("selection")] * franchise.n_dishes
+    total = measure.priors[name].log_density(value)
+    if franchise.measure_parts:
+        proportions = franchise.measure_parts[NAME].proportions().tolist()
+        total += sum(hk.Beta(present["r"], present["s"]).log_density(pi) for pi in proportions)
+    shapes = None if proportions[0] is not None else (present["r"], present["s"])
+    dishes, terms = franchise.dishes, np.asarray(franchise.data.values)
+    for dish, pi in enumerate(proportions):
+        values = terms[dishes == dish].tolist()
+        total += math.log(sum(selected_numbers(present["smoothing"], 3, values, shapes, pi)))
+    return total
+
+
+@pytest.mark.parametrize("name", CONDITIONALS)
+def test_one_update_from_exact_draws_of_a_parameter(name):
+    measure, parameter, move = CONDITIONALS[name]
+    franchise = tiny("2+2", "explicit", measure=measure, values=[0, 0, 1, 0])
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
+    grid = np.linspace(math.log(1e-4), math.log(60.0), 3000)  # of the logarithm; the law is flat in between
+    logs = np.array([log_conditional(franchise, parameter, math.exp(y)) + y for y in grid])
+    cdf = np.cumsum(np.exp(logs - logs.max()))
+    cdf /= cdf[-1]
+
+    def run(more, seed):
+        streams = hk.random.Streams(seed)
+        found = []
+        for number, u in enumerate(streams.source(1).uniform(1000 * more).tolist()):
+            franchise.set_base_parameters(**{parameter: math.exp(float(np.interp(u, cdf, grid)))})
+            move.apply(franchise, streams.source(2, number))
+            found.append(np.interp(math.log(franchise.base_parameters[parameter]), grid, cdf))
+        bins = np.minimum(np.array(found) * 10, 9).astype(int)
+        return [one_sample_p(np.bincount(bins, minlength=10), np.full(10, 0.1))]
+
+    FAMILY.check(name, run)

@@ -51,6 +51,8 @@ def example(name):
 MEASURES = {
     "dm": lambda: hk.DirichletMultinomial(0.5),
     "dm-eta": lambda: hk.DirichletMultinomial(hk.Gamma(2.0, 4.0)),
+    "sparse": lambda: hk.SparseDirichletMultinomial(0.5),
+    "sparse-stored": lambda: hk.SparseDirichletMultinomial(hk.Gamma(2.0, 4.0), proportions="stored"),
     "normal": lambda: example("normal-gamma"),
     "wishart": lambda: example("normal-inverse-wishart"),
     "poisson": lambda: example("gamma-poisson"),
@@ -127,6 +129,8 @@ def schedule(state, words):
         found += [moves.Discount()]
     if state.measure.priors:
         found += [moves.BaseMeasureParameters()]
+    if state.measure_parts:
+        found += [moves.Selectors(), moves.SelectorCounts()]
     return [move for move in found if words is None or type(move).__name__ in words]
 
 
