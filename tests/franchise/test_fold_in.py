@@ -8,8 +8,11 @@ from evaluation_checks import row_of, three_levels, two_levels
 
 import hdpkit as hk
 from hdpkit import errors
+from hdpkit.base_measures import base_measures
 from hdpkit.franchise import start
+from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.random import STARTS, Streams
+from hdpkit.testing.cases import repeated
 
 
 def begun(restaurant, data, **options):
@@ -335,3 +338,39 @@ def test_another_thread_is_refused_while_a_verb_runs_and_not_while_groups_are_sa
     while thread.is_alive():
         franchise.n_dishes  # noqa: B018 - a BusyError would end the test
     thread.join()
+
+
+# ---------------------------------------------------------------------- every measure
+
+EXAMPLES = [
+    pytest.param(example, id=f"{name}-{number}")
+    for name, entry in base_measures.items()
+    for number, example in enumerate(entry.examples())
+    if example.conjugate and not example.atomic
+]
+
+
+@pytest.mark.parametrize("measure", EXAMPLES)
+def test_every_measure_has_densities_and_scores(measure):
+    """Densities of the bank, scaled, are those of the measure's own methods; scores are finite."""
+    examples = measure.example_values()
+    values = repeated([0, 1, 2] if examples is None else examples, 9)
+    arrays = [values[:4], values[4:7]]
+    root = hk.Restaurant(measure, concentration=1.0)
+    franchise = begun(
+        hk.Restaurant(root, concentration=0.7, discount=0.2, each="group"), hk.Groups.from_arrays(arrays)
+    )
+    new = hk.Groups.from_arrays([values[7:], values[:1]])
+    fixed = fixed_dishes(franchise, new, scaled=True)
+    ready = franchise.measure
+    dishes = [ready.make() for _ in range(franchise.n_dishes + 1)]
+    for value, dish in zip(franchise.data.values, franchise.dishes.tolist(), strict=True):
+        ready.add(dishes[dish], value)
+    for i, value in enumerate(new.values):
+        row = fixed.row[i]
+        expected = np.asarray(ready.log_predictive(value, dishes))
+        found = np.log(fixed.density[row]) + fixed.log_scale[row]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert franchise.fold_in(new, 3, rng=0).proportions.sum(axis=1) == pytest.approx(np.ones(2))
+    for method in ("completion", "left-to-right"):
+        assert np.isfinite(hk.evaluate(franchise, new, method=method, particles=2).log_probability)

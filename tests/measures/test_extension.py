@@ -14,6 +14,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ExtensionError
+from hdpkit.franchise import start
+from hdpkit.random import RandomStream
 from hdpkit.testing import check_base_measure
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -93,6 +95,19 @@ def test_the_example_runs_on_the_compiled_kernels(polya_urn, store):
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1, init=franchise.dishes)
     assert np.array_equal(franchise.dishes, twin.dishes)  # one law, one stream: here also one chain
     assert franchise.log_likelihood() == pytest.approx(twin.log_likelihood(), rel=1e-12)
+
+
+def test_new_documents_over_the_example_have_the_law_of_the_packages_own(polya_urn):
+    """The urn is a Dirichlet-multinomial; its predictive may leave a factor out, and scores may not."""
+    new = corpus(3, 5, seed=1)
+    found = []
+    for measure in (polya_urn.PolyaUrn(4, 0.5), hk.DirichletMultinomial(0.5)):
+        franchise = franchise_over(measure)
+        start(franchise, hk.init.Random(3), RandomStream((1, 1)))
+        found.append((franchise.fold_in(new, 5, rng=3), hk.evaluate(franchise, new)))
+    (folded, score), (expected, other) = found
+    assert folded.proportions == pytest.approx(expected.proportions, abs=1e-12)
+    assert score.group_log_probability == pytest.approx(other.group_log_probability, abs=1e-9)
 
 
 def test_another_version_of_the_struct_is_refused(polya_urn, tmp_path):
