@@ -406,7 +406,7 @@ def test_memory_of_a_table_is_bounded():
     scratch = 50_000
     assert empty < sizes[0]
     assert max(sizes) > limit / 2
-    assert max(sizes) <= 1.5 * limit + scratch
+    assert max(sizes) <= 1.1 * limit + scratch
 
 
 # ---------------------------------------------------------------------------------- outside the domain

@@ -105,7 +105,7 @@ cdef const Coefficients *selection_added(SelectionTable *table, const SelectionL
                                          int64_t n) noexcept nogil:
     """Compute a cell and keep its rows. Everything that may fail is asked for before the table changes."""
     cdef Cell *cell = &table.cell
-    cdef int64_t i, k, n_places, n_values, place, begin
+    cdef int64_t i, k, n_places, n_values, place, begin, room
     if fill_cell(&table.nodes, law, a, n, cell) < 0:
         return NULL
     n_values = cell.rows * cell.columns
@@ -117,8 +117,11 @@ cdef const Coefficients *selection_added(SelectionTable *table, const SelectionL
         empty(table)
         n_places = <int64_t>table.runs.size()
         begin = 0
-    if <int64_t>table.values.capacity() < begin + n_values and not has_room(table.values, (begin + n_values) * 3 // 2):
-        return NULL
+    if <int64_t>table.values.capacity() < begin + n_values:
+        room = (table.limit - n_places * <int64_t>sizeof(Run)) // <int64_t>sizeof(Coefficients)
+        room = max(begin + n_values, min((begin + n_values) * 3 // 2, room))
+        if not has_room(table.values, room):
+            return NULL
     if n_places > <int64_t>table.runs.size() and more_places(table, n_places) < 0:
         return NULL
     for i in range(n_values):
