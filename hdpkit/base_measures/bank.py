@@ -18,6 +18,8 @@ __all__ = ["KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
 Ints = Sequence[int] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
+_LARGEST = 2**31 - 2  # slots are int32
+
 
 class Measure(Protocol):
     """What a bank needs of a `BaseMeasure`, whose module imports this one."""
@@ -142,7 +144,8 @@ class PythonBank:
 
     def born(self, slot: int) -> None:
         """Empty statistics for a slot."""
-        self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self.measure.make()
+        number = whole_number("slot", slot, 0, _LARGEST, remedy="See Franchise.open_dish.")
+        self._of[number] = self.measure.make()
 
     def died(self, slot: int) -> None:
         """The slot's statistics are no longer needed."""

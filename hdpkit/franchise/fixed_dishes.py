@@ -249,33 +249,35 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
 
-    logs = np.empty((len(values), len(slots) + 1))
-    for i in range(len(values)):
-        logs[i] = bank.log_predictive(before + i, slots)
-    top = logs.max(axis=1, initial=-np.inf)
-    if not np.all(np.isfinite(top)):
-        raise _impossible(values[int(np.flatnonzero(~np.isfinite(top))[0])])
-    density = exp_each(logs - top[:, None])
+    compiled_bank = isinstance(bank, CompiledBank)
+    if compiled_bank:
+        rows = bank.predictives(before, len(joined), slots)
+    else:
+        rows = np.array([bank.log_predictive(before + i, slots) for i in range(len(values))])
+        rows = rows.reshape(len(values), len(slots) + 1)
+    top = rows.max(axis=1)
+    possible = np.isfinite(top) & ((top > 0.0) | (not compiled_bank))
+    if not possible.all():
+        raise _impossible(values[int(np.argmin(possible))])
+    density: Floats = rows / top[:, None] if compiled_bank else exp_each(rows - top[:, None])
     if not scaled:
         return density, np.zeros(len(values))
-    if isinstance(bank, CompiledBank):
-        top += _left_out(measure, bank, values, logs, slots, dishes)
-    return density, top
+    return density, _scales(measure, bank, values, density, slots, dishes) if compiled_bank else top
 
 
-def _left_out(
-    measure: Any, bank: Any, values: npt.NDArray[Any], logs: Floats, slots: Any, dishes: Any
+def _scales(
+    measure: Any, bank: Any, values: npt.NDArray[Any], density: Floats, slots: Any, dishes: Any
 ) -> Floats:
-    """What compiled log predictives lack: a term that all dishes of a value have in common."""
-    empty, lacking = measure.make(), np.empty(len(values))
+    """Log of the largest density in each row: compiled predictives may leave out a factor of the row."""
+    empty, scales = measure.make(), np.empty(len(values))
     for i in range(len(values)):
         best, statistics = -1, empty
-        if logs[i, best] == -np.inf:  # under a new dish; then there is a live one with a density
-            best = int(logs[i].argmax())
+        if density[i, best] == 0.0:  # under a new dish; then there is a live one with a density
+            best = int(density[i].argmax())
             statistics = bank.statistics(slots[best : best + 1], dishes)[0]
-        exact = measure.log_predictive(values[i], [statistics])
-        lacking[i] = log_densities(measure, "log_predictive", exact, 1)[0] - logs[i, best]
-    return lacking
+        exact = log_densities(measure, "log_predictive", measure.log_predictive(values[i], [statistics]), 1)
+        scales[i] = exact[0] - np.log(density[i, best])
+    return scales
 
 
 def _check_possible(

@@ -96,6 +96,7 @@ def members(f):
                           "take_counts": counts, "observe": None, "set_tables": None,
                           "clear": (), "make_room": ([0],)}),
         "bank": (bank, {"born": None, "died": None, "add": None, "remove": None, "log_predictive": (0, [0]),
+                        "predictives": (0, 1, [0]),
                         "block": ([0], [0]), "log_block": ([0], [0]), "adopt": (f.measure,),
                         "relabelled": None,
                         "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),

@@ -156,6 +156,22 @@ cdef class CompiledBank:
         self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         return log_each(out)
 
+    def predictives(self, first, last, slots):
+        """Predictive of the values of customers first .. last - 1 under each slot and, last, a new dish.
+
+        Shape (last - first, n + 1); each row up to a factor of its own, where the measure chooses so.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int64_t i, begin = whole32("first", first, 0, self.n_customers)
+        cdef int64_t end = whole32("last", last, begin, self.n_customers)
+        cdef const int32_t *these = &s[0] if s.shape[0] else NULL
+        out = np.empty((end - begin, s.shape[0] + 1))
+        cdef double[:, ::1] o = out
+        for i in range(begin, end):
+            self.check(self.c.predictive(self.c.self, <int32_t>i, these, s.shape[0], &o[i - begin, 0]))
+        return out
+
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
         cdef Held hold = in_turn(self.turn)
