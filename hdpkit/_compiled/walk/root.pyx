@@ -29,6 +29,11 @@ cdef double floored(double weight) noexcept nogil:
 cdef class Root:
     """Base of what may stand above the root's children. A walk binds it to its store and slots."""
 
+    def __cinit__(self, *arguments, **named):
+        # The walk copies both, and a build with checks refuses to copy a view that was never set.
+        self.base = None
+        self.value = None
+
     cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1:
         if type(self) is Root:
             refuse("root", self, "LatentRoot, AtomRoot or WeightedRoot", "Leave it to Franchise.walk().")
