@@ -15,6 +15,7 @@ from numbers import Real
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
+from hdpkit._compiled.measures.measure cimport pending_exception
 from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
 from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, fill_cell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
@@ -334,7 +335,8 @@ cdef class Selection:
         self.check(a, n)
         cdef int64_t y = draw_more(&self.table, &self.law, a, n, &source.c)
         if y < 0:
-            raise FloatingPointError("the number of selected terms can't be drawn")
+            error = pending_exception()
+            raise FloatingPointError("the number of selected terms can't be drawn") if error is None else error
         return y
 
     @property
