@@ -6,6 +6,7 @@ predictive perplexity. The complexity of a sample is the number of its topics pl
 number of different terms that have a token in the topic.
 
     python examples/sparse_study.py CORPUS --out DIR [--vocabulary FILE] [--sweeps 300] [--samples 10]
+    python examples/sparse_study.py                                  # seconds: drawn documents, two folds
 
 CORPUS is whatever ``hdpkit fit`` reads. DIR gets the numbers (study.json), the four rows of figure 2
 (study.png; needs matplotlib) and topics of both models side by side, noise topics marked (topics.txt).
@@ -168,25 +169,37 @@ def side_by_side(fits, n_topics=12):
     return lines
 
 
+def drawn(n_documents=40):
+    """A small corpus of two kinds of documents, to see the script at work."""
+    generator = np.random.default_rng(0)
+    kinds = generator.dirichlet(np.full(30, 0.3), size=2)
+    return hk.Corpus.from_counts(
+        np.array([generator.multinomial(30, kinds[d % 2]) for d in range(n_documents)])
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("corpus", type=Path, nargs="?")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--vocabulary", type=Path)
     for name, default in (("folds", 5), ("sweeps", 300), ("samples", 10), ("thin", 5), ("particles", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seed", type=int, default=0)
     options = vars(parser.parse_args())
-    out, corpus = options.pop("out"), read_corpus(options.pop("corpus"), None, options.pop("vocabulary"))
-    out.mkdir(parents=True, exist_ok=True)
-    rows, fits = study(corpus, **options)
-    (out / "study.json").write_text(json.dumps({"options": options, "rows": rows}, indent=1) + "\n")
-    (out / "topics.txt").write_text("\n".join(side_by_side(fits)), encoding="utf-8")
+    out, path, vocabulary = (options.pop(name) for name in ("out", "corpus", "vocabulary"))
+    if path is None:
+        options |= {"folds": 2, "sweeps": 20, "samples": 2}
+    rows, fits = study(drawn() if path is None else read_corpus(path, None, vocabulary), **options)
     for name, found in rows.items():
         perplexities = [row["perplexity"] for row in found]
         complexities = [np.mean(row["complexity"]) for row in found]
         print(f"{name:6s} perplexity {np.mean(perplexities):.1f}, complexity {np.mean(complexities):.0f}")
-    figure(rows, out / "study.png")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "study.json").write_text(json.dumps({"options": options, "rows": rows}, indent=1) + "\n")
+        (out / "topics.txt").write_text("\n".join(side_by_side(fits)), encoding="utf-8")
+        figure(rows, out / "study.png")
 
 
 if __name__ == "__main__":

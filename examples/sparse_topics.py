@@ -77,9 +77,10 @@ def fit(planted, measure, sweeps, seed):
     root = hk.Restaurant(base=measure, concentration=hk.Gamma(1.0, 1.0))
     document = hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
     franchise = hk.Franchise(document, planted.corpus)
-    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.BaseMeasureParameters()]
+    updates = [moves.Concentration(), moves.BaseMeasureParameters()]
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *updates]
     inclusion, rows = np.zeros_like(planted.topics), []
-    for draw in hk.Scheduler(schedule).sample(franchise, sweeps, rng=seed):
+    for draw in hk.Scheduler(schedule).sample(franchise, sweeps, rng=seed, init="sequential"):
         if 2 * draw.sweep <= sweeps:
             continue
         state = draw.franchise

@@ -194,6 +194,19 @@ for number_, (label_, measure_) in enumerate(NON_CONJUGATE.items()):
         franchise_of(2 + number_ % 2, STORES[number_ % 2], measure=measure_),
         [TableGibbs(), DishGibbs(), DishParameters()],
     )
+# More of the sparse model is in tests/exact/test_selection.py.
+SPARSE = {
+    "selectors": hk.SparseDirichletMultinomial(0.5, proportions="stored", n_terms=3),
+    "selector-counts": hk.SparseDirichletMultinomial(0.5, hk.Beta(2.0, 1.0), proportions="stored", n_terms=3),
+    "smoothing": hk.SparseDirichletMultinomial(hk.Gamma(2.0, 2.0), hk.Beta(3.0, 1.0), n_terms=3),
+}
+for number_, (name_, measure_) in enumerate(SPARSE.items()):
+    for move_ in moves[name_].examples():
+        GEWEKE[f"geweke: {move_!r}"] = (
+            name_,
+            franchise_of(2 + number_ % 2, STORES[number_ % 2], measure=measure_),
+            [TableGibbs(), move_],
+        )
 for depth_ in SHAPES:
     GEWEKE[f"geweke: default schedule, depth {depth_}"] = ("", franchise_of(depth_), flat(depth_))
 GEWEKE["geweke: concentration, many tokens a table"] = (
