@@ -34,7 +34,7 @@ cdef cppclass Peak:
     const SelectionLaw *law
     int64_t a, n
     int64_t rows, length       # nodes shall serve for a .. a + rows - 1 terms and n .. n + length - 1 customers
-    int64_t y                  # a number with the largest log weight so far
+    int64_t top                # a number with the largest log weight so far
     double largest[MOST_ROWS + 1]      # of log weight + i log y
     double log_size[MOST_ROWS + 1]     # log of lambda R + n there
 

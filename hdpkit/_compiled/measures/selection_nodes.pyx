@@ -126,7 +126,7 @@ cdef void start_peak(Peak *peak, const SelectionLaw *law, int64_t a, int64_t n, 
     cdef int64_t i
     peak.law, peak.a, peak.n = law, a, n
     peak.rows, peak.length = rows, length
-    peak.y = 0
+    peak.top = 0
     for i in range(rows + 1):
         peak.largest[i] = -1.0 / 0.0
         peak.log_size[i] = 0.0
@@ -143,7 +143,7 @@ cdef void look(Peak *peak, Span *span, int which) noexcept nogil:
     if value > peak.largest[0]:
         peak.largest[0] = value
         peak.log_size[0] = log_size
-        peak.y = y
+        peak.top = y
     if y >= peak.rows:           # y (y-1) .. (y-i+1) is at least this to the power of i
         log_y = det_log(<double>(y - peak.rows + 1))
         for i in range(1, peak.rows + 1):
@@ -298,7 +298,7 @@ cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
             look(&peak, &part, 1)
             part.bound = span_bound(&part)
             nodes.pending.push_back(part)
-    nodes.y0 = <double>peak.y
+    nodes.y0 = <double>peak.top
     weigh(nodes, law, a, n)
     return 0
 

@@ -10,7 +10,7 @@ from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 
 
 cdef struct SlotFactors:
-    int64_t distinct                # terms and values for which the factors hold; -1: for none
+    int64_t n_distinct              # terms and values for which the factors hold; -1: for none
     int64_t total
     int64_t law                     # stamp of the law for which they hold
     double inside                   # f(v) = (n_v + smoothing) inside for terms that the dish has

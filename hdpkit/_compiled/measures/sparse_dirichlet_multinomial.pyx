@@ -42,7 +42,7 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.laws.resize(stride)
     b.seen.resize(stride, -1)
     for k in range(before, stride):
-        b.factors[k].distinct = -1
+        b.factors[k].n_distinct = -1
     return 0
 
 
@@ -105,14 +105,14 @@ cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const
                                        int64_t total) noexcept nogil:
     """Factors of a dish with so many terms and values; NULL if there is no memory."""
     cdef const Coefficients *found
-    if kept.distinct != distinct or kept.total != total or kept.law != law.stamp:
+    if kept.n_distinct != distinct or kept.total != total or kept.law != law.stamp:
         found = selection_at(&b.sums, law, distinct, total)
         if found == NULL:
             return NULL
         kept.inside = found.inside
         kept.outside = found.outside
         kept.log_share = found.log_share
-        kept.distinct = distinct
+        kept.n_distinct = distinct
         kept.total = total
         kept.law = law.stamp
     return kept
@@ -242,9 +242,9 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
             set_given(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[1][0], law[1][1])
         else:
             set_integrated(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[0][0], law[0][1])
-        self.b.of_new.distinct = -1
+        self.b.of_new.n_distinct = -1
         for k in range(<int64_t>self.b.factors.size()):
-            self.b.factors[k].distinct = -1
+            self.b.factors[k].n_distinct = -1
         self.b.seen.assign(self.b.stride, -1)
         for k in range(TABULATED):
             self.b.table[k] = log_rising(smoothing, k)
@@ -253,15 +253,15 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     def read(self, parts):
         """Look the proportions up in the part that has them."""
         cdef Held hold = in_turn(self.turn)
-        cdef ProportionTable table = None
+        cdef ProportionTable shown = None
         for part in parts.values():
             if isinstance(getattr(part, "table", None), ProportionTable):
-                table = part.table
-        self.proportions = table
+                shown = part.table
+        self.proportions = shown
         self.b.given = NULL
-        if table is not None:
-            table.turn = self.turn
-            self.b.given = &table.p
+        if shown is not None:
+            shown.turn = self.turn
+            self.b.given = &shown.p
 
     def begin(self, slot):
         """Statistics without values, as the measure's methods take them, with the proportion of a slot."""
