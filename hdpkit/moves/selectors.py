@@ -25,7 +25,30 @@ def proportions_of(move: Move, state: Franchise) -> Any:
     )  # fmt: skip
 
 
-class Selectors(Move):
+class _OfProportions(Move):
+    """A move that draws the stored proportions of all dishes."""
+
+    continuous = True
+    updates = ("selection proportions",)
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise that stores no proportions."""
+        proportions_of(self, state)
+
+    def draw(self, part: Any, rng: ChoiceSource) -> None:
+        """Draw them for all dishes."""
+        raise NotImplementedError
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw them for all dishes."""
+        if steps == (0, 0):
+            return MoveInfo()
+        with state.turn():
+            self.draw(proportions_of(self, state), rng)
+        return MoveInfo(1, 1)
+
+
+class Selectors(_OfProportions):
     """Draw the selectors of every dish given its proportion, then its proportion given the selectors.
 
     Selectors b_kv ~ Bernoulli(pi_k) are drawn given the data of the dish; then pi_k ~ Beta(r + |b_k|,
@@ -34,23 +57,12 @@ class Selectors(Move):
     (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them integrated out.
     """
 
-    continuous = True
-    updates = ("selection proportions",)
-
-    def check(self, state: Franchise) -> None:
-        """Refuse a franchise that stores no proportions."""
-        proportions_of(self, state)
-
-    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+    def draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
-        if steps == (0, 0):
-            return MoveInfo()
-        with state.turn():
-            proportions_of(self, state).draw_through_selectors(rng)
-        return MoveInfo(1, 1)
+        part.draw_through_selectors(rng)
 
 
-class SelectorCounts(Move):
+class SelectorCounts(_OfProportions):
     """Draw the number of selected terms and the proportion of every dish, jointly.
 
     The number has pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k ~
@@ -58,20 +70,9 @@ class SelectorCounts(Move):
     it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
     """
 
-    continuous = True
-    updates = ("selection proportions",)
-
-    def check(self, state: Franchise) -> None:
-        """Refuse a franchise that stores no proportions."""
-        proportions_of(self, state)
-
-    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+    def draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
-        if steps == (0, 0):
-            return MoveInfo()
-        with state.turn():
-            proportions_of(self, state).draw(rng)
-        return MoveInfo(1, 1)
+        part.draw(rng)
 
 
 moves.register("selectors", Selectors, lambda: [Selectors()])

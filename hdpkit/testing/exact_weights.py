@@ -14,28 +14,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import instance, positive_number
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.weights import NAME
 from hdpkit.moves import Move
-from hdpkit.random import ScriptedSource, Streams
-from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
+from hdpkit.random import Streams
+from hdpkit.testing.exact_points import Numbers, PointModel
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel", "check_balance", "one_step_of_weights"]
+__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel", "one_step_of_weights"]
 
 Floats = npt.NDArray[np.float64]
-Point = tuple[int, tuple[float, ...]]
 
-SHARE = 0.37  # of the remainder, for the dishes that are born in a script
-DIGITS = 11  # by which points are told apart
 BINS = 10
 
 WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 
 
-class ExactWeightModel(ExactModel):
+class ExactWeightModel(PointModel):
     """A tiny franchise with weights of the root: every seating, and the law of the weights given each.
 
     p(seating, weights | data) is the posterior of the seating times Dirichlet(m_1 - d_0, ..., m_K - d_0,
@@ -53,96 +49,41 @@ class ExactWeightModel(ExactModel):
             m = [seating.customers(0, slot) for slot in self.franchise.slots.occupied_slots().tolist()]
             self.shapes.append(np.append(np.array(m) - d, theta + len(m) * d))
 
-    def enter(self, state: int, weights: Sequence[float] | Floats | None = None) -> Franchise:
+    def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
         """Put the franchise into a state, with these weights of its dishes and of the remainder."""
         frozen = self._frozen[state]
         parts = {name: part for name, part in frozen["components"].items() if name != NAME}
-        if weights is not None:
-            parts[NAME] = {"weights": np.asarray(weights, dtype=float)}
+        if numbers is not None:
+            parts[NAME] = {"weights": np.asarray(numbers, dtype=float)}
         self.franchise._freezing.take_over({**frozen, "components": parts})
         return self.franchise
 
-    def weights(self) -> Floats:
+    def numbers(self) -> Floats:
         """Weights that the franchise has now, dishes in order of their first customer, the remainder last."""
         of_dishes, remainder = self.franchise.root_weights()
         order = list(dict.fromkeys(self.franchise.dishes.tolist()))
         return np.append(of_dishes[order], remainder)
 
-    def density(self, state: int, weights: Sequence[float] | Floats) -> float:
+    def density(self, state: int, numbers: Numbers) -> float:
         """p(seating, weights | data), with respect to the weights of the dishes."""
-        a, w = self.shapes[state], np.asarray(weights)
+        a, w = self.shapes[state], np.asarray(numbers)
         log_norm = math.lgamma(float(a.sum())) - sum(math.lgamma(x) for x in a.tolist())
         return float(self.pi[state]) * math.exp(log_norm + float(np.dot(a - 1.0, np.log(w))))
 
-    def generic_weights(self, state: int) -> Floats:
+    def drawn(self, numbers: Floats, ends: Floats) -> float | None:
+        """Share of the remainder that a dish must take to have the weight that it had."""
+        dead = [w for w in numbers[:-1].tolist() if np.abs(ends[:-1] - w).min(initial=1.0) > 1e-10]
+        return float(dead[0] / (dead[0] + numbers[-1])) if dead else None
+
+    def jacobian(self, drawn: float, after: Floats) -> float:
+        """The weight of a new dish is its share times the remainder before."""
+        return float((1.0 - drawn) / after[-1])
+
+    def generic_numbers(self, state: int) -> Floats:
         """Weights of which no two are the same."""
         n = len(self.shapes[state])
         weights = np.sqrt(np.arange(2.0, n + 2.0) + state % 7)
         return weights / weights.sum()
-
-    def transitions(
-        self, move: Move, step: int, state: int, weights: Sequence[float] | Floats, share: float
-    ) -> dict[Point, tuple[float, Floats]]:
-        """Density of every end of a step, all births of which take this share of the remainder.
-
-        Returns
-        -------
-        dict
-            (state, rounded weights) to (density, weights). Where a dish is born the density is with respect
-            to its weight, else it is a probability.
-        """
-        ends: dict[Point, tuple[float, Floats]] = {}
-        source, total = ScriptedSource(continuous=[share]), 0.0
-        while True:
-            move.apply(self.enter(state, weights), source, (step, step + 1))
-            after = self.weights()
-            flow = source.probability
-            total += flow
-            if source.values:
-                flow *= math.exp(source.log_density) * (1.0 - share) / after[-1]
-            point = self.read(), tuple(np.round(after, DIGITS).tolist())
-            ends[point] = ends.get(point, (0.0, after))[0] + flow, after
-            if not source.advance():
-                break
-        if not abs(total - 1.0) <= TOLERANCE:
-            raise ExactFailure(f"{move.name}, step {step}: probabilities sum to {total!r}")
-        return ends
-
-
-def check_balance(model: ExactWeightModel, move: Move, *, tolerance: float = TOLERANCE) -> int:
-    """Check detailed balance of every step of a move with respect to p(seating, weights | data).
-
-    From every seating with generic weights, to every end and back. Returns the number of pairs.
-
-    Raises
-    ------
-    ExactFailure
-        Naming the step and the error.
-    """
-    instance("model", model, ExactWeightModel, "an ExactWeightModel", remedy="ExactWeightModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
-    positive_number("tolerance", tolerance)
-    pairs = 0
-    for step in range(move.n_steps(model.franchise)):
-        for state in range(len(model.states)):
-            weights = model.generic_weights(state)
-            here: Point = state, tuple(np.round(weights, DIGITS).tolist())
-            for (after, _), (flow, ends) in model.transitions(move, step, state, weights, SHARE).items():
-                if after < state:  # that pair was looked at from the other side
-                    continue
-                # The way back gives birth to the dish that died, if one did, with the weight that it had.
-                dead = [w for w in weights[:-1].tolist() if np.abs(ends[:-1] - w).min(initial=1.0) > 1e-10]
-                share = dead[0] / (dead[0] + weights[-1]) if dead else SHARE
-                back = model.transitions(move, step, after, ends, share)
-                there = model.density(state, weights) * flow
-                again = model.density(after, ends) * back.get(here, (0.0, ends))[0]
-                if not abs(there - again) <= tolerance * max(1.0, there):
-                    raise ExactFailure(
-                        f"{move.name}, step {step}, {model.franchise!r}: detailed balance of seating and "
-                        f"weights: {model.states[state]} to {model.states[after]}: {there!r} and {again!r}"
-                    )
-                pairs += 1
-    return pairs
 
 
 def one_step_of_weights(
@@ -169,7 +110,7 @@ def one_step_of_weights(
         franchise = model.enter(start, exact.dirichlet(model.shapes[start]))
         apply_moves(franchise, schedule, streams.source(2, number))
         ends[number] = state = model.read()
-        for found, u in zip(shares, _uniform(model.shapes[state], model.weights()), strict=True):
+        for found, u in zip(shares, _uniform(model.shapes[state], model.numbers()), strict=True):
             if u is not None:
                 found.append(u)
     p_values = [one_sample_p(np.bincount(ends, minlength=len(model.pi)), model.pi / model.pi.sum())]

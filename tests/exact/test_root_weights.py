@@ -13,10 +13,10 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
+from hdpkit.testing.exact_points import check_balance
 from hdpkit.testing.exact_weights import (
     WEIGHT_P_VALUES,
     ExactWeightModel,
-    check_balance,
     one_step_of_weights,
 )
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
@@ -94,7 +94,7 @@ def test_the_log_joint_is_that_of_the_enumeration(store, corner):
     twin = weighted("2+1 with one at the root", store, corner=corner)
     offset = set()
     for state in range(len(model.states)):
-        weights = model.generic_weights(state)
+        weights = model.generic_numbers(state)
         twin.thaw(model.enter(state, weights).freeze())
         shapes = np.array([*(_root_customers(twin)), 0.0])
         theta, d = float(twin.hyperparameters.theta[0]), float(twin.hyperparameters.d[0])

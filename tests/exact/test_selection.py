@@ -17,10 +17,10 @@ from hdpkit.franchise import start
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.exact_points import check_balance
 from hdpkit.testing.exact_selection import (
     SELECTION_P_VALUES,
     ExactSelectionModel,
-    check_selection_balance,
     one_step_of_selections,
 )
 from hdpkit.testing.geweke import geweke, statistics
@@ -106,9 +106,9 @@ def of_five_words(scheme, store, schedule, more, seed):
 @pytest.mark.parametrize(("store", "kernel", "measure"), CELLS, ids=str)
 def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, kernel, measure, shape):
     model = ExactSelectionModel(tiny(shape, store, kernel, measure, corner=DISCOUNTS))
-    assert check_selection_balance(model, moves.TableGibbs()) > len(model.states)
+    assert check_balance(model, moves.TableGibbs()) > len(model.states)
     if not shape.startswith("flat"):
-        assert check_selection_balance(model, moves.DishGibbs()) > len(model.states)
+        assert check_balance(model, moves.DishGibbs()) > len(model.states)
 
 
 @pytest.mark.parametrize("shape", ["flat 4", "2+2", "2+1 with one at the root"])
@@ -116,7 +116,7 @@ def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, 
 def test_larger_franchises_are_reversible(store, shape):
     model = ExactSelectionModel(tiny(shape, store, "generic"))
     for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
-        assert check_selection_balance(model, move)
+        assert check_balance(model, move)
 
 
 @pytest.mark.parametrize("measure", [STORED, READABLE], ids=["compiled", "readable"])
@@ -124,7 +124,7 @@ def test_the_log_joint_is_that_of_the_enumeration(measure):
     model = ExactSelectionModel(tiny("2+1 with one at the root", "explicit", measure=measure))
     offset = set()
     for state in range(len(model.states)):
-        given = model.generic_proportions(state)
+        given = model.generic_numbers(state)
         franchise = model.enter(state, given)
         offset.add(round(franchise.log_joint() - math.log(model.density(state, given)), 9))
         franchise.audit()

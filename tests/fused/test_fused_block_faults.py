@@ -22,7 +22,8 @@ from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
-from hdpkit.testing.exact_weights import ExactWeightModel, check_balance
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_weights import ExactWeightModel
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.planted import planted_fault
 

@@ -8,7 +8,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import ExactWeightModel, check_balance
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_weights import ExactWeightModel
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
@@ -38,19 +39,19 @@ def check_root_weights_given_seating():
     """RootWeights draws from the Dirichlet law of the root's customers: the density of a scripted draw."""
     model = weighted_model("2+1 with one at the root")
     for state in range(len(model.states)):
-        weights = model.generic_weights(state)
+        weights = model.generic_numbers(state)
         source = ScriptedSource(continuous=weights.tolist())
         moves.RootWeights().apply(model.enter(state), source)
         expected = dirichlet.logpdf(weights, model.shapes[state])
         assert source.log_density == pytest.approx(expected, abs=1e-12)
-        assert model.weights() == pytest.approx(weights, abs=1e-15)
+        assert model.numbers() == pytest.approx(weights, abs=1e-15)
 
 
 def check_density_of_root_weights():
     """The log joint has the density of the weights given the seating."""
     model = weighted_model("2+1 with one at the root")
     for state in range(len(model.states)):
-        weights = model.generic_weights(state)
+        weights = model.generic_numbers(state)
         of_weights = model.enter(state, weights).log_parts()
         assert of_weights == pytest.approx(dirichlet.logpdf(weights, model.shapes[state]), abs=1e-12)
 

@@ -9,7 +9,8 @@ from hdpkit import moves
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_selection import ExactSelectionModel, check_selection_balance
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_selection import ExactSelectionModel
 from hdpkit.testing.marginals import sparse_dirichlet_multinomial_log_marginal
 
 __all__ = [
@@ -46,7 +47,7 @@ def check_stored_selections():
     """Detailed balance of single steps in seating and proportions, births and deaths of dishes among them."""
     model = ExactSelectionModel(tiny("2+1", readable("stored")))
     for move in (moves.TableGibbs(), moves.DishGibbs()):
-        check_selection_balance(model, move)
+        check_balance(model, move)
 
 
 def check_selectors():
@@ -71,7 +72,7 @@ def check_density_of_selections():
     """The log joint has the density of the proportions, and the likelihood is given them."""
     model, offset = ExactSelectionModel(tiny("2+1", readable("stored"))), set()
     for state in range(len(model.states)):
-        given = model.generic_proportions(state)
+        given = model.generic_numbers(state)
         joint = model.enter(state, given).log_joint()
         offset.add(round(joint - math.log(model.density(state, given)), 9))
     assert len(offset) == 1

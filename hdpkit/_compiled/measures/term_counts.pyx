@@ -129,13 +129,9 @@ cdef class TermCountsBank(CompiledBank):
     def died(self, slot):
         """The slot's statistics are no longer needed."""
         cdef Held hold = in_turn(self.turn)
-        cdef int64_t v
         CompiledBank.died(self, slot)
-        cdef int32_t k = slot
         # What a proposal has left may add up to nothing without being nothing.
-        for v in range(self.rows.n_terms):
-            self.rows.counts[v * self.rows.stride + k] = 0
-        self.rows.version += 1
+        clear_slot(self.rows, slot)
 
     def remove(self, slot, customers):
         """Take the values of these data customers out of a slot, which must have them."""

@@ -1,0 +1,120 @@
+"""The exact-kernel test where dishes have numbers that are drawn: a state is a seating and a point.
+
+A birth draws a number of the new dish, which can't be enumerated. It is scripted: the density of a transition
+is the probability of its discrete branches times the density of that draw.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance, positive_number
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.random import ScriptedSource
+from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
+
+__all__ = ["Numbers", "Point", "PointModel", "check_balance"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = Sequence[float] | Floats
+Point = tuple[int, tuple[float, ...]]
+
+DRAWN = 0.37  # by the births of a script
+DIGITS = 11  # by which points are told apart
+
+
+class PointModel(ExactModel, abc.ABC):
+    """A tiny franchise whose dishes have numbers: every seating, and the law of the numbers given each."""
+
+    @abc.abstractmethod
+    def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
+        """Put the franchise into a state, with these numbers."""
+
+    @abc.abstractmethod
+    def numbers(self) -> Floats:
+        """Numbers that the franchise has now, dishes in order of their first customer."""
+
+    @abc.abstractmethod
+    def generic_numbers(self, state: int) -> Floats:
+        """Numbers of which no two are the same."""
+
+    @abc.abstractmethod
+    def density(self, state: int, numbers: Numbers) -> float:
+        """p(seating, numbers | data), with respect to the numbers."""
+
+    @abc.abstractmethod
+    def drawn(self, numbers: Floats, ends: Floats) -> float | None:
+        """What a birth must draw to lead back from the second point to the first, if a dish has died."""
+
+    def jacobian(self, drawn: float, after: Floats) -> float:
+        """Change of what is drawn by the number that the new dish has."""
+        return 1.0
+
+    def transitions(
+        self, move: Move, step: int, state: int, numbers: Numbers, drawn: float
+    ) -> dict[Point, tuple[float, Floats]]:
+        """Density of every end of a step, all births of which draw this.
+
+        Returns
+        -------
+        dict
+            (state, rounded numbers) to (density, numbers). Where a dish is born the density is with respect
+            to its number, else it is a probability.
+        """
+        ends: dict[Point, tuple[float, Floats]] = {}
+        source, total = ScriptedSource(continuous=[drawn]), 0.0
+        while True:
+            move.apply(self.enter(state, numbers), source, (step, step + 1))
+            after = self.numbers()
+            flow = source.probability
+            total += flow
+            if source.values:
+                flow *= math.exp(source.log_density) * self.jacobian(drawn, after)
+            point = self.read(), tuple(np.round(after, DIGITS).tolist())
+            ends[point] = ends.get(point, (0.0, after))[0] + flow, after
+            if not source.advance():
+                break
+        if not abs(total - 1.0) <= TOLERANCE:
+            raise ExactFailure(f"{move.name}, step {step}: probabilities sum to {total!r}")
+        return ends
+
+
+def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE) -> int:
+    """Check detailed balance of every step of a move with respect to p(seating, numbers | data).
+
+    From every seating with generic numbers, to every end and back. Returns the number of pairs.
+
+    Raises
+    ------
+    ExactFailure
+        Naming the step and the error.
+    """
+    instance("model", model, PointModel, "a PointModel", remedy="For instance ExactWeightModel(franchise).")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    positive_number("tolerance", tolerance)
+    pairs = 0
+    for step in range(move.n_steps(model.franchise)):
+        for state in range(len(model.states)):
+            given = model.generic_numbers(state)
+            here: Point = state, tuple(np.round(given, DIGITS).tolist())
+            for (after, _), (flow, ends) in model.transitions(move, step, state, given, DRAWN).items():
+                if after < state:  # that pair was looked at from the other side
+                    continue
+                # The way back gives birth to the dish that died, if one did, with the number that it had.
+                drawn = model.drawn(given, ends)
+                back = model.transitions(move, step, after, ends, DRAWN if drawn is None else drawn)
+                there = model.density(state, given) * flow
+                again = model.density(after, ends) * back.get(here, (0.0, ends))[0]
+                if not abs(there - again) <= tolerance * max(1.0, there):
+                    raise ExactFailure(
+                        f"{move.name}, step {step}, {model.franchise!r}: detailed balance of seating and "
+                        f"numbers: {model.states[state]} to {model.states[after]}: {there!r} and {again!r}"
+                    )
+                pairs += 1
+    return pairs
