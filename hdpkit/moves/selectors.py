@@ -35,7 +35,7 @@ class _OfProportions(Move):
         """Refuse a franchise that stores no proportions."""
         proportions_of(self, state)
 
-    def draw(self, part: Any, rng: ChoiceSource) -> None:
+    def _draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ class _OfProportions(Move):
         if steps == (0, 0):
             return MoveInfo()
         with state.turn():
-            self.draw(proportions_of(self, state), rng)
+            self._draw(proportions_of(self, state), rng)
         return MoveInfo(1, 1)
 
 
@@ -57,7 +57,7 @@ class Selectors(_OfProportions):
     (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them integrated out.
     """
 
-    def draw(self, part: Any, rng: ChoiceSource) -> None:
+    def _draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
         part.draw_through_selectors(rng)
 
@@ -70,7 +70,7 @@ class SelectorCounts(_OfProportions):
     it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
     """
 
-    def draw(self, part: Any, rng: ChoiceSource) -> None:
+    def _draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
         part.draw(rng)
 
