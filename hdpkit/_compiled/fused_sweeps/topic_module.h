@@ -9,7 +9,8 @@
 #include "topic_sweep_text.h"
 
 static const hdpkit_topic_functions functions = {
-    HDPKIT_ISA, sweep_under<RestaurantRoot>(), sweep_under<WeightedRoot>(), sweep_under<WeightedCounts>(),
+    HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),
+    sweep_of<WeightedCounts, Dirichlet>(),
     blocks_start, blocks_next, redish, scan_units,
 };
 

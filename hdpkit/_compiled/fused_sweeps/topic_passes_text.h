@@ -14,7 +14,9 @@ template <class Real> struct Keep {
 };
 template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
 
-template <class Real, bool Scripted, template <bool> class Root> struct Passes : Shares<Real, Scripted, Root> {
+template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
+struct Passes : Shares<Real, Scripted, Root, Measure> {
+    typedef Measure<Real, Scripted, Root> Terms;
     typedef typename lanes<Real>::type vec;
 
     /* Sums by lane over the restaurant's dishes but `own`. */
@@ -25,27 +27,40 @@ template <class Real, bool Scripted, template <bool> class Root> struct Passes :
         vec sum = {};
         for (int32_t i = 0; i < n; i++) {
             const int32_t b = blocks[i];
-            sum += share[b] * keep[b == block ? lane : LANES] * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            sum += share[b] * keep[b == block ? lane : LANES] * Terms::values_of(s, ((const ints *)row)[b], b, eta);
             running[i] = sum;
         }
     }
 
-    static void term_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
+    /* The same over the root's dishes: all that they weigh, */
+    static void root_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
         const vec *root = (const vec *)s->root;
         vec *running = (vec *)s->running_root;
         vec sum = {};
         for (int32_t b = 0; b < s->n_all; b++) {
-            sum += root[b] * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            sum += root[b] * Terms::values_of(s, ((const ints *)row)[b], b, eta);
             running[b] = sum;
         }
     }
 
+    /* or what is due to counts, */
+    static void term_pass(const hdpkit_topics *s, const int32_t *row) {
+        const vec *root = (const vec *)s->root;
+        vec *running = (vec *)s->running_root;
+        vec sum = {};
+        for (int32_t b = 0; b < s->n_all; b++) {
+            sum += root[b] * Terms::by_counts(s, ((const ints *)row)[b], b);
+            running[b] = sum;
+        }
+    }
+
+    /* or what isn't. */
     static void smooth_pass(const hdpkit_topics *s) {
         const vec *root = (const vec *)s->root;
         vec *running = (vec *)s->running_root;
         vec sum = {};
         for (int32_t b = 0; b < s->n_all; b++) {
-            sum += root[b];
+            sum += Terms::smooth_of(s, root[b], b);
             running[b] = sum;
         }
     }

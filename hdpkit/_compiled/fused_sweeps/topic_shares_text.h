@@ -2,23 +2,17 @@
 
 #include <string.h>
 
-#include "lanes.h"
-#include "topic_faults.h"
-#include "topic_roots_text.h"
-#include "topic_sweep.h"
+#include "topic_measures_text.h"
 
 namespace {
 
-constexpr uint64_t UNKNOWN = ~(uint64_t)0;
-constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
-
-/* `Root` is what a new table draws its dish from: one of topic_roots_text.h. */
-template <class Real, bool Scripted, template <bool> class Root> struct Shares {
-    typedef Root<Scripted> Above;
-
-    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return has_fault<Scripted>(s, fault); }
-
-    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+/* `Root` is what a new table draws its dish from, one of topic_roots_text.h; `Measure` is how a dish weighs terms,
+   one of topic_measures_text.h. */
+template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
+struct Shares : Measure<Real, Scripted, Root> {
+    typedef Measure<Real, Scripted, Root> Terms;
+    typedef typename Terms::Above Above;
+    using Terms::has, Terms::refresh_dish;
 
     /* Whether the store knows each customer's table. Where nothing depends on tables, that is known here. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
@@ -67,80 +61,12 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
         return (hdpkit_entry *)(s->words + s->nodes[node].offset);
     }
 
-    static void raise(hdpkit_topics *s, int32_t k, double root) {
-        const double typical = s->typical;
-        double wanted = root * 1.25;
-        /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
-        if (s->totals[k] < s->small && wanted < typical) wanted = typical;
-        /* No dish has more tables than customers, so nothing is above 1; twice as much would not fit. */
-        if (wanted > 1.0) wanted = 1.0;
-        const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
-        const uint64_t more = ceiling - s->ceiling[k];
-        if (s->totals[k] > 0)
-            for (int64_t v = 0; v < s->n_terms; v++)
-                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
-        s->ceiling[k] = ceiling;
-    }
-
-    static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
-        if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0.0;
-        return (Real)(Above::of(s, k) * inverse);
-    }
-
-    static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
-
-    /* The same for a customer fewer; nobody can leave a table that stays where all sit alone. */
-    static double inverse_less(const hdpkit_topics *s, int32_t k, double inverse) {
-        return s->totals[k] > (Above::TABLES ? s->tables[k] : 1) ? inverse_of(s, s->totals[k] - 1) : inverse;
-    }
-
-    static int64_t in_units(double root) { return (int64_t)(root / Above::UNIT); }
-
-    /* Bring what hangs on a dish's totals up to date. */
-    static void refresh_dish(hdpkit_topics *s, int32_t k) {
-        Real *root = (Real *)s->root;
-        const double inverse = inverse_of(s, s->totals[k]);
-        const double less = inverse_less(s, k, inverse);
-        const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
-        s->inverse[k] = inverse;
-        s->inverse_less[k] = less;
-        root[k] = (Real)now;
-        s->root_sum += in_units(now) - in_units(before);
-        s->root_less[k] = in_units(then) - in_units(now);
-        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
-    }
-
-    /* The same where one customer has left a table that stays: half of it was there already. */
-    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k) {
-        if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
-        const double inverse = s->inverse_less[k];
-        const double less = inverse_less(s, k, inverse);
-        const double now = root_share(s, k, inverse), then = root_share(s, k, less);
-        s->inverse[k] = inverse;
-        s->inverse_less[k] = less;
-        ((Real *)s->root)[k] = (Real)now;
-        s->root_sum += s->root_less[k];
-        s->root_less[k] = in_units(then) - in_units(now);
-        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
-    }
-
-    /* The same where one has joined a table. */
-    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k) {
-        const double less = s->inverse[k], inverse = inverse_of(s, s->totals[k]);
-        const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];
-        s->inverse[k] = inverse;
-        s->inverse_less[k] = less;
-        ((Real *)s->root)[k] = (Real)now;
-        s->root_less[k] = in_units(then) - in_units(now);
-        s->root_sum -= s->root_less[k];
-    }
-
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
         const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* whatever comes first is new */
             s->open = 1.0;
-            s->fresh = 1.0 / s->eta_sum;
+            s->fresh = Terms::of_new(s, 1.0);
             return;
         }
         s->open = Above::inverse(s);
@@ -150,7 +76,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
             const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
             s->open *= s->concentration[node] + d * (double)tables;
         }
-        s->fresh = s->open * Above::of_new(s) / s->eta_sum;
+        s->fresh = Terms::of_new(s, s->open * Above::of_new(s));
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
@@ -191,6 +117,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Shares {
         memset(root, 0, s->stride * sizeof(Real));
         memset(s->tables, 0, s->stride * sizeof(int32_t));
         memset(s->here, 0, s->stride * sizeof(int32_t));
+        Terms::clear(s);
         s->n_blocks = 0;
         s->n_all = 0;
         s->loaded = -1;

@@ -28,15 +28,16 @@ namespace {
 
 constexpr int64_t SHARED = INT64_MIN;
 constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
-constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
 constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
 
-template <class Real, bool Scripted, template <bool> class Root> struct Sweep : Passes<Real, Scripted, Root> {
-    typedef Passes<Real, Scripted, Root> Base;
-    typedef typename Base::Above Above;
-    using Base::has, Base::eta_of, Base::refresh_dish, Base::entries, Base::load;
-    using Base::one_fewer, Base::one_more, Base::refresh_changed, Base::enter, Base::share_pass, Base::term_pass;
-    using Base::smooth_pass, Base::measure_reach;
+template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
+struct Sweep : Passes<Real, Scripted, Root, Measure> {
+    typedef Passes<Real, Scripted, Root, Measure> Base;
+    typedef Measure<Real, Scripted, Root> Terms;
+    typedef typename Terms::Above Above;
+    using Terms::has, Terms::eta_of, Terms::refresh_dish, Terms::one_fewer, Terms::one_more, Base::entries, Base::load;
+    using Base::refresh_changed, Base::enter, Base::share_pass, Base::root_pass, Base::term_pass, Base::smooth_pass;
+    using Base::measure_reach;
 
     /* Whether the store knows each customer's table; known to the compiler where nothing depends on tables. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
@@ -68,7 +69,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
             s->tables[z] -= gone;
             s->root_customers -= gone;
         }
-        one_fewer(s, z);
+        one_fewer(s, z, t->row[z] == 0);
         refresh_changed(s, t->node, z);
     }
 
@@ -104,6 +105,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
         row[k] -= 1;
         if (!has(s, TOTAL_NOT_REMOVED)) s->totals[k] -= 1;
+        Terms::lost(s, k, row[k]);
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
     }
 
@@ -111,13 +113,14 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     HDPKIT_INLINE static void count(hdpkit_topics *s, const Traveller *t, int64_t k) {
         t->row[k] += 1;
         s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t->own : k] += 1;
+        Terms::gained(s, k, t->row[k]);
         if (s->reach[t->v] != UNKNOWN) s->reach[t->v] += s->ceiling[k];
     }
 
     /* and what hangs on them where no table has opened. */
     HDPKIT_INLINE static void grow(hdpkit_topics *s, const Traveller *t, int64_t k) {
         if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
-        else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k);
+        else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k, t->row[k] == 1);
         if (!has(s, STALE_SHARE)) refresh_changed(s, t->node, (int32_t)k);
     }
 
@@ -141,8 +144,9 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         double term = 0.0;
         s->exact_passes += 1;
         if (!t->gone) leave(s, t);
+        if (Terms::starved(s)) return -1;
         if (s->n_all > 0) {
-            term_pass(s, t->row, Real(0));
+            term_pass(s, t->row);
             term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
         }
         if (s->reach[t->v] == UNKNOWN) s->reach[t->v] = measure_reach(s, t->row);
@@ -160,12 +164,12 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
     HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
         const double eta = s->eta[t->v], own = t->share, share = own + others(s);
-        const double smooth = s->open * eta * ((double)t->root_sum * Above::UNIT);
-        const double rest = share + (smooth + s->fresh * eta);
+        const double smooth = Terms::smooth(s, eta, t->root_sum);
+        const double rest = share + (smooth + Terms::fresh(s, eta));
         const uint64_t word = hdpkit_philox_uint64(s->stream);
         const double u = (double)(word >> 24) * DRAW_UNIT;
         const bool known = s->reach[t->v] != UNKNOWN;
-        if (!(known && u * (rest + s->open * ((double)t->reach * (CEILING_UNIT * SLACK))) < share)) {
+        if (!(known && u * (rest + s->open * Terms::bound(s, t->reach)) < share)) {
             Traveller other = *t;     /* so that this one can live in registers */
             const int64_t k = open_one(s, &other, u, share, smooth, rest);
             t->gone = other.gone;
@@ -195,9 +199,11 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
         w[0] = t->share;
         for (int64_t i = 0; i < shared - 1; i++) w[1 + i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
         if (!t->gone) leave(s, t);
-        term_pass(s, t->row, (Real)(has(s, SMOOTH_PART_DROPPED) ? 0.0 : eta));
+        if (Terms::starved(s)) return -1;
+        if (has(s, SMOOTH_PART_DROPPED)) term_pass(s, t->row);
+        else root_pass(s, t->row, (Real)eta);
         for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
-        open[all] = s->fresh * eta;
+        open[all] = Terms::fresh(s, eta);
         if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta * s->eta_sum;
         if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh * s->eta_sum / (double)s->n_terms;
         if (has(s, FRESH_PART_DROPPED)) open[all] *= 1e-3;
@@ -278,11 +284,11 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
                 return s->resume = HDPKIT_LEAVE;
             }
             t.gone = false;
-            t.share *= (Real)(t.row[t.own] - 1) + (Real)eta_of(s, t.v);
-            t.root_sum = s->root_sum + s->root_less[t.own];
+            t.share = Terms::share_without(s, t.own, t.share, t.row[t.own], eta_of(s, t.v));
+            t.root_sum = Terms::root_sum_without(s, t.own, t.row[t.own]);
             t.reach = s->reach[t.v] - s->ceiling[t.own];
             if (has(s, CUSTOMER_NOT_REMOVED))
-                t.share = share[t.own] * ((Real)t.row[t.own] + (Real)s->eta[t.v]);
+                t.share = share[t.own] * Terms::value_of(s, t.own, t.row[t.own], eta_of(s, t.v));
             if (has(s, STALE_TOTAL))
                 t.share *= (Real)(s->inverse[t.own] / s->inverse_less[t.own]);
             goto choice;
@@ -295,17 +301,17 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
                 load(s, t.node);
                 if (has(s, STALE_OPEN)) s->open = open;
             } else {
-                one_fewer(s, t.own);
+                one_fewer(s, t.own, t.row[t.own] == 0);
                 if (Above::TABLES) refresh_changed(s, t.node, t.own);
                 else load(s, t.node);
             }
             t.gone = true;
-            t.share = share[t.own] * ((Real)t.row[t.own] + (Real)eta_of(s, t.v));
+            t.share = share[t.own] * Terms::value_of(s, t.own, t.row[t.own], eta_of(s, t.v));
             t.root_sum = s->root_sum;
             t.reach = s->reach[t.v];
         choice:
             share_pass(s, t.row, (Real)eta_of(s, t.v), t.own);
-            k = Scripted ? choose(s, &t) : draw(s, &t);
+            k = Terms::starved(s) ? -1 : Scripted ? choose(s, &t) : draw(s, &t);
             if (k == t.own && !t.gone && !redraws(s, &t)) continue;
             if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
@@ -358,14 +364,15 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sweep : 
     }
 };
 
-template <template <bool> class Root> constexpr hdpkit_topic_sweep sweep_under() {
+template <template <bool> class Root, template <class, bool, template <bool> class> class Measure>
+constexpr hdpkit_topic_sweep sweep_of() {
     return {
-        Sweep<float, true, Root>::start,
-        Sweep<double, true, Root>::start,
-        Sweep<float, false, Root>::run,
-        Sweep<double, true, Root>::run,
-        Sweep<float, true, Root>::run,
-        Sweep<double, true, Root>::outcome,
+        Sweep<float, true, Root, Measure>::start,
+        Sweep<double, true, Root, Measure>::start,
+        Sweep<float, false, Root, Measure>::run,
+        Sweep<double, true, Root, Measure>::run,
+        Sweep<float, true, Root, Measure>::run,
+        Sweep<double, true, Root, Measure>::outcome,
     };
 }
 

@@ -1,0 +1,153 @@
+/* How a dish weighs terms, and what hangs on its statistics alone. The weight of term v under dish k is inverse[k]
+   times value_of: n_kv + eta_v, for a Dirichlet-multinomial. */
+#ifndef HDPKIT_TOPIC_MEASURES_TEXT_H
+#define HDPKIT_TOPIC_MEASURES_TEXT_H
+
+#include "lanes.h"
+#include "topic_faults.h"
+#include "topic_roots_text.h"
+#include "topic_sweep.h"
+
+namespace {
+
+constexpr uint64_t UNKNOWN = ~(uint64_t)0;
+constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
+constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
+
+/* What measures have in common: shares of new tables, and their bounds. */
+template <class Real, bool Scripted, template <bool> class Root> struct RootShares {
+    typedef Root<Scripted> Above;
+
+    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return has_fault<Scripted>(s, fault); }
+
+    static void raise(hdpkit_topics *s, int32_t k, double root) {
+        const double typical = s->typical;
+        double wanted = root * 1.25;
+        /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
+        if (s->totals[k] < s->small && wanted < typical) wanted = typical;
+        /* No dish has more tables than customers, so nothing is above 1; twice as much would not fit. */
+        if (wanted > 1.0) wanted = 1.0;
+        const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
+        const uint64_t more = ceiling - s->ceiling[k];
+        if (s->totals[k] > 0)
+            for (int64_t v = 0; v < s->n_terms; v++)
+                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
+        s->ceiling[k] = ceiling;
+    }
+
+    static double root_share(const hdpkit_topics *s, int32_t k, double inverse) {
+        if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0.0;
+        return (Real)(Above::of(s, k) * inverse);
+    }
+};
+
+/* The Dirichlet-multinomial: weight (n_kv + eta_v) / (n_k + sum eta), of a new dish eta_v / sum eta. */
+template <class Real, bool Scripted, template <bool> class Root> struct Dirichlet : RootShares<Real, Scripted, Root> {
+    typedef RootShares<Real, Scripted, Root> Base;
+    typedef typename Base::Above Above;
+    typedef typename lanes<Real>::type vec;
+    using Base::has, Base::raise, Base::root_share;
+    static constexpr double MOST = CEILING_UNIT * SLACK;
+
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+
+    /* ---------------------------------------------------------------- weights of a term */
+
+    /* Of a dish with this count. */
+    HDPKIT_INLINE static Real value_of(const hdpkit_topics *, int32_t, int32_t count, double eta) {
+        return (Real)count + (Real)eta;
+    }
+
+    /* Of the dishes of a block, */
+    HDPKIT_INLINE static vec values_of(const hdpkit_topics *, const ints &counts, int32_t, Real eta) {
+        return as_reals<vec>(counts) + eta;
+    }
+
+    /* and what of it is due to counts (in `term`), and what isn't (in `smooth`, but for eta). */
+    HDPKIT_INLINE static vec by_counts(const hdpkit_topics *, const ints &counts, int32_t) {
+        return as_reals<vec>(counts);
+    }
+    HDPKIT_INLINE static vec smooth_of(const hdpkit_topics *, const vec &root, int32_t) { return root; }
+
+    /* The share of a dish without one of its customers, who has a term that it has `count` times; `less` is what the
+       tables of the restaurant have then. */
+    HDPKIT_INLINE static Real share_without(hdpkit_topics *, int32_t, Real less, int32_t count, double eta) {
+        return less * ((Real)(count - 1) + (Real)eta);
+    }
+
+    /* `root_sum` then. */
+    HDPKIT_INLINE static int64_t root_sum_without(hdpkit_topics *s, int32_t k, int32_t) {
+        return s->root_sum + s->root_less[k];
+    }
+
+    /* ---------------------------------------------------------------- parts that are kept as sums */
+
+    HDPKIT_INLINE static double smooth(const hdpkit_topics *s, double eta, int64_t root_sum) {
+        return s->open * eta * ((double)root_sum * Above::UNIT);
+    }
+    HDPKIT_INLINE static double fresh(const hdpkit_topics *s, double eta) { return s->fresh * eta; }
+    static double of_new(const hdpkit_topics *s, double share) { return share / s->eta_sum; }
+
+    /* An upper bound of `term`, but for `open`. */
+    HDPKIT_INLINE static double bound(const hdpkit_topics *, uint64_t reach) { return (double)reach * MOST; }
+
+    /* ---------------------------------------------------------------- statistics */
+
+    HDPKIT_INLINE static bool starved(const hdpkit_topics *) { return false; }
+    static void clear(hdpkit_topics *) {}
+    HDPKIT_INLINE static void lost(hdpkit_topics *, int32_t, int32_t) {}
+    HDPKIT_INLINE static void gained(hdpkit_topics *, int64_t, int32_t) {}
+
+    static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
+
+    /* The same for a customer fewer; nobody can leave a table that stays where all sit alone. */
+    static double inverse_less(const hdpkit_topics *s, int32_t k, double inverse) {
+        return s->totals[k] > (Above::TABLES ? s->tables[k] : 1) ? inverse_of(s, s->totals[k] - 1) : inverse;
+    }
+
+    static int64_t in_units(double root) { return (int64_t)(root / Above::UNIT); }
+
+    /* Bring what hangs on a dish's totals up to date. */
+    static void refresh_dish(hdpkit_topics *s, int32_t k) {
+        Real *root = (Real *)s->root;
+        const double inverse = inverse_of(s, s->totals[k]);
+        const double less = inverse_less(s, k, inverse);
+        const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        root[k] = (Real)now;
+        s->root_sum += in_units(now) - in_units(before);
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    /* The same where one customer has left a table that stays: half of it was there already. The last argument says
+       whether the dish had its term but once. */
+    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool) {
+        if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
+        const double inverse = s->inverse_less[k];
+        const double less = inverse_less(s, k, inverse);
+        const double now = root_share(s, k, inverse), then = root_share(s, k, less);
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_sum += s->root_less[k];
+        s->root_less[k] = in_units(then) - in_units(now);
+        if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
+    }
+
+    /* The same where one has joined a table, whose term may be new to the dish. */
+    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool) {
+        const double less = s->inverse[k], inverse = inverse_of(s, s->totals[k]);
+        const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];
+        s->inverse[k] = inverse;
+        s->inverse_less[k] = less;
+        ((Real *)s->root)[k] = (Real)now;
+        s->root_less[k] = in_units(then) - in_units(now);
+        s->root_sum -= s->root_less[k];
+    }
+};
+
+}  // namespace
+
+#endif
