@@ -176,6 +176,10 @@ class Hyperparameters:
             out.append((theta, d))
         return out
 
+    def least(self) -> float:
+        """Return the least concentration + discount of a restaurant below the root; infinity without one."""
+        return float(np.min(self.theta[1:] + self.d[1:], initial=np.inf))
+
     def longest(self) -> int:
         """Return the number of data customers of the largest restaurant below the root."""
         topology = self.topology

@@ -85,6 +85,9 @@ class Numbers(Protocol):
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
 
+    def least(self) -> float:
+        """Return the least concentration + discount of a restaurant below the root."""
+
     def longest(self) -> int:
         """Return the number of data customers of the largest restaurant."""
 
@@ -138,6 +141,15 @@ TABLE = [
         2,
         frozenset({"restaurant"}),
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
+    ),
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({SparseDirichletMultinomialBank}),
+        2,
+        frozenset({"restaurant"}),
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
     ),
     Row(
         "fused",

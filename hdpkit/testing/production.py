@@ -165,20 +165,15 @@ class _Step:
 def exact_law(franchise: Franchise, customer: int) -> Law:
     """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions.
 
-    Two levels over a Dirichlet-multinomial measure. Under a root with weights these stand in place of the
-    root's shares; that of a dish whose last customer stands outside is part of the remainder.
+    Two levels over a Dirichlet-multinomial measure, sparse or not. Under a root with weights these stand in
+    place of the root's shares; that of a dish whose last customer stands outside is part of the remainder.
     """
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()
     term, own = int(franchise.data.values[customer]), int(store.dish_of(customer))
     theta0, theta = (Fraction(float(franchise.hyperparameters.theta[i])) for i in (0, node))
     d0, d = (Fraction(float(franchise.hyperparameters.d[i])) for i in (0, node))
-    measure: Any = franchise.measure
     bank: Any = franchise.bank
-    etas = measure.eta_vector
-    values, times = np.unique(etas, return_counts=True)
-    total = sum(Fraction(value) * n for value, n in zip(values.tolist(), times.tolist(), strict=True))
-    eta = Fraction(float(etas[term]))
     counts = dict(zip(slots.tolist(), np.asarray(bank.counts(slots)).tolist(), strict=True))
     counts[own][term] -= 1
     c = {k: int(store.customers(node, k)) - (k == own) for k in counts}
@@ -196,11 +191,31 @@ def exact_law(franchise: Franchise, customer: int) -> Law:
         beta = dict(zip(slots.tolist(), given, strict=True))
         below, fresh = Fraction(1), rest + sum(weight for k, weight in beta.items() if k not in root)
         root = {k: beta[k] for k in root}
-    f = {k: (counts[k][term] + eta) / (sum(counts[k]) + total) for k in root}
+    f, f_new = _densities(franchise, {k: counts[k] for k in root}, term)
     seated, opened = sum(c.values()), sum(t.values())
     opens = theta + d * opened if seated else Fraction(1)
     weights = {2 * k: (c[k] - d * t[k]) * f[k] for k in root if t[k] > 0}
     weights.update({2 * k + 1: opens * root[k] / below * f[k] for k in root})
-    weights[NEW] = opens * fresh / below * eta / total
+    weights[NEW] = opens * fresh / below * f_new
     whole = sum(weights.values())
     return {code: float(weight / whole) for code, weight in weights.items()}
+
+
+def _densities(
+    franchise: Franchise, counts: dict[int, list[int]], term: int
+) -> tuple[dict[int, Fraction], Fraction]:
+    """Probability of a term under each dish with these counts, and under a new one."""
+    measure: Any = franchise.measure
+    if hasattr(measure, "smoothing"):  # sums over selected terms are the measure's own
+        bank: Any = franchise.bank
+        f = {}
+        for k, n in counts.items():
+            inside, outside = measure.law(bank.begin(k).given).coefficients(sum(map(bool, n)), sum(n))
+            smoothed = Fraction(float(measure.smoothing)) + n[term]
+            f[k] = smoothed * Fraction(inside) if n[term] else Fraction(outside)
+        return f, Fraction(measure.law().coefficients(0, 0)[1])
+    etas = measure.eta_vector
+    values, times = np.unique(etas, return_counts=True)
+    total = sum(Fraction(value) * n for value, n in zip(values.tolist(), times.tolist(), strict=True))
+    eta = Fraction(float(etas[term]))
+    return {k: (n[term] + eta) / (sum(n) + total) for k, n in counts.items()}, eta / total

@@ -13,7 +13,10 @@ from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import HdpkitError
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.marginals import (
+    dirichlet_multinomial_log_marginal,
+    sparse_dirichlet_multinomial_log_marginal,
+)
 from hdpkit.testing.planted import planted_fault
 
 ETA = [0.3, 1.1, 0.6]
@@ -71,6 +74,30 @@ def check_weights():
     """The same under a root with weights, over each store."""
     for store in ("counts", "explicit", "histogram"):
         lockstep(many_weights(store), seed=3)
+
+
+SPARSE = hk.SparseDirichletMultinomial(0.3, hk.Beta(2.0, 0.7), n_terms=3)
+
+
+def sparse_model(shape, store="explicit"):
+    franchise = tiny_franchise(shape, SPARSE, store=store, kernel="fused", corner="discounts")
+    return ExactModel(franchise, sparse_dirichlet_multinomial_log_marginal(0.3, 3, (2.0, 0.7)))
+
+
+def check_sparse_steps():
+    for store in ("explicit", "histogram"):
+        exact_steps(sparse_model("2+1", store))
+        exact_steps(sparse_model(THREE, store))
+
+
+def check_sparse_neighbours():
+    """As above, over a sparse measure; three customers: a dish keeps one after two have changed it."""
+    for shape in ("2+2", TinyShape({"document": [0, 0, 0]}, 3)):
+        model = sparse_model(shape)
+        steps = step_matrices(model, moves.TableGibbs())
+        for i, (first, second) in enumerate(itertools.pairwise(steps)):
+            both = model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 2)))
+            assert np.abs(both - first @ second).max() <= 1e-12
 
 
 CHECKS = checks_of(globals())

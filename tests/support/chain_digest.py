@@ -17,7 +17,7 @@ def take_the_place_of_the_baseline(path):
     spec.loader.exec_module(sys.modules[name])
 
 
-def digest(store, discounts):
+def digest(store, discounts, sparse=False):
     """A number for a whole run to the last bit: its trace, its last state, and all weights of one more sweep.
 
     Without the weights a sum in another order would hardly ever be seen: it changes one draw of millions.
@@ -33,7 +33,8 @@ def digest(store, discounts):
     prior = hk.Gamma(2.0, 0.2)
     discount = hk.Beta(1.0, 3.0) if discounts else 0.0
     eta = 0.05 if not discounts else hk.Gamma(1.0, 10.0)
-    root = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=prior, discount=discount)
+    measure = hk.SparseDirichletMultinomial(eta) if sparse else hk.DirichletMultinomial(eta)
+    root = hk.Restaurant(base=measure, concentration=prior, discount=discount)
     document = hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), discount=discount, each="document")
     franchise = hk.Franchise(document, corpus(20, 80, 150), store=store)
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
@@ -110,7 +111,11 @@ def digests():
         for store in ("explicit", "histogram")
         for state, seed in (("long blocks", 3), ("many dishes", 9), ("some at the root", 1))
     }
-    return runs | blocks
+    sparse = {
+        f"sparse, {store}, discounts {discounts}": digest(store, discounts, sparse=True)
+        for store, discounts in (("explicit", True), ("histogram", False))
+    }
+    return runs | blocks | sparse
 
 
 if __name__ == "__main__":

@@ -36,9 +36,11 @@ def franchise_over(
     sweeps=2,
     seed=1,
     above="restaurant",
+    measure=None,
 ):
-    """A franchise after some sweeps of production; ``above`` is its root."""
-    restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=root[0], discount=root[1])
+    """A franchise after some sweeps of production; ``above`` is its root, ``measure`` stands in for eta."""
+    base = hk.DirichletMultinomial(eta) if measure is None else measure
+    restaurant = hk.Restaurant(base=base, concentration=root[0], discount=root[1])
     document = hk.Restaurant(base=restaurant, concentration=below[0], discount=below[1], each="document")
     franchise = hk.Franchise(document, data, store=store, root=above)
     start(franchise, init or "sequential", Streams(seed).source(STARTS))

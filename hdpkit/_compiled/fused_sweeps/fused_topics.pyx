@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The fused sweep of two-level Dirichlet-multinomial franchises: `topic_sweep_text.h` over the stores.
+"""The fused sweep of two-level topic models, plain and sparse: `topic_sweep_text.h` over the stores.
 
 The text does what is the same in both stores and happens to nearly every customer. Tables that open, close or
 are one of several come back here as events, and the stores themselves do them.
@@ -10,14 +10,17 @@ import numpy as np
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport (
+    SlotFactors, SparseCounts, SparseDirichletMultinomialBank, factors_at, factors_of)
+from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, Seating
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
@@ -34,6 +37,8 @@ cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    ctypedef int (*hdpkit_factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *inside,
+                                   double *outside) noexcept nogil
     enum hdpkit_sweep_event:
         HDPKIT_DONE
         HDPKIT_ABROAD
@@ -54,6 +59,14 @@ cdef extern from "topic_sweep.h":
         double eta_sum
         int64_t n_terms
         int64_t stride
+        int64_t *distinct
+        double smoothing
+        double new_term
+        double unit
+        double per_unit
+        hdpkit_factors factors
+        void *bank
+        int32_t starved
         Node *nodes
         int32_t *words
         int32_t *labels
@@ -87,6 +100,11 @@ cdef extern from "topic_sweep.h":
         void *running_root
         int32_t *blocks
         double *weights
+        double *outside
+        double *outside_less
+        double *outside_once
+        void *ratio
+        int64_t *root_smooth
         uint64_t *reach
         int32_t loaded
         int32_t unwritten
@@ -103,6 +121,7 @@ cdef extern from "topic_sweep.h":
         hdpkit_topic_sweep restaurant
         hdpkit_topic_sweep weights
         hdpkit_topic_sweep counts
+        hdpkit_topic_sweep sparse
     const char *HDPKIT_TOPIC_CAPSULE
 
 cdef extern from "topic_faults.h":
@@ -126,6 +145,17 @@ cdef double FINEST = 1 << 46
 
 cdef enum:
     LINE_BYTES = 64
+    MOST_DISHES = 8192      # of a sparse measure, as a piece of a sweep begins, and customers of a piece
+
+
+cdef double unit_of(double smoothing) noexcept nogil:
+    """A power of two: a dish has at most lambda, so that 2**14 dishes have at most 2**62 units of it."""
+    cdef double unit = 1.0 / (<int64_t>1 << 48)
+    while unit * (<int64_t>1 << 48) < smoothing:
+        unit *= 2.0
+    while unit * (<int64_t>1 << 48) >= 2.0 * smoothing:
+        unit /= 2.0
+    return unit
 
 
 cdef class Workspace:
@@ -136,14 +166,29 @@ cdef class Workspace:
     cdef vector[uint64_t] reach
     cdef int64_t stride
     cdef int64_t version             # of the counts that `reach` belongs to, -1 for none
+    cdef TermCounts *counts          # of the bank that this belongs to: what all have, and
+    cdef DirichletCounts *plain      # what a Dirichlet-multinomial has,
+    cdef SparseCounts *sparse        # or a sparse one; the other is NULL
 
-    def __init__(self, int64_t n_terms):
-        self.reach.resize(n_terms)
+    def __init__(self, TermCountsBank bank not None):
+        self.plain = NULL
+        self.sparse = NULL
+        if type(bank) is DirichletMultinomialBank:
+            self.counts = self.plain = &(<DirichletMultinomialBank>bank).b
+        elif type(bank) is SparseDirichletMultinomialBank:
+            self.counts = self.sparse = &(<SparseDirichletMultinomialBank>bank).b
+        else:
+            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial, sparse or not",
+                              "Use the generic kernel.")
+        self.reach.resize(self.counts.n_terms)
         self.s.reach = self.reach.data()
         self.version = -1
 
     cdef int lay_out(self, int64_t stride) except -1 nogil:
-        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings."""
+        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings.
+
+        If there is no memory all stays as it was.
+        """
         cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
         cdef vector[int8_t] before
         cdef uint32_t *ceiling = self.s.ceiling
@@ -151,7 +196,7 @@ cdef class Workspace:
         cdef int8_t *at
         if stride == self.stride:
             return 0
-        before.assign(9 * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)    # or all stays as it was
+        before.assign((9 if self.sparse == NULL else 15) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         before.swap(self.arrays)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
@@ -170,9 +215,38 @@ cdef class Workspace:
         self.s.blocks = <int32_t *>(at + 3 * narrow)
         self.s.several = <int32_t *>(at + 4 * narrow)
         self.s.here = <int32_t *>(at + 5 * narrow)
+        at += 6 * narrow
+        if self.sparse != NULL:
+            self.s.ratio = <void *>at
+            self.s.inverse = <double *>(at + wide)
+            self.s.outside = <double *>(at + 2 * wide)
+            self.s.outside_less = <double *>(at + 3 * wide)
+            self.s.outside_once = <double *>(at + 4 * wide)
+            self.s.root_smooth = <int64_t *>(at + 5 * wide)
         if kept > 0:
             memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
         self.stride = stride
+        return 0
+
+    cdef int take_parameters(self) except -1:
+        """What doesn't change while a sweep runs."""
+        cdef const SlotFactors *of_new
+        self.s.terms = self.counts.terms
+        self.s.n_terms = self.counts.n_terms
+        self.s.starved = 0
+        if self.plain != NULL:
+            self.s.eta = self.plain.eta.data()
+            self.s.eta_sum = self.plain.eta_sum
+            return 0
+        of_new = factors_of(self.sparse, -1)
+        if of_new == NULL:
+            raise MemoryError
+        self.s.new_term = of_new.outside
+        self.s.smoothing = self.sparse.smoothing
+        self.s.unit = unit_of(self.sparse.smoothing)
+        self.s.per_unit = 1.0 / self.s.unit
+        self.s.factors = factors_at
+        self.s.bank = self.sparse
         return 0
 
     def memory_bytes(self):
@@ -201,13 +275,16 @@ cdef class Stores:
         self.table = (<WeightedRoot>walk.root).table if weighted else None
 
 
-cdef int refresh(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stores stores) except -1 nogil:
+cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
     """Take every address anew: whatever a store or the statistics do may move their arrays."""
     cdef hdpkit_topics *s = &workspace.s
-    s.counts = bank.b.counts
-    s.totals = bank.b.totals.data()
-    s.inverse = bank.b.inverse.data()
-    s.stride = bank.b.stride
+    s.counts = workspace.counts.counts
+    s.totals = workspace.counts.totals.data()
+    s.stride = workspace.counts.stride
+    if workspace.plain != NULL:
+        s.inverse = workspace.plain.inverse.data()
+    else:
+        s.distinct = workspace.sparse.distinct.data()
     s.nodes = walk.store.nodes.data()
     s.words = walk.store.arena.words.data()
     s.labels = NULL
@@ -250,18 +327,18 @@ cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
     return 0
 
 
-cdef int make_room(Walk walk, DirichletMultinomialBank bank, Stores stores) except -1 nogil:
+cdef int make_room(Walk walk, TermCounts *counts, Stores stores) except -1 nogil:
     """Whatever an event does to a store, it has room for; so has a restaurant whose dishes are written."""
     walk.ready_anywhere()
     if stores.counts is not None:
-        stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + bank.b.stride), 0)
+        stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + counts.stride), 0)
     return 0
 
 
-cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stores stores, choice_source *source,
+cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, choice_source *source,
              bint scripted, bint floats) except -1 nogil:
     cdef hdpkit_topics *s = &workspace.s
-    cdef measure_t *measure = &bank.c
+    cdef TermCounts *counts = workspace.counts
     cdef const hdpkit_topic_sweep *under = &functions.restaurant
     cdef int (*start)(hdpkit_topics *, int) noexcept nogil
     cdef int (*sweep)(hdpkit_topics *) noexcept nogil
@@ -272,14 +349,16 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
     if stores.table is not None:
         under = &functions.weights if stores.counts is None else &functions.counts
         s.rest = s.rest_before = stores.table.rest
+    elif workspace.sparse != NULL:
+        under = &functions.sparse
     start = under.start_floats if floats or not scripted else under.start_doubles
     sweep = under.production if not scripted else under.probe if floats else under.scripted
-    workspace.lay_out(bank.b.stride)
+    workspace.lay_out(counts.stride)
     restaurants_of(walk, s.customer, s.last, &nodes)
-    make_room(walk, bank, stores)
+    make_room(walk, counts, stores)
     one_table_each(walk, &nodes)
-    refresh(workspace, walk, bank, stores)
-    start(s, workspace.version != bank.b.version)
+    refresh(workspace, walk, stores)
+    start(s, workspace.version != counts.version)
     workspace.version = -1
     s.resume = HDPKIT_DONE
     s.unwritten = 0
@@ -290,8 +369,8 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
         if event == HDPKIT_DONE:
             break
         if event == HDPKIT_WRITE:
-            make_room(walk, bank, stores)
-            refresh(workspace, walk, bank, stores)
+            make_room(walk, counts, stores)
+            refresh(workspace, walk, stores)
             continue
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
@@ -316,10 +395,12 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
             with gil:
                 misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
         else:
+            if s.starved:
+                no_memory()
             put_back(walk, customer, -1, source)
         if event != HDPKIT_LEAVE:
-            make_room(walk, bank, stores)
-        refresh(workspace, walk, bank, stores)
+            make_room(walk, counts, stores)
+        refresh(workspace, walk, stores)
         if event == HDPKIT_ABROAD:
             workspace.lay_out(s.stride)
             start(s, 1)
@@ -329,14 +410,14 @@ cdef int run(Workspace workspace, Walk walk, DirichletMultinomialBank bank, Stor
             s.root_customers -= 1
             s.tables[s.dish] -= 1
     draw_tables_of(walk, &nodes, source)
-    bank.b.version += 1
-    workspace.version = bank.b.version
+    counts.version += 1
+    workspace.version = counts.version
     return 0
 
 
-cdef Workspace workspace_of(DirichletMultinomialBank bank):
+cdef Workspace workspace_of(TermCountsBank bank):
     if bank.workspace is None:
-        bank.workspace = Workspace(bank.b.n_terms)
+        bank.workspace = Workspace(bank)
     return bank.workspace
 
 
@@ -346,7 +427,7 @@ cdef int check_fault(int64_t fault) except -1:
     return 0
 
 
-def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t first, int64_t last,
+def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None, bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
@@ -361,32 +442,40 @@ def reseat(Walk walk not None, DirichletMultinomialBank bank not None, int64_t f
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     if first >= last:
         return
-    if stores.table is not None and bank.b.stride * (bank.n_customers + bank.b.eta_sum) > FINEST:
-        generic.reseat(walk, bank, first, last, source)
-        return
+    if stores.table is not None:
+        if workspace.plain == NULL:
+            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial under weights",
+                              "Use the generic kernel.")
+        if workspace.counts.stride * (bank.n_customers + workspace.plain.eta_sum) > FINEST:
+            generic.reseat(walk, bank, first, last, source)
+            return
     if stores.explicit is not None:
         stores.explicit.changes += 1
-    s.terms = bank.b.terms
+    workspace.take_parameters()
     s.home = &walk.home[0]
-    s.eta = bank.b.eta.data()
-    s.eta_sum = bank.b.eta_sum
-    s.n_terms = bank.b.n_terms
     s.concentration = &walk.concentration[0]
     s.discount = &walk.discount[0]
     s.stream = <hdpkit_philox *>source.c.state
     s.choose = source.c.choose
     s.script = source.c.state
-    s.customer = first
-    s.last = last
     s.fault = fault if scripted else 0
     s.asking = 0
-    with nogil:
-        run(workspace, walk, bank, stores, &source.c, scripted, floats)
+    # Sums over the root of a sparse measure are kept in units that are fine enough for so many dishes.
+    cdef int64_t piece = last - first if workspace.sparse == NULL else MOST_DISHES
+    while first < last:
+        s.customer = first
+        s.last = min(last, first + piece)
+        if workspace.sparse != NULL and <int64_t>walk.slots.live.size() > MOST_DISHES:
+            generic.reseat(walk, bank, first, s.last, source)
+        else:
+            with nogil:
+                run(workspace, walk, &bank.c, stores, &source.c, scripted, floats)
+        first = s.last
 
 
 # ------------------------------------------------------------------------------------------- for tests
 
-def asked_for(DirichletMultinomialBank bank not None):
+def asked_for(TermCountsBank bank not None):
     """What a script is being asked for while its function runs: the customer, and what each place stands for.
 
     Returns
@@ -405,13 +494,13 @@ def asked_for(DirichletMultinomialBank bank not None):
     return workspace.s.customer, outcomes
 
 
-def bounds(DirichletMultinomialBank bank not None):
+def bounds(TermCountsBank bank not None):
     """The upper bounds of the last sweep in floats, and what they bound; shapes (slots,), (slots,), (V,).
 
     Returns
     -------
     root : float64 array
-        (m_k - d0) / (n_k + sum eta) as the sweep has it.
+        (m_k - d0) / (n_k + sum eta) as the sweep has it, or what stands for it.
     ceiling : uint64 array
         A bound of it in units of 2**-31.
     reach : uint64 array
@@ -419,19 +508,19 @@ def bounds(DirichletMultinomialBank bank not None):
     """
     cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
-    cdef int64_t stride = workspace.stride, n_terms = bank.b.n_terms
+    cdef int64_t stride = workspace.stride, n_terms = workspace.counts.n_terms
     root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
     ceiling = np.array(<const uint32_t[:stride]>workspace.s.ceiling, dtype=np.uint64)
     return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
 
 
-def exact_passes(DirichletMultinomialBank bank not None):
+def exact_passes(TermCountsBank bank not None):
     """For how many customers of production's sweeps the bound was not enough."""
     cdef Held hold = in_turn(bank.turn)
     return workspace_of(bank).s.exact_passes
 
 
-def forget(DirichletMultinomialBank bank not None):
+def forget(TermCountsBank bank not None):
     """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
     cdef Held hold = in_turn(bank.turn)
     bank.workspace = None

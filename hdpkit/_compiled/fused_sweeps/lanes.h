@@ -60,6 +60,22 @@ template <class Real> HDPKIT_INLINE cut<Real> operator+(cut<Real> a, Real b) {
     for (int i = 0; i < cut<Real>::N; i++) a.x[i] += b;
     return a;
 }
+template <class Real> HDPKIT_INLINE cut<Real> operator-(cut<Real> a, const cut<Real> &b) {
+#pragma GCC unroll 8
+    for (int i = 0; i < cut<Real>::N; i++) a.x[i] -= b.x[i];
+    return a;
+}
+template <class Real> HDPKIT_INLINE cut<Real> operator+(cut<Real> a, const cut<Real> &b) {
+    a += b;
+    return a;
+}
+/* Lane by lane `yes` where n > 0, else `no`. */
+template <class Real> HDPKIT_INLINE cut<Real> where_any(const cut<Real> &n, const cut<Real> &yes, const cut<Real> &no) {
+    cut<Real> out;
+#pragma GCC unroll 8
+    for (int i = 0; i < cut<Real>::N; i++) out.x[i] = n.x[i] > 0 ? yes.x[i] : no.x[i];
+    return out;
+}
 template <class Real> struct lanes { typedef cut<Real> type; };
 
 template <class Real> struct reals;
@@ -102,6 +118,19 @@ template <class Real> inline plain<Real> operator*(plain<Real> a, const plain<Re
 template <class Real> inline plain<Real> operator+(plain<Real> a, Real b) {
     for (int i = 0; i < LANES; i++) a.x[i] += b;
     return a;
+}
+template <class Real> inline plain<Real> operator-(plain<Real> a, const plain<Real> &b) {
+    for (int i = 0; i < LANES; i++) a.x[i] -= b.x[i];
+    return a;
+}
+template <class Real> inline plain<Real> operator+(plain<Real> a, const plain<Real> &b) {
+    a += b;
+    return a;
+}
+template <class Real> inline plain<Real> where_any(const plain<Real> &n, const plain<Real> &yes, const plain<Real> &no) {
+    plain<Real> out;
+    for (int i = 0; i < LANES; i++) out.x[i] = n.x[i] > 0 ? yes.x[i] : no.x[i];
+    return out;
 }
 template <class Real> struct lanes { typedef plain<Real> type; };
 

@@ -42,6 +42,15 @@
     /* weights of the root */ \
     FAULT(TABLES_FOR_WEIGHTS) /* check_weights: A new table of dish k has m_k / (theta_0 + m) for beta_k. */ \
     FAULT(REMAINDER_OF_BEFORE) /* check_weights: A new dish has the remainder as it was before the last birth or death. */ \
+    /* sparse measures */ \
+    FAULT(FACTORS_OF_BEFORE) /* check_sparse_steps: The dish that a customer left keeps the factors that it had. */ \
+    FAULT(RATIO_OF_ANOTHER_DISH) /* check_sparse_steps: Terms that a dish doesn't have weigh what another dish says. */ \
+    FAULT(LAST_OF_A_TERM_KEPT) /* check_sparse_steps: The own dish of the only customer with a term has n_k - 1, but a_k. */ \
+    FAULT(DISTINCT_NOT_LOWERED) /* check_sparse_steps: The same for new tables of that dish. */ \
+    FAULT(DISTINCT_NOT_RAISED) /* check_sparse_neighbours: A dish that got a term for the first time has a_k as before. */ \
+    FAULT(SMOOTHING_OF_UNSEEN_TERMS) /* check_sparse_steps: Terms that a dish doesn't have weigh lambda, as if they were selected. */ \
+    FAULT(UNSEEN_PART_TWICE) /* check_sparse_steps: n_kv + lambda on top of what terms without counts have. */ \
+    FAULT(FRESH_BY_VOCABULARY) /* check_sparse_steps: A new dish has 1 / V for each term, as if it had always selected some. */ \
     /* sums */ \
     FAULT(LAST_DISH_LEFT_OUT) /* check_steps: The last dish can't get a new table: a truncated sum. */ \
     FAULT(LAST_BLOCK_LEFT_OUT) /* check_sites: The last sixteen slots can't get a new table. */ \

@@ -6,11 +6,12 @@
 #include <Python.h>
 
 #include "topic_blocks_text.h"
+#include "topic_sparse_text.h"
 #include "topic_sweep_text.h"
 
 static const hdpkit_topic_functions functions = {
     HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),
-    sweep_of<WeightedCounts, Dirichlet>(),
+    sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
     blocks_start, blocks_next, redish, scan_units,
 };
 

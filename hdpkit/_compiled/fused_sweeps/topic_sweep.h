@@ -37,10 +37,18 @@ typedef struct hdpkit_topics {
     /* statistics: n_terms rows of `stride` slots, rows on cache lines */
     int32_t *counts;
     int64_t *totals;
-    double *inverse;             /* 1 / (totals + eta_sum) */
+    double *inverse;             /* 1 / (totals + eta_sum), or what stands for it */
     const double *eta;
     double eta_sum;
     int64_t n_terms, stride;
+    /* the same of a sparse measure (topic_sparse_text.h) */
+    int64_t *distinct;           /* a_k, different terms of each slot */
+    double smoothing;            /* lambda */
+    double new_term;             /* weight of any term under a new dish */
+    double unit, per_unit;       /* of `root_sum`, a power of two, and one over it */
+    int (*factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *inside, double *outside);
+    void *bank;                  /* what `factors` is given; it is negative where there is no memory, */
+    int32_t starved;             /* and then this is set */
     /* seating */
     hdpkit_node *nodes;
     int32_t *words;
@@ -75,6 +83,11 @@ typedef struct hdpkit_topics {
     void *running, *running_root;/* sums of the lanes, block after block */
     int32_t *blocks;             /* blocks in which the restaurant has dishes, ascending */
     double *weights;             /* scripted: 2 stride + 2 */
+    double *outside;             /* sparse: weight of a term that the dish doesn't have, */
+    double *outside_less;        /* and at n_k - 1, */
+    double *outside_once;        /* and at a_k - 1, n_k - 1; negative until it is needed */
+    void *ratio;                 /* outside / inverse */
+    int64_t *root_smooth;        /* what the dish has of `root_sum` */
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 where it isn't known */
     int32_t loaded;              /* restaurant whose entries are in the workspace, -1 for none */
     int32_t unwritten;           /* whatever event there is, `here` is written first */
@@ -102,6 +115,7 @@ typedef struct hdpkit_topic_functions {
     hdpkit_topic_sweep restaurant;                     /* under a root that is a restaurant, */
     hdpkit_topic_sweep weights;                        /* has weights, */
     hdpkit_topic_sweep counts;                         /* has weights, over counts of customers */
+    hdpkit_topic_sweep sparse;                         /* a sparse measure under a root that is a restaurant */
     int (*blocks_start)(hdpkit_blocks *);              /* workspace from the seating */
     int (*blocks_next)(hdpkit_blocks *);
     int (*redish)(hdpkit_blocks *);

@@ -163,7 +163,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
 
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
     HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
-        const double eta = s->eta[t->v], own = t->share, share = own + others(s);
+        const double eta = eta_of(s, t->v), own = t->share, share = own + others(s);
         const double smooth = Terms::smooth(s, eta, t->root_sum);
         const double rest = share + (smooth + Terms::fresh(s, eta));
         const uint64_t word = hdpkit_philox_uint64(s->stream);

@@ -18,7 +18,6 @@ cdef cppclass DirichletCounts(TermCounts):
 cdef class DirichletMultinomialBank(TermCountsBank):
     cdef DirichletCounts b
     cdef readonly double smallest_eta
-    cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
 
     cdef int invert(self) noexcept
     cdef bint shares_in_floats(self, object ends) except -1

@@ -334,4 +334,4 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes()
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
-                + (self.workspace.memory_bytes() if self.workspace is not None else 0))
+                + self.workspace_bytes())

@@ -18,6 +18,7 @@ cdef cppclass SelectionTable:
     vector[Run] runs                # open addressing, a power of two of places, at least half of them empty
     vector[Coefficients] values     # of run after run
     int64_t n_runs
+    int64_t times_emptied           # places of before mean nothing
     int64_t limit                   # bytes of these two; 0 until a law is set
     int64_t last_stamp
     SelectionNodes nodes            # scratch

@@ -56,6 +56,7 @@ cdef void empty(SelectionTable *table) noexcept nogil:
         table.runs[i].stamp = 0
     table.values.clear()
     table.n_runs = 0
+    table.times_emptied += 1
 
 
 cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,

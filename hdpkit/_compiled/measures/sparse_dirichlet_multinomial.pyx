@@ -15,6 +15,7 @@ from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.proportions cimport ProportionTable, has_proportion
 from hdpkit._compiled.measures.selection cimport (
     Coefficients, log_sum_of, log_sum_ratio, selection_at, set_given, set_integrated, table_bytes)
+from hdpkit._compiled.measures.selection_cells cimport cell_columns
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.selection import LIMIT
 from hdpkit._compiled.measures.term_counts cimport (
@@ -27,6 +28,18 @@ cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
     PRODUCT = 16         # occurrences of a term in a block that are multiplied one by one
 
+# Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
+cdef double NEW_DISH = 1.0 / (1 << 17)        # the least weight of a new dish over lambda
+cdef double LOST = 1e-26                      # the least weight of a new dish: others below 1.2e-38 are lost
+cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0
+cdef double LARGEST_CONCENTRATION = 1e100
+
+
+cdef inline NearRun no_run() noexcept nogil:
+    cdef NearRun none
+    none.stamp = none.distinct = none.first = none.times_emptied = none.place = 0
+    return none
+
 
 cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     cdef int64_t stride = wider(b.stride, slots), before = b.stride, k
@@ -35,11 +48,13 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.distinct.reserve(stride)
     b.factors.reserve(stride)
     b.laws.reserve(stride)
+    b.near.reserve(NEAR * stride)
     b.seen.reserve(stride)
     grow_counts(b, stride)      # from here on nothing can fail
     b.distinct.resize(stride, 0)
     b.factors.resize(stride)
     b.laws.resize(stride)
+    b.near.resize(NEAR * stride, no_run())
     b.seen.resize(stride, -1)
     for k in range(before, stride):
         b.factors[k].n_distinct = -1
@@ -123,6 +138,31 @@ cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil
     if slot < 0:
         return renewed(b, &b.of_new, &b.shared, 0, 0)
     return renewed(b, &b.factors[slot], law_of(b, slot), b.distinct[slot], b.totals[slot])
+
+
+cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *inside,
+                    double *outside) noexcept nogil:
+    """Factors of a slot as they would be at other numbers of terms and values; -1 if there is no memory."""
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef const SelectionLaw *law = law_of(b, slot)
+    cdef NearRun *run = &b.near[NEAR * <int64_t>slot + (distinct & (NEAR - 1))]
+    cdef const Coefficients *found
+    cdef int64_t first = total & -cell_columns(total)
+    if (run.stamp == law.stamp and run.distinct == distinct and run.first == first
+            and run.times_emptied == b.sums.times_emptied):
+        found = &b.sums.values[run.place + total - first]
+    else:
+        found = selection_at(&b.sums, law, distinct, total)
+        if found == NULL:
+            return -1
+        run.stamp = law.stamp
+        run.distinct = distinct
+        run.first = first
+        run.times_emptied = b.sums.times_emptied
+        run.place = found - b.sums.values.data() - (total - first)
+    inside[0] = found.inside
+    outside[0] = found.outside
+    return 0
 
 
 cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
@@ -225,6 +265,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.distinct.assign(self.b.stride, 0)
         self.b.factors.resize(self.b.stride)
         self.b.laws.resize(self.b.stride)
+        self.b.near.assign(NEAR * self.b.stride, no_run())
         self.take_parameters(measure)
 
     cdef int grow(self, int64_t slots) except -1:
@@ -287,6 +328,29 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
                 for k in range(self.b.stride):
                     self.b.distinct[k] += row[k] != 0
         return 0
+
+    def in_floats(self, ends, least):
+        """Whether the fused sweep in single precision keeps the law at these hyperparameters.
+
+        Parameters
+        ----------
+        ends : sequence of (float, float)
+            Of each declaration, from the root's: the largest concentration and the largest discount.
+        least : float
+            The least concentration + discount of a restaurant below the root.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const SlotFactors *of_new = factors_of(&self.b, -1)
+        if of_new == NULL:
+            raise MemoryError
+        cdef double theta = ends[0][0], fresh = (ends[0][0] + ends[0][1]) * of_new.outside
+        cdef double discount = max([each[1] for each in ends[1:]]), largest = max([each[0] for each in ends])
+        return bool(
+            fresh >= NEW_DISH * self.b.smoothing
+            and fresh * min(least, 1.0) >= LOST * (theta + <double>self.n_customers)
+            and 1.0 - discount >= LONE_TABLE
+            and largest <= LARGEST_CONCENTRATION
+        )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recount everything from each customer's dish (-1: unseated)."""
@@ -404,5 +468,5 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
-                + self.b.table.capacity() * sizeof(double))
+                + self.b.near.capacity() * sizeof(NearRun) + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
+                + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())

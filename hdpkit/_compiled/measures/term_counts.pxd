@@ -40,6 +40,7 @@ cdef inline int64_t wider(int64_t stride, int64_t slots) noexcept nogil:
 cdef class TermCountsBank(CompiledBank):
     cdef TermCounts *rows           # in the subclass's own struct
     cdef readonly object terms
+    cdef readonly object workspace  # of the fused sweeps, who keep it from one call to the next
 
     cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms) except -1
     cdef int grow(self, int64_t slots) except -1
@@ -47,3 +48,4 @@ cdef class TermCountsBank(CompiledBank):
     cdef int relabel(self, const int32_t[::1] mapping) except -1
     cdef int tally_cells(self) except -1 nogil
     cdef int64_t count_bytes(self) noexcept
+    cdef object workspace_bytes(self)

@@ -224,3 +224,7 @@ cdef class TermCountsBank(CompiledBank):
         cdef TermCounts *b = self.rows
         return (b.cells.capacity() * sizeof(int32_t) + (b.totals.capacity() + b.tally.capacity()) * sizeof(int64_t)
                 + (b.block.capacity() + b.rare.capacity()) * sizeof(int32_t))
+
+    cdef object workspace_bytes(self):
+        """Bytes that a fused sweep keeps."""
+        return 0 if self.workspace is None else self.workspace.memory_bytes()

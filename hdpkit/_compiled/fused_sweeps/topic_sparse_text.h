@@ -1,0 +1,169 @@
+/* The sparse Dirichlet-multinomial, as a measure of the fused sweep of topic models (topic_measures_text.h).
+
+   A dish with a_k different terms and n_k customers gives a term that it has (n_kv + lambda) c_k, any other term e_k,
+   and a new dish gives every term the same. c_k and e_k come from the bank, which finds them in a table. With
+   q_k = e_k / c_k the weight is c_k times n_kv + lambda or q_k, so that c_k stands where 1 / (n_k + sum eta) does for a
+   Dirichlet-multinomial, and the parts are
+
+       term     c  sum over k of (m_k - d0) c_k (n_kv + lambda - q_k), k with n_kv > 0
+       smooth   c  sum over k of (m_k - d0) e_k
+       fresh    c  (theta0 + d0 K) f, f the weight of a term under a new dish
+
+   A customer who stands outside leaves (a_k, n_k - 1) if the dish has its term more than once, else (a_k - 1, n_k - 1).
+   The second is looked up where it is needed, and kept until the dish changes.
+
+   There may be no memory for a value that isn't in the table. Then `starved` is set, and the next customer for whom a
+   dish would be drawn stays outside in its place: nothing is drawn from wrong numbers, and counts are whole. */
+#ifndef HDPKIT_TOPIC_SPARSE_TEXT_H
+#define HDPKIT_TOPIC_SPARSE_TEXT_H
+
+#include <string.h>
+
+#include "topic_measures_text.h"
+
+namespace {
+
+template <class Real, bool Scripted, template <bool> class Root> struct Sparse : RootShares<Real, Scripted, Root> {
+    typedef RootShares<Real, Scripted, Root> Base;
+    typedef typename Base::Above Above;
+    typedef typename lanes<Real>::type vec;
+    using Base::has, Base::raise, Base::root_share;
+
+    struct Factors {
+        double inside, outside;  /* c and e */
+    };
+
+    static double eta_of(const hdpkit_topics *s, int32_t) { return s->smoothing; }
+
+    /* ---------------------------------------------------------------- weights of a term */
+
+    HDPKIT_INLINE static Real value_of(const hdpkit_topics *s, int32_t k, int32_t count, double smoothing) {
+        return count > 0 ? (Real)count + (Real)smoothing : ((const Real *)s->ratio)[k];
+    }
+
+    HDPKIT_INLINE static vec values_of(const hdpkit_topics *s, const ints &counts, int32_t b, Real smoothing) {
+        const vec n = as_reals<vec>(counts), &ratio = ((const vec *)s->ratio)[b];
+        if (has(s, SMOOTHING_OF_UNSEEN_TERMS)) return n + smoothing;
+        if (has(s, UNSEEN_PART_TWICE)) return where_any(n, n + smoothing + ratio, ratio);
+        return where_any(n, n + smoothing, ratio);
+    }
+
+    HDPKIT_INLINE static vec by_counts(const hdpkit_topics *s, const ints &counts, int32_t b) {
+        const vec n = as_reals<vec>(counts);
+        return where_any(n, n + (Real)s->smoothing - ((const vec *)s->ratio)[b], vec{});
+    }
+
+    HDPKIT_INLINE static vec smooth_of(const hdpkit_topics *s, const vec &root, int32_t b) {
+        return root * ((const vec *)s->ratio)[b];
+    }
+
+    HDPKIT_INLINE static Real share_without(hdpkit_topics *s, int32_t k, Real less, int32_t count, double smoothing) {
+        if (count > 1) return less * ((Real)(count - 1) + (Real)smoothing);
+        return (Real)((double)less / s->inverse_less[k] * outside_once(s, k));
+    }
+
+    HDPKIT_INLINE static int64_t root_sum_without(hdpkit_topics *s, int32_t k, int32_t count) {
+        if (count > 1) return s->root_sum + s->root_less[k];
+        return s->root_sum - s->root_smooth[k] + in_units(s, k, outside_once(s, k));
+    }
+
+    /* ---------------------------------------------------------------- parts that are kept as sums */
+
+    HDPKIT_INLINE static double smooth(const hdpkit_topics *s, double, int64_t root_sum) {
+        return s->open * ((double)root_sum * s->unit);
+    }
+
+    HDPKIT_INLINE static double fresh(const hdpkit_topics *s, double) {
+        return has(s, FRESH_BY_VOCABULARY) ? s->fresh / s->new_term / (double)s->n_terms : s->fresh;
+    }
+
+    static double of_new(const hdpkit_topics *s, double share) { return share * s->new_term; }
+
+    /* n + lambda - q is at most n (1 + lambda) where n is 1 or more. */
+    HDPKIT_INLINE static double bound(const hdpkit_topics *s, uint64_t reach) {
+        return (double)reach * (CEILING_UNIT * SLACK * (1.0 + s->smoothing));
+    }
+
+    /* ---------------------------------------------------------------- statistics */
+
+    HDPKIT_INLINE static bool starved(const hdpkit_topics *s) { return s->starved; }
+
+    static void clear(hdpkit_topics *s) {
+        memset(s->ratio, 0, s->stride * sizeof(Real));
+        memset(s->root_smooth, 0, s->stride * sizeof(int64_t));
+    }
+
+    /* A customer has left or joined a dish that has its term `count` times now. */
+    HDPKIT_INLINE static void lost(hdpkit_topics *s, int32_t k, int32_t count) { s->distinct[k] -= count == 0; }
+    HDPKIT_INLINE static void gained(hdpkit_topics *s, int64_t k, int32_t count) { s->distinct[k] += count == 1; }
+
+    HDPKIT_OUTLINE static Factors look_up(hdpkit_topics *s, int32_t k, int64_t distinct, int64_t total) {
+        Factors found = {0.0, 0.0};
+        if (total > 0 && s->factors(s->bank, k, distinct, total, &found.inside, &found.outside) < 0) {
+            s->starved = 1;
+            found.inside = found.outside = 0.0;
+        }
+        return found;
+    }
+
+    /* e of a dish without a customer who has a term of its own. */
+    HDPKIT_INLINE static double outside_once(hdpkit_topics *s, int32_t k) {
+        if (s->outside_once[k] < 0.0)
+            s->outside_once[k] = look_up(s, k, s->distinct[k] - !has(s, LAST_OF_A_TERM_KEPT), s->totals[k] - 1).outside;
+        return s->outside_once[k];
+    }
+
+    /* Factors without a customer whose term the dish keeps; as they are, where there can't be one. */
+    static Factors factors_less(hdpkit_topics *s, int32_t k, const Factors &now) {
+        const bool somebody = s->totals[k] > (Above::TABLES ? s->tables[k] : 1) && s->totals[k] > s->distinct[k];
+        return somebody ? look_up(s, k, s->distinct[k], s->totals[k] - 1) : now;
+    }
+
+    HDPKIT_INLINE static int64_t in_units(const hdpkit_topics *s, int32_t k, double outside) {
+        if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0;
+        return (int64_t)(Above::of(s, k) * outside * s->per_unit);
+    }
+
+    HDPKIT_INLINE static void renew(hdpkit_topics *s, int32_t k, const Factors &now, const Factors &less) {
+        const double root = root_share(s, k, now.inside), then = root_share(s, k, less.inside);
+        const double highest = root > then ? root : then;
+        const int64_t smooth = in_units(s, k, now.outside);
+        s->inverse[k] = now.inside;
+        s->outside[k] = now.outside;
+        s->inverse_less[k] = less.inside;
+        s->outside_less[k] = less.outside;
+        s->outside_once[k] = -1.0;
+        ((Real *)s->root)[k] = (Real)root;
+        ((Real *)s->ratio)[k] = now.inside > 0.0 ? (Real)(now.outside / now.inside) : Real(0);
+        if (has(s, RATIO_OF_ANOTHER_DISH))
+            for (int64_t other = 0; other < s->stride; other++) ((Real *)s->ratio)[other] = ((Real *)s->ratio)[k];
+        s->root_sum += smooth - s->root_smooth[k];
+        s->root_smooth[k] = smooth;
+        s->root_less[k] = in_units(s, k, less.outside) - smooth;
+        if (highest > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, highest);
+    }
+
+    static void refresh_dish(hdpkit_topics *s, int32_t k) {
+        const Factors now = look_up(s, k, s->distinct[k], s->totals[k]);
+        renew(s, k, now, factors_less(s, k, now));
+    }
+
+    /* The same where one customer has left a table that stays, the last with its term or not. */
+    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool last) {
+        if (has(s, FACTORS_OF_BEFORE)) return;
+        if (last && !has(s, DISTINCT_NOT_LOWERED)) return refresh_dish(s, k);
+        const Factors now = {s->inverse_less[k], s->outside_less[k]};
+        renew(s, k, now, factors_less(s, k, now));
+    }
+
+    /* The same where one has joined a table, the first with its term or not. */
+    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool first) {
+        if (first && !has(s, DISTINCT_NOT_RAISED)) return refresh_dish(s, k);
+        const Factors less = {s->inverse[k], s->outside[k]};
+        renew(s, k, look_up(s, k, s->distinct[k] - first, s->totals[k]), less);
+    }
+};
+
+}  // namespace
+
+#endif
