@@ -8,120 +8,31 @@ are one of several come back here as events, and the stores themselves do them.
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
+from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport (
-    SlotFactors, SparseCounts, SparseDirichletMultinomialBank, factors_at, factors_of)
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, Seating
+from hdpkit._compiled.stores.seating cimport ENTRY_WORDS
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
+    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_UNSEATED, HDPKIT_WRITE,
+    Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
-    ctypedef struct hdpkit_philox:
-        pass
-    ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
-    ctypedef int (*hdpkit_factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *inside,
-                                   double *outside) noexcept nogil
-    enum hdpkit_sweep_event:
-        HDPKIT_DONE
-        HDPKIT_ABROAD
-        HDPKIT_UNSEATED
-        HDPKIT_LEAVE
-        HDPKIT_WRITE
-        HDPKIT_JOIN
-        HDPKIT_OPEN
-        HDPKIT_BIRTH
-        HDPKIT_FAILED
-    ctypedef struct hdpkit_topics:
-        const int32_t *terms
-        const int32_t *home
-        int32_t *counts
-        int64_t *totals
-        double *inverse
-        const double *eta
-        double eta_sum
-        int64_t n_terms
-        int64_t stride
-        int64_t *distinct
-        double smoothing
-        double new_term
-        double unit
-        double per_unit
-        hdpkit_factors factors
-        void *bank
-        int32_t starved
-        Node *nodes
-        int32_t *words
-        int32_t *labels
-        int32_t *seats
-        Table *pool
-        const double *concentration
-        const double *discount
-        const double *weight
-        double rest
-        double rest_before
-        hdpkit_philox *stream
-        hdpkit_choose choose
-        void *script
-        int64_t customer
-        int64_t last
-        int32_t dish
-        int32_t resume
-        int32_t fault
-        int64_t asking
-        void *document
-        void *document_less
-        void *root
-        double *inverse_less
-        int64_t *root_less
-        int32_t *place
-        int32_t *several
-        int32_t *tables
-        int32_t *here
-        uint32_t *ceiling
-        void *running
-        void *running_root
-        int32_t *blocks
-        double *weights
-        double *outside
-        double *outside_less
-        double *outside_once
-        void *ratio
-        int64_t *root_smooth
-        uint64_t *reach
-        int32_t loaded
-        int32_t unwritten
-        int64_t root_customers
-        int64_t exact_passes
-    ctypedef struct hdpkit_topic_sweep:
-        int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
-        int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
-        int (*production)(hdpkit_topics *s) noexcept nogil
-        int (*scripted)(hdpkit_topics *s) noexcept nogil
-        int (*probe)(hdpkit_topics *s) noexcept nogil
-        int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
-    ctypedef struct hdpkit_topic_functions:
-        hdpkit_topic_sweep restaurant
-        hdpkit_topic_sweep weights
-        hdpkit_topic_sweep counts
-        hdpkit_topic_sweep sparse
     const char *HDPKIT_TOPIC_CAPSULE
 
 cdef extern from "topic_faults.h":
@@ -144,114 +55,7 @@ cdef const hdpkit_topic_functions *functions = (
 cdef double FINEST = 1 << 46
 
 cdef enum:
-    LINE_BYTES = 64
     MOST_DISHES = 8192      # of a sparse measure, as a piece of a sweep begins, and customers of a piece
-
-
-cdef double unit_of(double smoothing) noexcept nogil:
-    """A power of two: a dish has at most lambda, so that 2**14 dishes have at most 2**62 units of it."""
-    cdef double unit = 1.0 / (<int64_t>1 << 48)
-    while unit * (<int64_t>1 << 48) < smoothing:
-        unit *= 2.0
-    while unit * (<int64_t>1 << 48) >= 2.0 * smoothing:
-        unit /= 2.0
-    return unit
-
-
-cdef class Workspace:
-    """What a fused sweep keeps by slot and by term, from one call to the next."""
-
-    cdef hdpkit_topics s
-    cdef vector[int8_t] arrays       # by slot
-    cdef vector[uint64_t] reach
-    cdef int64_t stride
-    cdef int64_t version             # of the counts that `reach` belongs to, -1 for none
-    cdef TermCounts *counts          # of the bank that this belongs to: what all have, and
-    cdef DirichletCounts *plain      # what a Dirichlet-multinomial has,
-    cdef SparseCounts *sparse        # or a sparse one; the other is NULL
-
-    def __init__(self, TermCountsBank bank not None):
-        self.plain = NULL
-        self.sparse = NULL
-        if type(bank) is DirichletMultinomialBank:
-            self.counts = self.plain = &(<DirichletMultinomialBank>bank).b
-        elif type(bank) is SparseDirichletMultinomialBank:
-            self.counts = self.sparse = &(<SparseDirichletMultinomialBank>bank).b
-        else:
-            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial, sparse or not",
-                              "Use the generic kernel.")
-        self.reach.resize(self.counts.n_terms)
-        self.s.reach = self.reach.data()
-        self.version = -1
-
-    cdef int lay_out(self, int64_t stride) except -1 nogil:
-        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings.
-
-        If there is no memory all stays as it was.
-        """
-        cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
-        cdef vector[int8_t] before
-        cdef uint32_t *ceiling = self.s.ceiling
-        cdef int64_t kept = self.stride
-        cdef int8_t *at
-        if stride == self.stride:
-            return 0
-        before.assign((9 if self.sparse == NULL else 15) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
-        before.swap(self.arrays)
-        at = self.arrays.data()
-        at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
-        self.s.document = <void *>at
-        self.s.document_less = <void *>(at + wide)
-        self.s.root = <void *>(at + 2 * wide)
-        self.s.running = <void *>(at + 3 * wide)
-        self.s.running_root = <void *>(at + 4 * wide)
-        self.s.inverse_less = <double *>(at + 5 * wide)
-        self.s.root_less = <int64_t *>(at + 6 * wide)
-        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 of them
-        at += 9 * wide + LINE_BYTES * sizeof(double)
-        self.s.place = <int32_t *>at
-        self.s.tables = <int32_t *>(at + narrow)
-        self.s.ceiling = <uint32_t *>(at + 2 * narrow)
-        self.s.blocks = <int32_t *>(at + 3 * narrow)
-        self.s.several = <int32_t *>(at + 4 * narrow)
-        self.s.here = <int32_t *>(at + 5 * narrow)
-        at += 6 * narrow
-        if self.sparse != NULL:
-            self.s.ratio = <void *>at
-            self.s.inverse = <double *>(at + wide)
-            self.s.outside = <double *>(at + 2 * wide)
-            self.s.outside_less = <double *>(at + 3 * wide)
-            self.s.outside_once = <double *>(at + 4 * wide)
-            self.s.root_smooth = <int64_t *>(at + 5 * wide)
-        if kept > 0:
-            memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
-        self.stride = stride
-        return 0
-
-    cdef int take_parameters(self) except -1:
-        """What doesn't change while a sweep runs."""
-        cdef const SlotFactors *of_new
-        self.s.terms = self.counts.terms
-        self.s.n_terms = self.counts.n_terms
-        self.s.starved = 0
-        if self.plain != NULL:
-            self.s.eta = self.plain.eta.data()
-            self.s.eta_sum = self.plain.eta_sum
-            return 0
-        of_new = factors_of(self.sparse, -1)
-        if of_new == NULL:
-            raise MemoryError
-        self.s.new_term = of_new.outside
-        self.s.smoothing = self.sparse.smoothing
-        self.s.unit = unit_of(self.sparse.smoothing)
-        self.s.per_unit = 1.0 / self.s.unit
-        self.s.factors = factors_at
-        self.s.bank = self.sparse
-        return 0
-
-    def memory_bytes(self):
-        """Bytes of the arrays."""
-        return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
 
 
 cdef class Stores:
@@ -413,12 +217,6 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
     counts.version += 1
     workspace.version = counts.version
     return 0
-
-
-cdef Workspace workspace_of(TermCountsBank bank):
-    if bank.workspace is None:
-        bank.workspace = Workspace(bank)
-    return bank.workspace
 
 
 cdef int check_fault(int64_t fault) except -1:

@@ -10,7 +10,7 @@
        fresh    c  (theta0 + d0 K) f, f the weight of a term under a new dish
 
    A customer who stands outside leaves (a_k, n_k - 1) if the dish has its term more than once, else (a_k - 1, n_k - 1).
-   The second is looked up where it is needed, and kept until the dish changes.
+   The first comes with (a_k, n_k), the second is looked up where it is needed, and kept until the dish changes.
 
    There may be no memory for a value that isn't in the table. Then `starved` is set, and the next customer for whom a
    dish would be drawn stays outside in its place: nothing is drawn from wrong numbers, and counts are whole. */
@@ -30,7 +30,8 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
     using Base::has, Base::raise, Base::root_share;
 
     struct Factors {
-        double inside, outside;  /* c and e */
+        double inside, outside;             /* c and e, */
+        double inside_less, outside_less;   /* and at a customer less */
     };
 
     static double eta_of(const hdpkit_topics *s, int32_t) { return s->smoothing; }
@@ -98,11 +99,8 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
     HDPKIT_INLINE static void gained(hdpkit_topics *s, int64_t k, int32_t count) { s->distinct[k] += count == 1; }
 
     HDPKIT_OUTLINE static Factors look_up(hdpkit_topics *s, int32_t k, int64_t distinct, int64_t total) {
-        Factors found = {0.0, 0.0};
-        if (total > 0 && s->factors(s->bank, k, distinct, total, &found.inside, &found.outside) < 0) {
-            s->starved = 1;
-            found.inside = found.outside = 0.0;
-        }
+        Factors found = {0.0, 0.0, 0.0, 0.0};
+        if (total > 0 && s->factors(s->bank, k, distinct, total, &found.inside) < 0) s->starved = 1;
         return found;
     }
 
@@ -113,25 +111,18 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
         return s->outside_once[k];
     }
 
-    /* Factors without a customer whose term the dish keeps; as they are, where there can't be one. */
-    static Factors factors_less(hdpkit_topics *s, int32_t k, const Factors &now) {
-        const bool somebody = s->totals[k] > (Above::TABLES ? s->tables[k] : 1) && s->totals[k] > s->distinct[k];
-        return somebody ? look_up(s, k, s->distinct[k], s->totals[k] - 1) : now;
-    }
-
     HDPKIT_INLINE static int64_t in_units(const hdpkit_topics *s, int32_t k, double outside) {
         if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0;
         return (int64_t)(Above::of(s, k) * outside * s->per_unit);
     }
 
-    HDPKIT_INLINE static void renew(hdpkit_topics *s, int32_t k, const Factors &now, const Factors &less) {
-        const double root = root_share(s, k, now.inside), then = root_share(s, k, less.inside);
+    HDPKIT_INLINE static void renew(hdpkit_topics *s, int32_t k, int64_t distinct) {
+        const Factors now = look_up(s, k, distinct, s->totals[k]);
+        const double root = root_share(s, k, now.inside), then = root_share(s, k, now.inside_less);
         const double highest = root > then ? root : then;
         const int64_t smooth = in_units(s, k, now.outside);
         s->inverse[k] = now.inside;
-        s->outside[k] = now.outside;
-        s->inverse_less[k] = less.inside;
-        s->outside_less[k] = less.outside;
+        s->inverse_less[k] = now.inside_less;
         s->outside_once[k] = -1.0;
         ((Real *)s->root)[k] = (Real)root;
         ((Real *)s->ratio)[k] = now.inside > 0.0 ? (Real)(now.outside / now.inside) : Real(0);
@@ -139,28 +130,20 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
             for (int64_t other = 0; other < s->stride; other++) ((Real *)s->ratio)[other] = ((Real *)s->ratio)[k];
         s->root_sum += smooth - s->root_smooth[k];
         s->root_smooth[k] = smooth;
-        s->root_less[k] = in_units(s, k, less.outside) - smooth;
+        s->root_less[k] = in_units(s, k, now.outside_less) - smooth;
         if (highest > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, highest);
     }
 
-    static void refresh_dish(hdpkit_topics *s, int32_t k) {
-        const Factors now = look_up(s, k, s->distinct[k], s->totals[k]);
-        renew(s, k, now, factors_less(s, k, now));
-    }
+    static void refresh_dish(hdpkit_topics *s, int32_t k) { renew(s, k, s->distinct[k]); }
 
     /* The same where one customer has left a table that stays, the last with its term or not. */
     HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool last) {
-        if (has(s, FACTORS_OF_BEFORE)) return;
-        if (last && !has(s, DISTINCT_NOT_LOWERED)) return refresh_dish(s, k);
-        const Factors now = {s->inverse_less[k], s->outside_less[k]};
-        renew(s, k, now, factors_less(s, k, now));
+        if (!has(s, FACTORS_OF_BEFORE)) renew(s, k, s->distinct[k] + (last && has(s, DISTINCT_NOT_LOWERED)));
     }
 
     /* The same where one has joined a table, the first with its term or not. */
     HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool first) {
-        if (first && !has(s, DISTINCT_NOT_RAISED)) return refresh_dish(s, k);
-        const Factors less = {s->inverse[k], s->outside[k]};
-        renew(s, k, look_up(s, k, s->distinct[k] - first, s->totals[k]), less);
+        renew(s, k, s->distinct[k] - (first && has(s, DISTINCT_NOT_RAISED)));
     }
 };
 

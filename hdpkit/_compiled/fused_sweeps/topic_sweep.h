@@ -46,9 +46,10 @@ typedef struct hdpkit_topics {
     double smoothing;            /* lambda */
     double new_term;             /* weight of any term under a new dish */
     double unit, per_unit;       /* of `root_sum`, a power of two, and one over it */
-    int (*factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *inside, double *outside);
-    void *bank;                  /* what `factors` is given; it is negative where there is no memory, */
-    int32_t starved;             /* and then this is set */
+    /* c and e of a slot at so many terms and customers, and at a customer less; negative where there is no memory */
+    int (*factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *out);
+    void *bank;                  /* what `factors` is given, */
+    int32_t starved;             /* and whether it was negative */
     /* seating */
     hdpkit_node *nodes;
     int32_t *words;
@@ -83,9 +84,7 @@ typedef struct hdpkit_topics {
     void *running, *running_root;/* sums of the lanes, block after block */
     int32_t *blocks;             /* blocks in which the restaurant has dishes, ascending */
     double *weights;             /* scripted: 2 stride + 2 */
-    double *outside;             /* sparse: weight of a term that the dish doesn't have, */
-    double *outside_less;        /* and at n_k - 1, */
-    double *outside_once;        /* and at a_k - 1, n_k - 1; negative until it is needed */
+    double *outside_once;        /* sparse: e at a_k - 1, n_k - 1; negative until it is needed */
     void *ratio;                 /* outside / inverse */
     int64_t *root_smooth;        /* what the dish has of `root_sum` */
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 where it isn't known */

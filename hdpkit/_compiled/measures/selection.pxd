@@ -3,56 +3,75 @@
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_columns
+from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_columns, cell_rows
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes
 from hdpkit.random._source cimport choice_source
 
 
-cdef struct Run:
-    int64_t stamp, a, n     # of which law; distinct terms; the first number of customers; stamp 0: no run
-    int64_t place           # of the first value
+cdef struct KeptCell:
+    int64_t stamp, a, n     # of which law; the first numbers of terms and of customers; stamp 0: no cell
+    int64_t rows            # numbers of terms
+    int64_t place           # of the first value; -1: rows that are too different, each is a cell of its own
 
 
 cdef cppclass SelectionTable:
-    vector[Run] runs                # open addressing, a power of two of places, at least half of them empty
-    vector[Coefficients] values     # of run after run
-    int64_t n_runs
+    vector[KeptCell] cells          # open addressing, a power of two of places, at least half of them empty
+    vector[Coefficients] values     # of cell after cell, row after row
+    vector[double] log_shares       # of the same
+    int64_t n_cells
     int64_t times_emptied           # places of before mean nothing
-    int64_t limit                   # bytes of these two; 0 until a law is set
+    int64_t limit                   # bytes of these three; 0 until a law is set
     int64_t last_stamp
     SelectionNodes nodes            # scratch
     Cell cell                       # scratch
 
 
-cdef inline uint64_t run_hash(int64_t stamp, int64_t a, int64_t n) noexcept nogil:
-    cdef uint64_t h = <uint64_t>stamp * 0x9E3779B97F4A7C15u + <uint64_t>a * 0xC2B2AE3D27D4EB4Fu + <uint64_t>n
+cdef inline uint64_t cell_hash(int64_t stamp, int64_t a, int64_t n, int64_t rows) noexcept nogil:
+    cdef uint64_t h = <uint64_t>stamp * 0x9E3779B97F4A7C15u + <uint64_t>(a * 32 + rows) * 0xC2B2AE3D27D4EB4Fu + <uint64_t>n
     h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u
     return h ^ (h >> 32)
 
 
-cdef inline const Coefficients *selection_at(SelectionTable *table, const SelectionLaw *law, int64_t a,
-                                             int64_t n) noexcept nogil:
-    """Values of a dish with a terms and n customers, 1 <= a <= V or a = n = 0; valid until the next call.
+cdef inline const KeptCell *kept_cell(SelectionTable *table, int64_t stamp, int64_t a, int64_t n, int64_t rows) noexcept nogil:
+    """The cell that begins there, NULL if it isn't kept."""
+    cdef int64_t mask = <int64_t>table.cells.size() - 1, place
+    cdef const KeptCell *cell
+    if mask < 0:
+        return NULL
+    place = <int64_t>(cell_hash(stamp, a, n, rows) & <uint64_t>mask)
+    while True:
+        cell = &table.cells[place]
+        if cell.stamp == stamp and cell.a == a and cell.n == n and cell.rows == rows:
+            return cell
+        if cell.stamp == 0:
+            return NULL
+        place = (place + 1) & mask
 
-    They depend on the law, a and n alone, whatever the table holds. NULL if there is no memory; then nothing changed.
+
+cdef inline const KeptCell *cell_at(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """The cell of a dish with a terms and n customers, 1 <= a <= V or a = n = 0, until the next call.
+
+    Values depend on the law, a and n alone, whatever the table holds. NULL if there is no memory; then nothing changed.
     """
-    cdef int64_t first = n & -cell_columns(n), place, mask = <int64_t>table.runs.size() - 1
-    cdef const Run *run
-    if mask >= 0:
-        place = <int64_t>(run_hash(law.stamp, a, first) & <uint64_t>mask)
-        while True:
-            run = &table.runs[place]
-            if run.stamp == law.stamp and run.a == a and run.n == first:
-                return &table.values[run.place + n - first]
-            if run.stamp == 0:
-                break
-            place = (place + 1) & mask
-    return selection_added(table, law, a, n)
+    cdef int64_t first = n & -cell_columns(n), rows = cell_rows(a)
+    cdef const KeptCell *cell = kept_cell(table, law.stamp, a & -rows, first, rows)
+    if cell != NULL and cell.place < 0:
+        cell = kept_cell(table, law.stamp, a, first, 1)
+    return cell_added(table, law, a, n) if cell == NULL else cell
 
 
-cdef const Coefficients *selection_added(SelectionTable *table, const SelectionLaw *law, int64_t a,
-                                         int64_t n) noexcept nogil
+cdef inline int64_t place_in(const KeptCell *cell, int64_t a, int64_t n) noexcept nogil:
+    return cell.place + (a - cell.a) * cell_columns(n) + (n - cell.n)
+
+
+cdef inline int64_t selection_at(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """Place of the values of a dish with a terms and n customers, until the next call; -1 if there is no memory."""
+    cdef const KeptCell *cell = cell_at(table, law, a, n)
+    return -1 if cell == NULL else place_in(cell, a, n)
+
+
+cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil
 cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,
                         double s) noexcept nogil
 cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double log_pi,
@@ -72,5 +91,5 @@ cdef class Selection:
     cdef SelectionLaw law
     cdef SelectionTable table
 
-    cdef const Coefficients *at(self, object a, object n) except NULL
+    cdef int64_t at(self, object a, object n) except -1
     cdef int check(self, object a, object n) except -1

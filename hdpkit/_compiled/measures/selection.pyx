@@ -7,7 +7,7 @@ With a distinct terms and n customers, and R terms selected,
 
 and a term that the dish has gets (n_v + lambda) Z(a, n+1) / Z(a, n), any other lambda Z(a+1, n+1) / Z(a, n). Both are
 means over the law of R: of 1 / (lambda R + n), and of lambda (R - a) / (V - a) / (lambda R + n). They are computed by
-cells (`selection_cells.pyx`); a table keeps the rows of cells, for one law or for many, and is emptied when it is full.
+cells (`selection_cells.pyx`); a table keeps them, for one law or for many, and is emptied when it is full.
 """
 
 from numbers import Real
@@ -17,7 +17,7 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.measures.measure cimport pending_exception
 from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
-from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, fill_cell
+from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_rows, fill_cell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._compiled.measures.selection_nodes cimport Span, SelectionNodes, gather, span_total
 from hdpkit._compiled.support.arguments cimport refuse, whole
@@ -26,8 +26,9 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 
 cdef enum:
     CHOSEN = 32          # numbers of further terms that are drawn by `choose`; more by inversion
-    FEWEST_PLACES = 256  # of runs
+    FEWEST_PLACES = 256  # of cells
     USUAL_LIMIT = 1 << 26
+    VALUE_BYTES = 3 * 8  # of a place of the table
 
 SMALLEST, LARGEST = 1e-6, 1e6    # of smoothing, r and s
 LEAST_LOG = -1e6                 # of log pi and log(1 - pi)
@@ -52,10 +53,11 @@ cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, d
 cdef void empty(SelectionTable *table) noexcept nogil:
     """Values are computed again where they are needed again. Memory is kept."""
     cdef int64_t i
-    for i in range(<int64_t>table.runs.size()):
-        table.runs[i].stamp = 0
+    for i in range(<int64_t>table.cells.size()):
+        table.cells[i].stamp = 0
     table.values.clear()
-    table.n_runs = 0
+    table.log_shares.clear()
+    table.n_cells = 0
     table.times_emptied += 1
 
 
@@ -83,61 +85,72 @@ cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, do
     return 0
 
 
+cdef const KeptCell *keep(vector[KeptCell]& cells, const KeptCell *one) noexcept nogil:
+    """Put a cell into one of these places, of which some are empty."""
+    cdef int64_t mask = <int64_t>cells.size() - 1
+    cdef int64_t place = <int64_t>(cell_hash(one.stamp, one.a, one.n, one.rows) & <uint64_t>mask)
+    while cells[place].stamp != 0:
+        place = (place + 1) & mask
+    cells[place] = one[0]
+    return &cells[place]
+
+
 cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
-    """Runs find their places again among so many."""
-    cdef vector[Run] runs
-    cdef Run none
-    cdef int64_t i, place, mask = n_places - 1
-    none.stamp = none.a = none.n = none.place = 0
-    if not has_room(runs, n_places):
+    """Cells find their places again among so many."""
+    cdef vector[KeptCell] cells
+    cdef KeptCell none
+    cdef int64_t i
+    none.stamp = none.a = none.n = none.rows = none.place = 0
+    if not has_room(cells, n_places):
         return -1
     for i in range(n_places):
-        runs.push_back(none)
-    for i in range(<int64_t>table.runs.size()):
-        if table.runs[i].stamp != 0:
-            place = <int64_t>(run_hash(table.runs[i].stamp, table.runs[i].a, table.runs[i].n) & <uint64_t>mask)
-            while runs[place].stamp != 0:
-                place = (place + 1) & mask
-            runs[place] = table.runs[i]
-    runs.swap(table.runs)
+        cells.push_back(none)
+    for i in range(<int64_t>table.cells.size()):
+        if table.cells[i].stamp != 0:
+            keep(cells, &table.cells[i])
+    cells.swap(table.cells)
     return 0
 
 
-cdef const Coefficients *selection_added(SelectionTable *table, const SelectionLaw *law, int64_t a,
-                                         int64_t n) noexcept nogil:
-    """Compute a cell and keep its rows. Everything that may fail is asked for before the table changes."""
+cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """Compute a cell and keep it. Everything that may fail is asked for before the table changes."""
     cdef Cell *cell = &table.cell
-    cdef int64_t i, k, n_places, n_values, place, begin, room
+    cdef KeptCell one, marker
+    cdef int64_t i, n_places, n_values, begin, room
     if fill_cell(&table.nodes, law, a, n, cell) < 0:
         return NULL
     n_values = cell.rows * cell.columns
-    n_places = <int64_t>table.runs.size()
-    while n_places < 2 * (table.n_runs + cell.rows):
+    n_places = <int64_t>table.cells.size()
+    while n_places < 2 * (table.n_cells + 2):
         n_places = max(2 * n_places, <int64_t>FEWEST_PLACES)
     begin = <int64_t>table.values.size()
-    if n_places * <int64_t>sizeof(Run) + (begin + n_values) * <int64_t>sizeof(Coefficients) > table.limit and begin > 0:
+    if n_places * <int64_t>sizeof(KeptCell) + (begin + n_values) * VALUE_BYTES > table.limit and begin > 0:
         empty(table)
-        n_places = <int64_t>table.runs.size()
+        n_places = <int64_t>table.cells.size()
         begin = 0
-    if <int64_t>table.values.capacity() < begin + n_values:
-        room = (table.limit - n_places * <int64_t>sizeof(Run)) // <int64_t>sizeof(Coefficients)
+    if <int64_t>min(table.values.capacity(), table.log_shares.capacity()) < begin + n_values:
+        room = (table.limit - n_places * <int64_t>sizeof(KeptCell)) // VALUE_BYTES
         room = max(begin + n_values, min((begin + n_values) * 3 // 2, room))
-        if not has_room(table.values, room):
+        if not has_room(table.values, room) or not has_room(table.log_shares, room):
             return NULL
-    if n_places > <int64_t>table.runs.size() and more_places(table, n_places) < 0:
+    if n_places > <int64_t>table.cells.size() and more_places(table, n_places) < 0:
         return NULL
     for i in range(n_values):
         table.values.push_back(cell.values[i])
-    for k in range(cell.rows):
-        place = <int64_t>(run_hash(law.stamp, cell.a + k, cell.n) & <uint64_t>(n_places - 1))
-        while table.runs[place].stamp != 0:
-            place = (place + 1) & (n_places - 1)
-        table.runs[place].stamp = law.stamp
-        table.runs[place].a = cell.a + k
-        table.runs[place].n = cell.n
-        table.runs[place].place = begin + k * cell.columns
-    table.n_runs += cell.rows
-    return &table.values[begin + (a - cell.a) * cell.columns + n - cell.n]
+        table.log_shares.push_back(cell.log_shares[i])
+    one.stamp = marker.stamp = law.stamp
+    one.a = cell.a
+    one.n = marker.n = cell.n
+    one.rows = cell.rows
+    one.place = begin
+    marker.rows = cell_rows(a)
+    marker.a = a & -marker.rows
+    marker.place = -1
+    if cell.rows < marker.rows and kept_cell(table, marker.stamp, marker.a, marker.n, marker.rows) == NULL:
+        keep(table.cells, &marker)
+        table.n_cells += 1
+    table.n_cells += 1
+    return keep(table.cells, &one)
 
 
 cdef double log_sum_of(const SelectionLaw *law, int64_t a, int64_t n, double log_share) noexcept nogil:
@@ -227,7 +240,8 @@ cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, 
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
     return (
-        table.runs.capacity() * sizeof(Run) + table.values.capacity() * sizeof(Coefficients)
+        table.cells.capacity() * sizeof(KeptCell) + table.values.capacity() * sizeof(Coefficients)
+        + table.log_shares.capacity() * sizeof(double)
         + (table.nodes.y.capacity() + table.nodes.weight.capacity() + table.nodes.factor.capacity()) * sizeof(double)
         + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
         + table.nodes.pieces.capacity() * sizeof(int64_t)
@@ -271,11 +285,12 @@ cdef class Selection:
         set_given(&self.table, &self.law, V, strength, number("log_pi", log_pi, LEAST_LOG, -1e-300),
                   number("log_rest", log_rest, LEAST_LOG, -1e-300))
 
-    cdef const Coefficients *at(self, object a, object n) except NULL:
-        cdef const Coefficients *found
+    cdef int64_t at(self, object a, object n) except -1:
+        """Place of these values."""
+        cdef int64_t found
         self.check(a, n)
         found = selection_at(&self.table, &self.law, a, n)
-        if found == NULL:
+        if found < 0:
             raise MemoryError
         return found
 
@@ -286,31 +301,34 @@ cdef class Selection:
 
     def coefficients(self, a, n):
         """What multiplies n_v + smoothing of a term that the dish has, and the probability of any other term."""
-        cdef const Coefficients *found = self.at(a, n)
+        cdef const Coefficients *found
+        cdef int64_t place = self.at(a, n)
+        found = &self.table.values[place]
         return found.inside, found.outside
 
     def computed(self, a, n):
         """Compute the same again, without the table: (inside, outside, log share)."""
         cdef Cell *cell = &self.table.cell
-        cdef const Coefficients *found
+        cdef int64_t place
         self.check(a, n)
         if fill_cell(&self.table.nodes, &self.law, a, n, cell) < 0:
             raise MemoryError
-        found = &cell.values[(<int64_t>a - cell.a) * cell.columns + <int64_t>n - cell.n]
-        return found.inside, found.outside, found.log_share
+        place = (<int64_t>a - cell.a) * cell.columns + <int64_t>n - cell.n
+        return cell.values[place].inside, cell.values[place].outside, cell.log_shares[place]
 
     def log_share(self, a, n):
         """Log of Z(a, n) G(smoothing a + n) / G(smoothing a), nats."""
-        return self.at(a, n).log_share
+        cdef int64_t place = self.at(a, n)      # which may move the values
+        return self.table.log_shares[place]
 
     def log_sum(self, a, n):
         """log Z(a, n), nats."""
-        return log_sum_of(&self.law, a, n, self.at(a, n).log_share)
+        return log_sum_of(&self.law, a, n, self.log_share(a, n))
 
     def log_ratio(self, a0, n0, a1, n1):
         """log Z(a1, n1) / Z(a0, n0) for a1 >= a0, n1 >= n0, nats."""
-        cdef double share0 = self.at(a0, n0).log_share
-        cdef double share1 = self.at(a1, n1).log_share
+        cdef double share0 = self.log_share(a0, n0)
+        cdef double share1 = self.log_share(a1, n1)
         if a1 < a0 or n1 < n0:
             refuse("a1, n1", (a1, n1), f"at least ({a0}, {n0})", "Exchange the two and take the negative.")
         return log_sum_ratio(&self.law, a0, n0, share0, a1, n1, share1)

@@ -35,12 +35,12 @@ cdef inline double one_less_exp(double x) noexcept nogil:
     return total
 
 
-cdef void without_customers(const SelectionLaw *law, Coefficients *out) noexcept nogil:
+cdef void without_customers(const SelectionLaw *law, Cell *cell) noexcept nogil:
     """A new dish: one over V of the probability that it has selected any term; what is missing is the dummy's."""
     cdef double V = <double>law.n_terms
-    out.inside = 0.0
-    out.outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
-    out.log_share = 0.0
+    cell.values[0].inside = 0.0
+    cell.values[0].outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
+    cell.log_shares[0] = 0.0
 
 
 cdef inline double dot(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -64,7 +64,7 @@ cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, in
     cell.rows = cell_rows(a)
     cell.a = a & -cell.rows
     if a == 0:
-        without_customers(law, cell.values)
+        without_customers(law, cell)
         return 0
     if cell.rows > 1 and cell.a + cell.rows <= law.n_terms:
         status = fill_values(nodes, law, cell)
@@ -89,6 +89,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     cdef double before[MOST_ROWS + 1]        # sums of a number of customers, by row
     cdef double after[MOST_ROWS + 1]         # of one more
     cdef Coefficients *out
+    cdef double *share
     status = gather_bell(nodes, law, cell.a, cell.n, rows, cell.columns)
     if status == 1:
         status = gather(nodes, law, cell.a, cell.n, rows, cell.columns)
@@ -123,7 +124,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
             return 1
     log_share = log_share_of(law, cell.a, cell.n, y0)
     for k in range(rows):
-        cell.values[k * cell.columns].log_share = (
+        cell.log_shares[k * cell.columns] = (
             log_share + mixed(law.smoothing * cell.a, law.smoothing * k, <double>cell.n) + det_log(before[k]))
         log_share += det_log(scales[k] / (law.n_terms - cell.a - k)) if cell.a + k < law.n_terms else 0.0
     for j in range(cell.columns):
@@ -141,7 +142,8 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
             out.outside = portion / (law.n_terms - cell.a - k) if cell.a + k < law.n_terms else 0.0
             if j + 1 < cell.columns:
                 scale = out.inside * (n + law.smoothing * (cell.a + k))
-                out[1].log_share = out.log_share + (det_log1p(-portion) if portion < 0.5 else det_log(scale))
+                share = &cell.log_shares[k * cell.columns + j]
+                share[1] = share[0] + (det_log1p(-portion) if portion < 0.5 else det_log(scale))
             before[k] = after[k]
         before[rows] = after[rows]
     return 0

@@ -6,7 +6,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef enum:
-    MOST_ROWS = 8              # numbers of distinct terms that one set of nodes serves for
+    MOST_ROWS = 16             # numbers of distinct terms that one set of nodes serves for
 
 
 cdef cppclass Span:

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.near_selection cimport NearCells
 from hdpkit._compiled.measures.proportions cimport ProportionTable, Proportions
 from hdpkit._compiled.measures.selection cimport SelectionTable
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
@@ -18,23 +19,11 @@ cdef struct SlotFactors:
     double log_share
 
 
-cdef enum:
-    NEAR = 8                        # runs of the table of sums that a slot has at hand
-
-
-cdef struct NearRun:
-    int64_t stamp                   # of the law; 0: no run
-    int64_t distinct                # terms, and
-    int64_t first                   # values of the run's first place,
-    int64_t times_emptied           # while the table hasn't been emptied again,
-    int64_t place                   # which is here
-
-
 cdef cppclass SparseCounts(TermCounts):
     double smoothing
     vector[int64_t] distinct        # of each slot, how many different terms it has
     vector[SlotFactors] factors     # of each slot, computed anew where the slot has changed
-    vector[NearRun] near            # NEAR of each slot, by number of terms modulo NEAR
+    vector[NearCells] near           # of each slot
     vector[SelectionLaw] laws       # of each slot, where proportions are stored
     vector[int64_t] seen            # stamp of the proportion that the slot's law is of
     SlotFactors of_new              # of a dish without values, pi integrated out or the same for all
@@ -46,8 +35,7 @@ cdef cppclass SparseCounts(TermCounts):
 
 
 cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil
-cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *inside,
-                    double *outside) noexcept nogil
+cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil
 
 
 cdef class SparseDirichletMultinomialBank(TermCountsBank):

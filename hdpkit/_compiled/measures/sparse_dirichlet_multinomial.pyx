@@ -12,10 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.measures.measure cimport as_weights
+from hdpkit._compiled.measures.near_selection cimport NearCells, forget_cells, near_values
 from hdpkit._compiled.measures.proportions cimport ProportionTable, has_proportion
 from hdpkit._compiled.measures.selection cimport (
-    Coefficients, log_sum_of, log_sum_ratio, selection_at, set_given, set_integrated, table_bytes)
-from hdpkit._compiled.measures.selection_cells cimport cell_columns
+    log_sum_of, log_sum_ratio, selection_at, set_given, set_integrated, table_bytes)
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.selection import LIMIT
 from hdpkit._compiled.measures.term_counts cimport (
@@ -35,12 +35,6 @@ cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0
 cdef double LARGEST_CONCENTRATION = 1e100
 
 
-cdef inline NearRun no_run() noexcept nogil:
-    cdef NearRun none
-    none.stamp = none.distinct = none.first = none.times_emptied = none.place = 0
-    return none
-
-
 cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     cdef int64_t stride = wider(b.stride, slots), before = b.stride, k
     if stride == before:
@@ -48,16 +42,17 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.distinct.reserve(stride)
     b.factors.reserve(stride)
     b.laws.reserve(stride)
-    b.near.reserve(NEAR * stride)
+    b.near.reserve(stride)
     b.seen.reserve(stride)
     grow_counts(b, stride)      # from here on nothing can fail
     b.distinct.resize(stride, 0)
     b.factors.resize(stride)
     b.laws.resize(stride)
-    b.near.resize(NEAR * stride, no_run())
+    b.near.resize(stride)
     b.seen.resize(stride, -1)
     for k in range(before, stride):
         b.factors[k].n_distinct = -1
+        forget_cells(&b.near[k], 0, 0)
     return 0
 
 
@@ -119,14 +114,14 @@ cdef inline const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept n
 cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const SelectionLaw *law, int64_t distinct,
                                        int64_t total) noexcept nogil:
     """Factors of a dish with so many terms and values; NULL if there is no memory."""
-    cdef const Coefficients *found
+    cdef int64_t place
     if kept.n_distinct != distinct or kept.total != total or kept.law != law.stamp:
-        found = selection_at(&b.sums, law, distinct, total)
-        if found == NULL:
+        place = selection_at(&b.sums, law, distinct, total)
+        if place < 0:
             return NULL
-        kept.inside = found.inside
-        kept.outside = found.outside
-        kept.log_share = found.log_share
+        kept.inside = b.sums.values[place].inside
+        kept.outside = b.sums.values[place].outside
+        kept.log_share = b.sums.log_shares[place]
         kept.n_distinct = distinct
         kept.total = total
         kept.law = law.stamp
@@ -140,29 +135,13 @@ cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil
     return renewed(b, &b.factors[slot], law_of(b, slot), b.distinct[slot], b.totals[slot])
 
 
-cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *inside,
-                    double *outside) noexcept nogil:
-    """Factors of a slot as they would be at other numbers of terms and values; -1 if there is no memory."""
+cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil:
+    """Factors of a slot as they would be at other numbers of terms and values, then at one value less.
+
+    -1 if there is no memory. A dish never has more terms than values; what is said of it then has no meaning.
+    """
     cdef SparseCounts *b = <SparseCounts *>self
-    cdef const SelectionLaw *law = law_of(b, slot)
-    cdef NearRun *run = &b.near[NEAR * <int64_t>slot + (distinct & (NEAR - 1))]
-    cdef const Coefficients *found
-    cdef int64_t first = total & -cell_columns(total)
-    if (run.stamp == law.stamp and run.distinct == distinct and run.first == first
-            and run.times_emptied == b.sums.times_emptied):
-        found = &b.sums.values[run.place + total - first]
-    else:
-        found = selection_at(&b.sums, law, distinct, total)
-        if found == NULL:
-            return -1
-        run.stamp = law.stamp
-        run.distinct = distinct
-        run.first = first
-        run.times_emptied = b.sums.times_emptied
-        run.place = found - b.sums.values.data() - (total - first)
-    inside[0] = found.inside
-    outside[0] = found.outside
-    return 0
+    return near_values(&b.near[slot], &b.sums, law_of(b, slot), distinct, total, out)
 
 
 cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
@@ -187,12 +166,11 @@ cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_custom
                           int64_t n, double *out) noexcept nogil:
     """Log ratio of the marginals with the block and without: that of Z, and rising factorials of n_v + smoothing."""
     cdef SparseCounts *b = <SparseCounts *>self
-    cdef int64_t i, j, place, more, distinct, total
+    cdef int64_t i, j, place, more, distinct, total, after
     cdef int32_t term, count, slot
     cdef const int32_t *row
     cdef const SlotFactors *of
     cdef const SelectionLaw *law
-    cdef const Coefficients *after
     cdef double *product
     cdef double base, share
     if not has_room(b.product, n + 1):
@@ -215,11 +193,12 @@ cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_custom
         total = b.totals[slot] if slot >= 0 else 0
         share = of.log_share
         after = selection_at(&b.sums, law, distinct + more, total + n_customers)
-        if after == NULL:
+        if after < 0:
             for place in range(<int64_t>b.touched.size()):
                 b.block[b.touched[place]] = 0
             return no_memory()
-        out[i] = log_sum_ratio(law, distinct, total, share, distinct + more, total + n_customers, after.log_share)
+        out[i] = log_sum_ratio(law, distinct, total, share, distinct + more, total + n_customers,
+                               b.sums.log_shares[after])
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
         count = b.block[term]
@@ -265,7 +244,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.distinct.assign(self.b.stride, 0)
         self.b.factors.resize(self.b.stride)
         self.b.laws.resize(self.b.stride)
-        self.b.near.assign(NEAR * self.b.stride, no_run())
+        self.b.near.resize(self.b.stride)
         self.take_parameters(measure)
 
     cdef int grow(self, int64_t slots) except -1:
@@ -286,6 +265,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.of_new.n_distinct = -1
         for k in range(<int64_t>self.b.factors.size()):
             self.b.factors[k].n_distinct = -1
+            forget_cells(&self.b.near[k], 0, 0)
         self.b.seen.assign(self.b.stride, -1)
         for k in range(TABULATED):
             self.b.table[k] = log_rising(smoothing, k)
@@ -468,5 +448,5 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.near.capacity() * sizeof(NearRun) + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
+                + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
                 + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())

@@ -1,0 +1,114 @@
+"""What a fused sweep of a topic model works on, and where it is kept."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseCounts
+from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
+from hdpkit._compiled.stores.explicit cimport Table
+from hdpkit._compiled.stores.seating cimport Node
+
+cdef extern from "topic_sweep.h":
+    ctypedef struct hdpkit_philox:
+        pass
+    ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    ctypedef int (*hdpkit_factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil
+    enum hdpkit_sweep_event:
+        HDPKIT_DONE
+        HDPKIT_ABROAD
+        HDPKIT_UNSEATED
+        HDPKIT_LEAVE
+        HDPKIT_WRITE
+        HDPKIT_JOIN
+        HDPKIT_OPEN
+        HDPKIT_BIRTH
+        HDPKIT_FAILED
+    ctypedef struct hdpkit_topics:
+        const int32_t *terms
+        const int32_t *home
+        int32_t *counts
+        int64_t *totals
+        double *inverse
+        const double *eta
+        double eta_sum
+        int64_t n_terms
+        int64_t stride
+        int64_t *distinct
+        double smoothing
+        double new_term
+        double unit
+        double per_unit
+        hdpkit_factors factors
+        void *bank
+        int32_t starved
+        Node *nodes
+        int32_t *words
+        int32_t *labels
+        int32_t *seats
+        Table *pool
+        const double *concentration
+        const double *discount
+        const double *weight
+        double rest
+        double rest_before
+        hdpkit_philox *stream
+        hdpkit_choose choose
+        void *script
+        int64_t customer
+        int64_t last
+        int32_t dish
+        int32_t resume
+        int32_t fault
+        int64_t asking
+        void *document
+        void *document_less
+        void *root
+        double *inverse_less
+        int64_t *root_less
+        int32_t *place
+        int32_t *several
+        int32_t *tables
+        int32_t *here
+        uint32_t *ceiling
+        void *running
+        void *running_root
+        int32_t *blocks
+        double *weights
+        double *outside_once
+        void *ratio
+        int64_t *root_smooth
+        uint64_t *reach
+        int32_t loaded
+        int32_t unwritten
+        int64_t root_customers
+        int64_t exact_passes
+    ctypedef struct hdpkit_topic_sweep:
+        int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
+        int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
+        int (*production)(hdpkit_topics *s) noexcept nogil
+        int (*scripted)(hdpkit_topics *s) noexcept nogil
+        int (*probe)(hdpkit_topics *s) noexcept nogil
+        int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
+    ctypedef struct hdpkit_topic_functions:
+        hdpkit_topic_sweep restaurant
+        hdpkit_topic_sweep weights
+        hdpkit_topic_sweep counts
+        hdpkit_topic_sweep sparse
+
+
+cdef class Workspace:
+    cdef hdpkit_topics s
+    cdef vector[int8_t] arrays       # by slot
+    cdef vector[uint64_t] reach
+    cdef int64_t stride
+    cdef int64_t version             # of the counts that `reach` belongs to, -1 for none
+    cdef TermCounts *counts          # of the bank that this belongs to: what all have, and
+    cdef DirichletCounts *plain      # what a Dirichlet-multinomial has,
+    cdef SparseCounts *sparse        # or a sparse one; the other is NULL
+
+    cdef int lay_out(self, int64_t stride) except -1 nogil
+    cdef int take_parameters(self) except -1
+
+
+cdef Workspace workspace_of(TermCountsBank bank)

@@ -1,0 +1,116 @@
+# distutils: language = c++
+"""What a fused sweep of a topic model keeps from one call to the next, by slot and by term."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport (
+    SlotFactors, SparseDirichletMultinomialBank, factors_at, factors_of)
+from hdpkit._compiled.measures.term_counts cimport TermCountsBank
+from hdpkit.errors import KernelError
+
+cdef enum:
+    LINE_BYTES = 64
+
+
+cdef double unit_of(double smoothing) noexcept nogil:
+    """A power of two: a dish has at most lambda, so that 2**14 dishes have at most 2**62 units of it."""
+    cdef double unit = 1.0 / (<int64_t>1 << 48)
+    while unit * (<int64_t>1 << 48) < smoothing:
+        unit *= 2.0
+    while unit * (<int64_t>1 << 48) >= 2.0 * smoothing:
+        unit /= 2.0
+    return unit
+
+
+cdef class Workspace:
+    """What a fused sweep keeps by slot and by term, from one call to the next."""
+
+    def __init__(self, TermCountsBank bank not None):
+        self.plain = NULL
+        self.sparse = NULL
+        if type(bank) is DirichletMultinomialBank:
+            self.counts = self.plain = &(<DirichletMultinomialBank>bank).b
+        elif type(bank) is SparseDirichletMultinomialBank:
+            self.counts = self.sparse = &(<SparseDirichletMultinomialBank>bank).b
+        else:
+            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial, sparse or not",
+                              "Use the generic kernel.")
+        self.reach.resize(self.counts.n_terms)
+        self.s.reach = self.reach.data()
+        self.version = -1
+
+    cdef int lay_out(self, int64_t stride) except -1 nogil:
+        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings.
+
+        If there is no memory all stays as it was.
+        """
+        cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
+        cdef vector[int8_t] before
+        cdef uint32_t *ceiling = self.s.ceiling
+        cdef int64_t kept = self.stride
+        cdef int8_t *at
+        if stride == self.stride:
+            return 0
+        before.assign((9 if self.sparse == NULL else 13) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
+        before.swap(self.arrays)
+        at = self.arrays.data()
+        at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
+        self.s.document = <void *>at
+        self.s.document_less = <void *>(at + wide)
+        self.s.root = <void *>(at + 2 * wide)
+        self.s.running = <void *>(at + 3 * wide)
+        self.s.running_root = <void *>(at + 4 * wide)
+        self.s.inverse_less = <double *>(at + 5 * wide)
+        self.s.root_less = <int64_t *>(at + 6 * wide)
+        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 of them
+        at += 9 * wide + LINE_BYTES * sizeof(double)
+        self.s.place = <int32_t *>at
+        self.s.tables = <int32_t *>(at + narrow)
+        self.s.ceiling = <uint32_t *>(at + 2 * narrow)
+        self.s.blocks = <int32_t *>(at + 3 * narrow)
+        self.s.several = <int32_t *>(at + 4 * narrow)
+        self.s.here = <int32_t *>(at + 5 * narrow)
+        at += 6 * narrow
+        if self.sparse != NULL:
+            self.s.ratio = <void *>at
+            self.s.inverse = <double *>(at + wide)
+            self.s.outside_once = <double *>(at + 2 * wide)
+            self.s.root_smooth = <int64_t *>(at + 3 * wide)
+        if kept > 0:
+            memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
+        self.stride = stride
+        return 0
+
+    cdef int take_parameters(self) except -1:
+        """What doesn't change while a sweep runs."""
+        cdef const SlotFactors *of_new
+        self.s.terms = self.counts.terms
+        self.s.n_terms = self.counts.n_terms
+        self.s.starved = 0
+        if self.plain != NULL:
+            self.s.eta = self.plain.eta.data()
+            self.s.eta_sum = self.plain.eta_sum
+            return 0
+        of_new = factors_of(self.sparse, -1)
+        if of_new == NULL:
+            raise MemoryError
+        self.s.new_term = of_new.outside
+        self.s.smoothing = self.sparse.smoothing
+        self.s.unit = unit_of(self.sparse.smoothing)
+        self.s.per_unit = 1.0 / self.s.unit
+        self.s.factors = factors_at
+        self.s.bank = self.sparse
+        return 0
+
+    def memory_bytes(self):
+        """Bytes of the arrays."""
+        return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
+
+
+cdef Workspace workspace_of(TermCountsBank bank):
+    if bank.workspace is None:
+        bank.workspace = Workspace(bank)
+    return bank.workspace

@@ -1,0 +1,91 @@
+"""Values of a slot and of its neighbours in the table of sums, for a sweep that asks all the time.
+
+A customer who comes or goes moves a dish by one customer, and by one term or none. So a slot keeps the last few
+cells at hand, and when it asks for a value the lines of its neighbours are fetched: by the time that
+they are wanted other dishes have had their turn, and other lines the cache.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from hdpkit._compiled.measures.selection cimport KeptCell, SelectionTable, cell_at, selection_at
+from hdpkit._compiled.measures.selection_cells cimport Coefficients, cell_columns, cell_rows
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define HDPKIT_FETCH(address) __builtin_prefetch((address), 0, 3)
+    #else
+    #define HDPKIT_FETCH(address) ((void)(address))
+    #endif
+    """
+    void HDPKIT_FETCH(const void *address) noexcept nogil
+
+cdef enum:
+    NEAR = 4                        # cells that a slot has at hand: two by two
+
+
+cdef struct NearCell:
+    int64_t a, n                    # the first numbers of terms and of customers
+    int64_t rows, columns           # how many; 0: no cell
+    int64_t place                   # of the first value
+
+
+cdef struct NearCells:
+    int64_t stamp                   # of the law whose cells these are,
+    int64_t times_emptied           # as long as the table isn't emptied again
+    NearCell cells[NEAR]
+
+
+cdef inline void forget_cells(NearCells *near, int64_t stamp, int64_t times_emptied) noexcept nogil:
+    cdef int i
+    near.stamp = stamp
+    near.times_emptied = times_emptied
+    for i in range(NEAR):
+        near.cells[i].a = near.cells[i].n = near.cells[i].rows = near.cells[i].columns = near.cells[i].place = 0
+
+
+cdef inline int near_values(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
+                            double *out) noexcept nogil:
+    """Both values at (a, n), then both at (a, n - 1), or the same again where n = a. -1 if there is no memory."""
+    cdef int64_t columns = cell_columns(n), rows = cell_rows(a), row, column, place
+    cdef NearCell *cell = &near.cells[(1 if a & rows else 0) + (2 if n & columns else 0)]
+    cdef const KeptCell *kept
+    cdef const Coefficients *value
+    row = a - cell.a
+    column = n - cell.n
+    if (near.stamp != law.stamp or near.times_emptied != table.times_emptied or <uint64_t>row >= <uint64_t>cell.rows
+            or <uint64_t>column >= <uint64_t>cell.columns):
+        kept = cell_at(table, law, a, n)
+        if kept == NULL:
+            return -1
+        if near.stamp != law.stamp or near.times_emptied != table.times_emptied:
+            forget_cells(near, law.stamp, table.times_emptied)
+        cell.a = kept.a
+        cell.n = kept.n
+        cell.rows = kept.rows
+        cell.columns = columns
+        cell.place = kept.place
+        row = a - cell.a
+        column = n - cell.n
+    value = table.values.data() + (cell.place + row * columns + column)
+    out[0] = value.inside
+    out[1] = value.outside
+    if column > 0:
+        out[2] = value[-1].inside
+        out[3] = value[-1].outside
+        # Here: GCC drops a function that only fetches.
+        if row > 0:
+            HDPKIT_FETCH(value - columns - 1)
+        if row + 1 < cell.rows:
+            HDPKIT_FETCH(value + columns)
+    elif n == a:
+        out[2] = out[0]
+        out[3] = out[1]
+    else:
+        place = selection_at(table, law, a, n - 1)
+        if place < 0:
+            return -1
+        out[2] = table.values[place].inside
+        out[3] = table.values[place].outside
+    return 0
