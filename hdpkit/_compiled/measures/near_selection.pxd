@@ -7,7 +7,7 @@ they are wanted other dishes have had their turn, and other lines the cache.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from hdpkit._compiled.measures.selection cimport KeptCell, SelectionTable, cell_at, selection_at
+from hdpkit._compiled.measures.selection cimport KeptCell, SelectionTable, cell_at
 from hdpkit._compiled.measures.selection_cells cimport Coefficients, cell_columns, cell_rows
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
@@ -45,20 +45,17 @@ cdef inline void forget_cells(NearCells *near, int64_t stamp, int64_t times_empt
         near.cells[i].a = near.cells[i].n = near.cells[i].rows = near.cells[i].columns = near.cells[i].place = 0
 
 
-cdef inline int near_values(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
-                            double *out) noexcept nogil:
-    """Both values at (a, n), then both at (a, n - 1), or the same again where n = a. -1 if there is no memory."""
-    cdef int64_t columns = cell_columns(n), rows = cell_rows(a), row, column, place
+cdef inline const NearCell *near_cell(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a,
+                                      int64_t n) noexcept nogil:
+    """The cell of (a, n); NULL if there is no memory."""
+    cdef int64_t columns = cell_columns(n), rows = cell_rows(a)
     cdef NearCell *cell = &near.cells[(1 if a & rows else 0) + (2 if n & columns else 0)]
     cdef const KeptCell *kept
-    cdef const Coefficients *value
-    row = a - cell.a
-    column = n - cell.n
-    if (near.stamp != law.stamp or near.times_emptied != table.times_emptied or <uint64_t>row >= <uint64_t>cell.rows
-            or <uint64_t>column >= <uint64_t>cell.columns):
+    if (near.stamp != law.stamp or near.times_emptied != table.times_emptied
+            or <uint64_t>(a - cell.a) >= <uint64_t>cell.rows or <uint64_t>(n - cell.n) >= <uint64_t>cell.columns):
         kept = cell_at(table, law, a, n)
         if kept == NULL:
-            return -1
+            return NULL
         if near.stamp != law.stamp or near.times_emptied != table.times_emptied:
             forget_cells(near, law.stamp, table.times_emptied)
         cell.a = kept.a
@@ -66,9 +63,29 @@ cdef inline int near_values(NearCells *near, SelectionTable *table, const Select
         cell.rows = kept.rows
         cell.columns = columns
         cell.place = kept.place
-        row = a - cell.a
-        column = n - cell.n
-    value = table.values.data() + (cell.place + row * columns + column)
+    return cell
+
+
+cdef inline const Coefficients *near_value(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a,
+                                           int64_t n) noexcept nogil:
+    """Values at (a, n), until the next call; NULL if there is no memory."""
+    cdef const NearCell *cell = near_cell(near, table, law, a, n)
+    if cell == NULL:
+        return NULL
+    return table.values.data() + (cell.place + (a - cell.a) * cell.columns + (n - cell.n))
+
+
+cdef inline int near_values(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
+                            double *out) noexcept nogil:
+    """Both values at (a, n), then both at (a, n - 1), or the same again where n = a. -1 if there is no memory."""
+    cdef const NearCell *cell = near_cell(near, table, law, a, n)
+    cdef const Coefficients *value
+    cdef int64_t row, column
+    if cell == NULL:
+        return -1
+    row = a - cell.a
+    column = n - cell.n
+    value = table.values.data() + (cell.place + row * cell.columns + column)
     out[0] = value.inside
     out[1] = value.outside
     if column > 0:
@@ -76,16 +93,16 @@ cdef inline int near_values(NearCells *near, SelectionTable *table, const Select
         out[3] = value[-1].outside
         # Here: GCC drops a function that only fetches.
         if row > 0:
-            HDPKIT_FETCH(value - columns - 1)
+            HDPKIT_FETCH(value - cell.columns - 1)
         if row + 1 < cell.rows:
-            HDPKIT_FETCH(value + columns)
+            HDPKIT_FETCH(value + cell.columns)
     elif n == a:
         out[2] = out[0]
         out[3] = out[1]
     else:
-        place = selection_at(table, law, a, n - 1)
-        if place < 0:
+        value = near_value(near, table, law, a, n - 1)
+        if value == NULL:
             return -1
-        out[2] = table.values[place].inside
-        out[3] = table.values[place].outside
+        out[2] = value.inside
+        out[3] = value.outside
     return 0

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.block_ratios cimport BlockRatios
 from hdpkit._compiled.measures.near_selection cimport NearCells
 from hdpkit._compiled.measures.proportions cimport ProportionTable, Proportions
 from hdpkit._compiled.measures.selection cimport SelectionTable
@@ -30,7 +31,9 @@ cdef cppclass SparseCounts(TermCounts):
     SelectionLaw shared             # pi integrated out, or the same for all
     SelectionTable sums
     Proportions *given              # NULL: no dish has one of its own
-    vector[double] product          # scratch
+    BlockRatios ratios              # of small blocks
+    vector[double] product          # scratch, by slot that is asked for: of a block's weights,
+    vector[int32_t] more            # and of how many of its terms the dish doesn't have
     vector[double] table            # log-gamma ratios by count
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
+from hdpkit._compiled.measures.block_ratios cimport (
+    STEPS, block_ratio, hold_for, ratio_bytes, ready_ratios)
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.near_selection cimport NearCells, forget_cells, near_values
 from hdpkit._compiled.measures.proportions cimport ProportionTable, has_proportion
@@ -33,6 +35,8 @@ cdef double NEW_DISH = 1.0 / (1 << 17)        # the least weight of a new dish o
 cdef double LOST = 1e-26                      # the least weight of a new dish: others below 1.2e-38 are lost
 cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0
 cdef double LARGEST_CONCENTRATION = 1e100
+
+cdef double LEAST = 1e-100                    # a ratio of sums; a smaller one may have lost digits
 
 
 cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
@@ -162,60 +166,79 @@ cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, i
     return 0
 
 
-cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
-                          int64_t n, double *out) noexcept nogil:
-    """Log ratio of the marginals with the block and without: that of Z, and rising factorials of n_v + smoothing."""
-    cdef SparseCounts *b = <SparseCounts *>self
-    cdef int64_t i, j, place, more, distinct, total, after
-    cdef int32_t term, count, slot
+cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, bint small, double *out) noexcept nogil:
+    """Rising factorials of n_v + smoothing over the block's terms, and how many of these each slot doesn't have.
+
+    What is in `product` isn't in `out`. The block is forgotten.
+    """
+    cdef int64_t place, i, j
+    cdef int32_t term, count, here
+    cdef int32_t *more = b.more.data()
+    cdef double *product = b.product.data()
     cdef const int32_t *row
-    cdef const SlotFactors *of
-    cdef const SelectionLaw *law
-    cdef double *product
-    cdef double base, share
-    if not has_room(b.product, n + 1):
-        return no_memory()
-    for i in range(n + 1):      # whatever may fail comes first
-        if factors_of(b, slots[i] if i < n else -1) == NULL:
-            return no_memory()
-    if gather_block(b, customers, n_customers) < 0:
-        return -1
-    b.product.assign(n + 1, 1.0)
-    product = b.product.data()
-    for i in range(n + 1):
-        slot = slots[i] if i < n else -1
-        more = 0
-        for place in range(<int64_t>b.touched.size()):
-            more += slot < 0 or b.counts[<int64_t>b.touched[place] * b.stride + slot] == 0
-        law = law_of(b, slot)
-        of = factors_of(b, slot)
-        distinct = b.distinct[slot] if slot >= 0 else 0
-        total = b.totals[slot] if slot >= 0 else 0
-        share = of.log_share
-        after = selection_at(&b.sums, law, distinct + more, total + n_customers)
-        if after < 0:
-            for place in range(<int64_t>b.touched.size()):
-                b.block[b.touched[place]] = 0
-            return no_memory()
-        out[i] = log_sum_ratio(law, distinct, total, share, distinct + more, total + n_customers,
-                               b.sums.log_shares[after])
+    cdef double base
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
         count = b.block[term]
         b.block[term] = 0
         row = b.counts + <int64_t>term * b.stride
         for i in range(n + 1):
-            base = b.smoothing + (row[slots[i]] if i < n else 0)
-            if count > PRODUCT:
+            here = row[slots[i]] if i < n else 0
+            more[i] += here == 0
+            base = b.smoothing + here
+            if small:               # so few numbers from 1e-6 to 1e10 have a product that a double holds
+                for j in range(count):
+                    product[i] *= base + j
+            elif count > PRODUCT:
                 out[i] += log_rising(base, count)
-                continue
-            for j in range(count):
-                product[i] *= base + j
-                if product[i] > 1e150 or product[i] < 1e-150:
-                    out[i] += det_log(product[i])
-                    product[i] = 1.0
+            else:
+                for j in range(count):
+                    product[i] *= base + j
+                    if product[i] > 1e150 or product[i] < 1e-150:
+                        out[i] += det_log(product[i])
+                        product[i] = 1.0
+
+
+cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                          int64_t n, double *out) noexcept nogil:
+    """Log ratio of the marginals with the block and without: that of Z, and rising factorials of n_v + smoothing."""
+    cdef SparseCounts *b = <SparseCounts *>self
+    cdef bint small = n_customers <= STEPS
+    cdef int64_t i, more, distinct, total, after
+    cdef int32_t slot
+    cdef const SlotFactors *of
+    cdef const SelectionLaw *law
+    cdef double ratio
+    if not has_room(b.product, n + 1) or not has_room(b.more, n + 1) or ready_ratios(&b.ratios, b.stride) < 0:
+        return no_memory()
+    if gather_block(b, customers, n_customers) < 0:
+        return -1
+    b.product.assign(n + 1, 1.0)
+    b.more.assign(n + 1, 0)
     for i in range(n + 1):
-        out[i] += det_log(product[i])
+        out[i] = 0.0
+    count_block(b, slots, n, small, out)
+    for i in range(n + 1):
+        slot = slots[i] if i < n else -1
+        law = law_of(b, slot)
+        distinct = b.distinct[slot] if slot >= 0 else 0
+        total = b.totals[slot] if slot >= 0 else 0
+        more = b.more[i]
+        if small and slot >= 0:
+            hold_for(&b.ratios, slot, distinct, total, law.stamp)
+            ratio = block_ratio(&b.ratios, slot, n_customers, more, &b.near[slot], &b.sums, law)
+            if ratio < 0.0:
+                return no_memory()
+            if ratio > LEAST:
+                out[i] = det_log(ratio * b.product[i])
+                continue
+        of = factors_of(b, slot)
+        after = -1 if of == NULL else selection_at(&b.sums, law, distinct + more, total + n_customers)
+        if after < 0:
+            return no_memory()
+        out[i] += log_sum_ratio(law, distinct, total, of.log_share, distinct + more, total + n_customers,
+                                b.sums.log_shares[after])
+        out[i] += det_log(b.product[i])
     return 0
 
 
@@ -448,5 +471,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors) + self.b.laws.capacity() * sizeof(SelectionLaw)
+                + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors)
+                + self.b.laws.capacity() * sizeof(SelectionLaw) + ratio_bytes(&self.b.ratios)
+                + self.b.product.capacity() * sizeof(double) + self.b.more.capacity() * sizeof(int32_t)
                 + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())
