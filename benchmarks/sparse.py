@@ -3,10 +3,11 @@
     python benchmarks/sparse.py TRAIN.ldac [--dishes 100] [--settle 60] [--rounds 15] [--sweeps 4]
     python benchmarks/sparse.py TRAIN.ldac --vocabulary 100000
 
-For each store a chain of either model starts from the same number of dishes at random and settles. Then they take
-turns, and each round gives a ratio. alpha = gamma = 1; eta = 0.1 and smoothing = 0.1; proportions integrated out
-under Beta(1, 1). With --vocabulary the terms of the corpus are spread at random over so many, and both models have
-them. Nanoseconds are of processor time, which other programs don't lengthen as much as the clock on the wall.
+For each store a chain of either model starts from the same number of dishes at random and settles. Then
+they take turns, and each round gives a ratio. alpha = gamma = 1; eta = 0.1 and smoothing = 0.1; proportions
+integrated out under Beta(1, 1). With --vocabulary the terms of the corpus are spread at random over so
+many, and both models have them. Nanoseconds are of processor time, which other programs don't lengthen as
+much as the clock on the wall.
 """
 
 import argparse

@@ -43,13 +43,14 @@ def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     n_topics = int(np.max(trace["n_dishes"][..., -1]))
     if not too_many_topics(n_topics, n_tokens):
         return
-    if franchise.measure.priors:
+    name = next(iter(franchise.measure.parameters))  # eta, or smoothing
+    if name in franchise.measure.priors:
         cause = (
-            "eta has a prior: it falls as topics multiply, and a smaller eta lets more topics in. "
-            "Give it a number, for instance eta = 0.1."
+            f"{name} has a prior: it falls as topics multiply, and a smaller {name} lets more topics in. "
+            f"Give it a number, for instance {name} = 0.1."
         )
     else:
-        cause = "A larger eta gives fewer topics; so does a smaller concentration of the root."
+        cause = f"A larger {name} gives fewer topics; so does a smaller concentration of the root."
     warnings.warn(
         f"{n_topics:,} topics for {n_tokens:,} tokens, {n_tokens / n_topics:,.0f} tokens each on average: "
         f"there are more topics than an average topic has tokens. {cause}",

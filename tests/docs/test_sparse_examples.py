@@ -64,6 +64,13 @@ def test_complexity_is_topics_and_their_terms(study):
     assert study["complexity"](np.array([[3, 0, 1], [0, 2, 0]])) == 2 + 3
 
 
+def test_rare_terms_are_left_out(study):
+    counts = np.array([[3, 0, 1, 0], [2, 1, 4, 0]])
+    corpus = study["frequent"](hk.Corpus.from_counts(counts, vocabulary=["a", "b", "c", "d"]), 2)
+    assert np.array_equal(corpus.to_counts().toarray(), counts[:, [0, 2]])
+    assert list(corpus.vocabulary) == ["a", "c"]
+
+
 def test_noise_topics_are_of_rare_terms(study):
     frequency = np.array([10, 10, 5, 1, 1])
     assert study["is_noise"](np.array([3, 4]), frequency)
@@ -79,7 +86,8 @@ def test_the_study_in_small(study, tmp_path, monkeypatch):
             cells = slice(counts.indptr[row], counts.indptr[row + 1])
             pairs = zip(counts.indices[cells], counts.data[cells], strict=True)
             file.write(" ".join([str(cells.stop - cells.start), *(f"{v}:{n}" for v, n in pairs)]) + "\n")
-    options = ["--folds", "2", "--sweeps", "4", "--samples", "2", "--thin", "2", "--particles", "2"]
+    options = ["--folds", "2", "--least", "2", "--sweeps", "4"]
+    options += ["--samples", "2", "--thin", "2", "--particles", "2"]
     monkeypatch.setattr(sys, "argv", ["sparse_study.py", str(path), "--out", str(tmp_path / "out"), *options])
     study["main"]()
     rows = json.loads((tmp_path / "out" / "study.json").read_text())["rows"]

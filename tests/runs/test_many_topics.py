@@ -21,8 +21,8 @@ def corpus(n_tokens=N_TOKENS):
     return hk.Corpus.from_documents(terms.reshape(-1, 50).tolist(), n_terms=40)
 
 
-def topic_model(eta=0.5, data=None):
-    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(1.0, 1.0))
+def topic_model(eta=0.5, data=None, kind=hk.DirichletMultinomial):
+    root = hk.Restaurant(kind(eta), concentration=hk.Gamma(1.0, 1.0))
     return hk.Franchise(hk.Restaurant(root, each="document"), corpus() if data is None else data)
 
 
@@ -50,6 +50,14 @@ def test_a_run_warns_once_of_too_many_topics():
 def test_the_warning_names_an_eta_that_has_a_prior():
     with pytest.warns(errors.ManyTopicsWarning, match="eta has a prior"):
         hk.Scheduler(KEPT).run(topic_model(hk.Gamma(1.0, 10.0)), sweeps=1, rng=0, init=MANY)
+
+
+def test_the_warning_names_the_smoothing_of_sparse_topics():
+    sparse = hk.SparseDirichletMultinomial
+    with pytest.warns(errors.ManyTopicsWarning, match="A larger smoothing"):
+        hk.Scheduler(KEPT).run(topic_model(0.5, kind=sparse), sweeps=1, rng=0, init=MANY)
+    with pytest.warns(errors.ManyTopicsWarning, match="smoothing has a prior"):
+        hk.Scheduler(KEPT).run(topic_model(hk.Gamma(1.0, 10.0), kind=sparse), sweeps=1, rng=0, init=MANY)
 
 
 def test_chains_and_a_resumed_run_warn(tmp_path):

@@ -1,12 +1,14 @@
-/* Table Gibbs over a two-level Dirichlet-multinomial franchise: the text of the fused sweep.
+/* Table Gibbs over a two-level topic model: the text of the fused sweep.
 
-   The weight of dish k for a customer with term v in restaurant j (Teh et al. 2006, eq. 32-33; discounts as in
+   Over a Dirichlet-multinomial the weight of dish k for a customer with term v in restaurant j (Teh et al. 2006, eq. 32-33; discounts as in
    Teh 2006) falls into parts that cost what they must and no more:
 
        share    sum over the restaurant's dishes of (n_jk - d t_jk) (n_kv + eta_v) / (n_k + sum eta)
        term     c  sum over k of (m_k - d0) n_kv / (n_k + sum eta)          c = (theta + d T_j) / (theta0 + m)
        smooth   c eta_v  sum over k of (m_k - d0) / (n_k + sum eta)
        fresh    c (theta0 + d0 K) eta_v / sum eta
+
+   A sparse measure has other parts (topic_sparse_text.h), which are summed and drawn in the same way.
 
    These are the shares of dishes at a root that is a restaurant. At one with weights beta_k stands for
    (m_k - d0) / (theta0 + m), and their remainder for (theta0 + d0 K) / (theta0 + m) (topic_roots_text.h).
