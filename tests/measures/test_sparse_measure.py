@@ -215,3 +215,32 @@ def test_run_folders_chains_and_topics(tmp_path, capsys, scheme):
         with pytest.raises(SystemExit) as ended:
             main([command, str(tmp_path / "run")])
         assert ended.value.code == 0, capsys.readouterr()
+
+
+# ---------------------------------------------------------------------- blocks, small and large
+
+
+@pytest.mark.parametrize(
+    "selection", [hk.Beta(1.0, 1.0), hk.Beta(0.01, 50.0), 0.3, 1e-6], ids=["uniform", "few", "fixed", "tiny"]
+)
+@pytest.mark.parametrize("smoothing", [0.02, 3.0])
+def test_blocks_of_every_size_as_in_the_reference(selection, smoothing):
+    generator = np.random.default_rng(3)
+    topics = generator.dirichlet(np.full(40, 0.2), size=4)
+    terms = np.concatenate([generator.choice(40, size=120, p=topic) for topic in topics])
+    data = hk.Corpus.from_documents([terms.tolist()], n_terms=40)
+    banks = [kind(smoothing, selection, n_terms=40).bank(data) for kind in KINDS]
+    dishes = np.repeat(np.arange(4, dtype=np.int32), 120)
+    for bank in banks:
+        bank.rebuild(dishes, np.arange(4, dtype=np.int32))
+    for size in (1, 2, 7, 24, 25, 60):
+        for dish in (0, 3):
+            block = np.sort(generator.choice(np.flatnonzero(dishes == dish), size=size, replace=False))
+            block = block.astype(np.int32)
+            for bank in banks:
+                bank.remove(dish, block)
+            found = [bank.log_block(block, [0, 1, 2, 3]) for bank in banks]
+            assert found[0] == pytest.approx(found[1], rel=1e-10, abs=1e-10)
+            assert found[0].tolist() == banks[0].log_block(block, [0, 1, 2, 3]).tolist()
+            for bank in banks:
+                bank.add(dish, block)
