@@ -32,8 +32,9 @@ cdef cppclass SparseCounts(TermCounts):
     SelectionTable sums
     Proportions *given              # NULL: no dish has one of its own
     BlockRatios ratios              # of small blocks
-    vector[double] product          # scratch, by slot that is asked for: of a block's weights,
-    vector[int32_t] more            # and of how many of its terms the dish doesn't have
+    vector[double] product          # scratch, by slot that is asked for: weights of a block,
+    vector[int32_t] more            # how many of its terms the dish doesn't have,
+    vector[int32_t] here            # and counts of one of them
     vector[double] table            # log-gamma ratios by count
 
 

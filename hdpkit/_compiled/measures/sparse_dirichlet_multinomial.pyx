@@ -28,7 +28,7 @@ from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
     TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
-    PRODUCT = 16         # occurrences of a term in a block that are multiplied one by one
+    FACTORS = 16         # from 1e-6 to 3e9, which times 1e-150 to 1e150 a double holds
 
 # Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
 cdef double NEW_DISH = 1.0 / (1 << 17)        # the least weight of a new dish over lambda
@@ -166,37 +166,49 @@ cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, i
     return 0
 
 
-cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, bint small, double *out) noexcept nogil:
+cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, double *out) noexcept nogil:
     """Rising factorials of n_v + smoothing over the block's terms, and how many of these each slot doesn't have.
 
     What is in `product` isn't in `out`. The block is forgotten.
     """
-    cdef int64_t place, i, j
-    cdef int32_t term, count, here
+    cdef int64_t place, i, j, since = 0     # factors since all products were looked at
+    cdef int32_t term, count
     cdef int32_t *more = b.more.data()
     cdef double *product = b.product.data()
-    cdef const int32_t *row
-    cdef double base
+    cdef const int32_t *here
+    cdef bint side_by_side = n > 0 and slots[n - 1] - slots[0] == n - 1
+    cdef double shifted
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
         count = b.block[term]
         b.block[term] = 0
-        row = b.counts + <int64_t>term * b.stride
-        for i in range(n + 1):
-            here = row[slots[i]] if i < n else 0
-            more[i] += here == 0
-            base = b.smoothing + here
-            if small:               # so few numbers from 1e-6 to 1e10 have a product that a double holds
-                for j in range(count):
-                    product[i] *= base + j
-            elif count > PRODUCT:
-                out[i] += log_rising(base, count)
-            else:
-                for j in range(count):
-                    product[i] *= base + j
-                    if product[i] > 1e150 or product[i] < 1e-150:
-                        out[i] += det_log(product[i])
-                        product[i] = 1.0
+        here = b.counts + <int64_t>term * b.stride
+        if side_by_side:
+            here += slots[0]
+        else:
+            for i in range(n):
+                b.here[i] = here[slots[i]]
+            here = b.here.data()
+        for i in range(n):
+            more[i] += here[i] == 0
+        more[n] += 1
+        if count > FACTORS:
+            for i in range(n):
+                out[i] += log_rising(b.smoothing + here[i], count)
+            out[n] += log_rising(b.smoothing, count)
+            continue
+        since += count
+        if since > FACTORS:
+            since = count
+            for i in range(n + 1):
+                if product[i] > 1e150 or product[i] < 1e-150:
+                    out[i] += det_log(product[i])
+                    product[i] = 1.0
+        for j in range(count):
+            shifted = b.smoothing + j
+            for i in range(n):
+                product[i] *= shifted + here[i]
+            product[n] *= shifted
 
 
 cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
@@ -209,15 +221,17 @@ cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_custom
     cdef const SlotFactors *of
     cdef const SelectionLaw *law
     cdef double ratio
-    if not has_room(b.product, n + 1) or not has_room(b.more, n + 1) or ready_ratios(&b.ratios, b.stride) < 0:
+    if not (has_room(b.product, n + 1) and has_room(b.more, n + 1) and has_room(b.here, n)
+            and ready_ratios(&b.ratios, b.stride) == 0):
         return no_memory()
     if gather_block(b, customers, n_customers) < 0:
         return -1
     b.product.assign(n + 1, 1.0)
     b.more.assign(n + 1, 0)
+    b.here.assign(n, 0)
     for i in range(n + 1):
         out[i] = 0.0
-    count_block(b, slots, n, small, out)
+    count_block(b, slots, n, out)
     for i in range(n + 1):
         slot = slots[i] if i < n else -1
         law = law_of(b, slot)
@@ -230,7 +244,10 @@ cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_custom
             if ratio < 0.0:
                 return no_memory()
             if ratio > LEAST:
-                out[i] = det_log(ratio * b.product[i])
+                if 1e-150 < b.product[i] < 1e150:
+                    out[i] += det_log(ratio * b.product[i])
+                else:
+                    out[i] += det_log(ratio) + det_log(b.product[i])
                 continue
         of = factors_of(b, slot)
         after = -1 if of == NULL else selection_at(&b.sums, law, distinct + more, total + n_customers)
@@ -473,5 +490,5 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
                 + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors)
                 + self.b.laws.capacity() * sizeof(SelectionLaw) + ratio_bytes(&self.b.ratios)
-                + self.b.product.capacity() * sizeof(double) + self.b.more.capacity() * sizeof(int32_t)
+                + self.b.product.capacity() * sizeof(double) + (self.b.more.capacity() + self.b.here.capacity()) * sizeof(int32_t)
                 + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())
