@@ -59,7 +59,8 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     Parameters
     ----------
     init : "auto", "sequential", "one", Random, TermClusters, array of dishes, frozen state or Franchise
-        "auto": `TermClusters` for topic models, "sequential" for everything else and for little data.
+        "auto": `TermClusters` for topic models that aren't sparse, "sequential" for everything else and for
+        little data.
         "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
         2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
         numbers >= 0). With dishes given, customers enter one by one and sit by the prior.

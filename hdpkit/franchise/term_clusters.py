@@ -58,9 +58,15 @@ def serves_term_clusters(franchise: State) -> bool:
 
 
 def prefers_term_clusters(franchise: State) -> bool:
-    """Whether this start is the default: mixtures by group of enough data to place terms by."""
+    """Whether this start is the default: mixtures by group of enough data to place terms by.
+
+    Sparse topics keep too many of the topics that they start with (docs/startup.md).
+    """
     return (
-        serves_term_clusters(franchise) and franchise.topology.n_levels > 1 and len(franchise.data) >= FEWEST
+        serves_term_clusters(franchise)
+        and not isinstance(franchise.measure, SparseDirichletMultinomial)
+        and franchise.topology.n_levels > 1
+        and len(franchise.data) >= FEWEST
     )
 
 

@@ -81,9 +81,9 @@ class Scheduler:
             None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh
             seed, which ``trace.seed`` tells.
         init : start
-            "auto" (``hk.init.TermClusters()`` for topic models, else "sequential"), "sequential", "one",
-            ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from where the franchise
-            stands, sweep counter included.
+            "auto" (``hk.init.TermClusters()`` for topic models that aren't sparse, else "sequential"),
+            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from
+            where the franchise stands, sweep counter included.
         record : dict of functions, optional
             More to record: key -> function of the franchise.
         thin : int

@@ -68,6 +68,18 @@ def test_the_default_is_this_start_for_topic_models_with_enough_data():
     assert np.array_equal(default.dishes, same.dishes)
 
 
+def test_sparse_topics_start_sequentially_by_default():
+    sparse = [
+        hk.Franchise(
+            hk.Restaurant(hk.Restaurant(hk.SparseDirichletMultinomial(0.1)), each="document"), two_subjects()
+        )
+        for _ in range(2)
+    ]
+    default, same = started(sparse[0], "auto"), started(sparse[1], "sequential")
+    assert np.array_equal(default.dishes, same.dishes)
+    started(sparse[0], hk.init.TermClusters(3))
+
+
 def test_other_data_are_refused_and_start_sequentially_by_default():
     rng = np.random.default_rng(0)
     data = hk.Groups.from_arrays([rng.poisson(3, 200) for _ in range(15)])
