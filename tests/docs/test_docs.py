@@ -77,6 +77,7 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
     "startup": (f"{{corpus}} {HALVES} --seconds 0.05 --figure {{folder}}/starts.png", "held-out perplexity"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
