@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseCounts
+from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.explicit cimport Table
 from hdpkit._compiled.stores.seating cimport Node

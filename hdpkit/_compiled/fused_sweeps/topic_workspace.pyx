@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport (
-    SlotFactors, SparseDirichletMultinomialBank, factors_at, factors_of)
+from hdpkit._compiled.measures.sparse_counts cimport SlotFactors, factors_at, factors_of
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit._compiled.measures.term_counts cimport TermCountsBank
 from hdpkit.errors import KernelError
 

@@ -1,45 +1,10 @@
-"""Counts of terms by dish slot, and what selections make of them, for the sweeps."""
+"""The bank of the sparse Dirichlet-multinomial, for the fused sweeps."""
 
 from libc.stdint cimport int32_t, int64_t
-from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.block_ratios cimport BlockRatios
-from hdpkit._compiled.measures.near_selection cimport NearCells
-from hdpkit._compiled.measures.proportions cimport ProportionTable, Proportions
-from hdpkit._compiled.measures.selection cimport SelectionTable
-from hdpkit._compiled.measures.selection_law cimport SelectionLaw
-from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
-
-
-cdef struct SlotFactors:
-    int64_t n_distinct              # terms and values for which the factors hold; -1: for none
-    int64_t total
-    int64_t law                     # stamp of the law for which they hold
-    double inside                   # f(v) = (n_v + smoothing) inside for terms that the dish has
-    double outside                  # f(v) for the others
-    double log_share
-
-
-cdef cppclass SparseCounts(TermCounts):
-    double smoothing
-    vector[int64_t] distinct        # of each slot, how many different terms it has
-    vector[SlotFactors] factors     # of each slot, computed anew where the slot has changed
-    vector[NearCells] near           # of each slot
-    vector[SelectionLaw] laws       # of each slot, where proportions are stored
-    vector[int64_t] seen            # stamp of the proportion that the slot's law is of
-    SlotFactors of_new              # of a dish without values, pi integrated out or the same for all
-    SelectionLaw shared             # pi integrated out, or the same for all
-    SelectionTable sums
-    Proportions *given              # NULL: no dish has one of its own
-    BlockRatios ratios              # of small blocks
-    vector[double] product          # scratch, by slot that is asked for: weights of a block,
-    vector[int32_t] more            # how many of its terms the dish doesn't have,
-    vector[int32_t] here            # and counts of one of them
-    vector[double] table            # log-gamma ratios by count
-
-
-cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil
-cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil
+from hdpkit._compiled.measures.proportions cimport ProportionTable
+from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
+from hdpkit._compiled.measures.term_counts cimport TermCountsBank
 
 
 cdef class SparseDirichletMultinomialBank(TermCountsBank):
