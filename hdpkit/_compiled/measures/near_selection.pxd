@@ -1,8 +1,8 @@
 """Values of a slot and of its neighbours in the table of sums, for a sweep that asks all the time.
 
-A customer who comes or goes moves a dish by one customer, and by one term or none. So a slot keeps the last few
-cells at hand, and when it asks for a value the lines of its neighbours are fetched: by the time that
-they are wanted other dishes have had their turn, and other lines the cache.
+A customer who comes or goes changes a dish by one customer, and by one term or none. So each slot keeps the places of
+the cells that it used last, and when it asks for a value the cache lines of the neighbouring values are fetched: they
+are likely to be needed next, and by then would have left the cache.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -22,7 +22,7 @@ cdef extern from *:
     void HDPKIT_FETCH(const void *address) noexcept nogil
 
 cdef enum:
-    NEAR = 4                        # cells that a slot has at hand: two by two
+    NEAR = 4                        # cells whose places a slot keeps: two by two
 
 
 cdef struct NearCell:
