@@ -244,3 +244,17 @@ def test_blocks_of_every_size_as_in_the_reference(selection, smoothing):
             assert found[0].tolist() == banks[0].log_block(block, [0, 1, 2, 3]).tolist()
             for bank in banks:
                 bank.add(dish, block)
+
+
+def test_slots_of_a_block_may_come_in_any_order():
+    generator = np.random.default_rng(5)
+    data = hk.Corpus.from_documents([generator.integers(0, 9, size=80).tolist()], n_terms=9)
+    bank = hk.SparseDirichletMultinomial(0.3, n_terms=9).bank(data)
+    dishes = np.repeat(np.arange(5, dtype=np.int32), 16)
+    bank.rebuild(dishes, np.arange(5, dtype=np.int32))
+    block = np.array([0, 3, 5], dtype=np.int32)
+    bank.remove(0, block)
+    inside = bank.log_block(block, [0, 1, 2, 3, 4])
+    for order in ([0, 2, 1, 3], [0, 3, 2, 1, 4], [4, 0], [1, 1], [2]):
+        found = bank.log_block(block, order)
+        assert found.tolist() == [*inside[order], inside[-1]]

@@ -60,10 +60,9 @@ cdef inline double *ratio_at(BlockRatios *kept, int32_t slot, int64_t size, int6
 
 cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, int64_t more, NearCells *near,
                                SelectionTable *table, const SelectionLaw *law) noexcept nogil:
-    """Z after a block of this size with so many new terms over Z before, times what f(v) has of counts.
+    """Z with a block of this size and so many new terms, over Z without it; negative if there is no memory.
 
-    Customer after customer: a new term has the weight of one that the dish doesn't have over smoothing, another one
-    the factor of terms that it has. Negative if there is no memory.
+    The product over the customers, new terms first: e / smoothing for a new term, c for another one.
     """
     cdef double *found = ratio_at(kept, slot, size, more)
     cdef const Coefficients *value

@@ -160,8 +160,10 @@ cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, double *
     cdef int32_t *more = b.more.data()
     cdef double *product = b.product.data()
     cdef const int32_t *here
-    cdef bint side_by_side = n > 0 and slots[n - 1] - slots[0] == n - 1
+    cdef bint side_by_side = n > 0
     cdef double shifted
+    for i in range(1, n):       # slots may come in any order
+        side_by_side = side_by_side and slots[i] == slots[0] + i
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
         count = b.block[term]
