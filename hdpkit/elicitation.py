@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma
+import scipy
 
 from hdpkit.checks import choice, number_array
 from hdpkit.errors import ParameterError
@@ -114,7 +114,7 @@ def _summed(n: int, a: float) -> float:
 
 
 def _digamma(n: Floats, a: Floats) -> Floats:
-    return a * (digamma(a + n) - digamma(a))
+    return a * (scipy.special.digamma(a + n) - scipy.special.digamma(a))
 
 
 def _antoniak(n: Floats, a: Floats) -> Floats:

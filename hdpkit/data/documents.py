@@ -8,7 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.checks import whole_number
 from hdpkit.data.groups import GroupedData
@@ -136,12 +136,12 @@ class Documents(GroupedData):
         d = _check_index("document", d, self.n_documents)
         return slice(int(self._offsets[d]), int(self._offsets[d + 1]))
 
-    def to_counts(self) -> sp.csr_array:
+    def to_counts(self) -> scipy.sparse.csr_array:
         """Return the counts of terms, shape (n_documents, n_terms), int64, indices sorted."""
         ones = np.ones(len(self), np.int64)
         # Copies, since duplicates are summed in place; and 32 bits, which hold the ends of fewer than 2^31
         # tokens, since scipy widens the terms to the width of the ends.
-        matrix = sp.csr_array(
+        matrix = scipy.sparse.csr_array(
             (ones, self.values.copy(), self._offsets.astype(np.int32)), shape=(self.n_documents, self.n_terms)
         )
         matrix.sum_duplicates()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
@@ -47,7 +47,7 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
     DataError
         Naming document and term, if a count is negative, fractional, NaN or infinite.
     """
-    if sp.issparse(matrix):
+    if scipy.sparse.issparse(matrix):
         if matrix.ndim != 2:
             raise _not_a_matrix(f"a sparse array of {matrix.ndim} dimension(s)")
         n_documents, n_terms = matrix.shape
@@ -90,7 +90,7 @@ def frame_names(frame: Any, axis: str) -> list[Any] | None:
     What isn't a string is written as one, but for what is missing, which is left for its check to refuse.
     """
     labels = getattr(frame, axis, None)
-    if sp.issparse(frame) or not hasattr(frame, "columns") or callable(labels) or labels is None:
+    if scipy.sparse.issparse(frame) or not hasattr(frame, "columns") or callable(labels) or labels is None:
         return None
     names = list(labels)
     if names == list(range(len(names))):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.checks import number_array, positive_number
 from hdpkit.errors import DataError, ParameterError
@@ -188,9 +188,9 @@ def _numbers(name: str, values: Any) -> Floats:
     return made
 
 
-def _counts(name: str, half: Any) -> sp.csr_array:
+def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
     try:
-        made = sp.csr_array(half)
+        made = scipy.sparse.csr_array(half)
     except (TypeError, ValueError):
         raise DataError(name, half, "a matrix of counts, sparse or not", "See Corpus.to_counts.") from None
     if made.dtype.kind not in "iufb" or not np.all((made.data >= 0) & (made.data == np.floor(made.data))):

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.errors import DataError
 
@@ -71,7 +71,7 @@ class Counts:
         shape = (self.n_documents, self.n_terms)
         # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
         # after sum_duplicates(), which costs nothing where they are.
-        matrix = sp.csr_array((self.count, (self.document, self.term)), shape=shape)
+        matrix = scipy.sparse.csr_array((self.count, (self.document, self.term)), shape=shape)
         matrix.sum_duplicates()
         ends = np.zeros(matrix.nnz + 1, np.int64)
         np.cumsum(matrix.data, out=ends[1:])

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.errors import DataError
 from hdpkit.formats.blocks import line_blocks, split_lines
@@ -66,7 +66,7 @@ class _Head:
 
 def read_matrix_market(
     path: str | os.PathLike[str], limits: Limits | None = None
-) -> sp.coo_array | npt.NDArray[Any]:
+) -> scipy.sparse.coo_array | npt.NDArray[Any]:
     """Read a matrix of counts, plain or gzip.
 
     Parameters
@@ -241,13 +241,13 @@ def _dense(values: npt.NDArray[Any], head: _Head) -> npt.NDArray[Any]:
     return matrix
 
 
-def _sparse(places: npt.NDArray[np.int64], values: npt.NDArray[Any], head: _Head) -> sp.coo_array:
+def _sparse(places: npt.NDArray[np.int64], values: npt.NDArray[Any], head: _Head) -> scipy.sparse.coo_array:
     row, column = places[:, 0] - 1, places[:, 1] - 1
     if head.symmetric:
         below = row > column
         row, column = np.append(row, column[below]), np.append(column, row[below])
         values = np.append(values, values[below])
-    return sp.coo_array((values, (row, column)), shape=(head.n_rows, head.n_columns))
+    return scipy.sparse.coo_array((values, (row, column)), shape=(head.n_rows, head.n_columns))
 
 
 def _damaged(place: str, value: Any, allowed: str) -> NoReturn:

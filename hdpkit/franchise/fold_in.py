@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy
 
 from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData
@@ -63,10 +63,10 @@ class FoldIn:
         """Number of dishes of the state, K; the last column of `proportions` is not among them."""
         return self.proportions.shape[1] - 1
 
-    def to_counts(self) -> sp.csr_array:
+    def to_counts(self) -> scipy.sparse.csr_array:
         """How many customers of each group have each dish after the last sweep: shape (n_groups, K + 1)."""
         ones = np.ones(len(self.dishes), dtype=np.int64)
-        counts = sp.coo_array((ones, (self.group, self.dishes)), shape=self.proportions.shape)
+        counts = scipy.sparse.coo_array((ones, (self.group, self.dishes)), shape=self.proportions.shape)
         return counts.tocsr()
 
     def __repr__(self) -> str:

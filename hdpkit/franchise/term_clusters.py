@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.checks import validator, whole_number
@@ -82,7 +82,7 @@ def check_term_clusters(start: TermClusters, franchise: State) -> None:
 def term_clusters(start: TermClusters, franchise: State, source: RandomStream) -> Any:
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
-    counts = sparse.csr_matrix(data.to_counts(), dtype=np.float64)
+    counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
     counts.data = np.log1p(counts.data)
     generator = source.generator
     used = np.flatnonzero(np.diff(counts.tocsc().indptr))
@@ -120,7 +120,7 @@ def _k_means(points: Floats, k: int, generator: np.random.Generator) -> npt.NDAr
     for round_ in range(ROUNDS + 1):
         labels = np.argmax(points @ centres.T, axis=1).astype(np.int32)
         if round_ < ROUNDS:
-            members = sparse.csr_matrix(
+            members = scipy.sparse.csr_matrix(
                 (np.ones(len(points)), (labels, np.arange(len(points)))), shape=(k, len(points))
             )
             centres = _unit(members @ points)

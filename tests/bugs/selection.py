@@ -56,7 +56,8 @@ BUGS: tuple[PlantedBug, ...] = (
         _SUMS,
         _DRAW,
         "        y = np.arange(self.n_terms - a + 1)\n"
-        "        law = self._log_law(a, n) + gammaln(y + 1) + gammaln(self.n_terms - a - y + 1)\n"
+        "        law = self._log_law(a, n) + scipy.special.gammaln(y + 1)"
+        " + scipy.special.gammaln(self.n_terms - a - y + 1)\n"
         "        return int(source.choose(np.exp(law)))\n",
         "check_selectors",
     ),

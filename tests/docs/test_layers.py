@@ -157,6 +157,18 @@ def test_moves_know_no_concrete_store_or_measure():
             }, path  # fmt: skip
 
 
+def test_importing_the_package_loads_no_part_of_scipy():
+    # Every command and worker pays for what is imported at the start. `import scipy` loads its parts on use.
+    for path in MODULES:
+        if layer_of(name_of(path)) == "testing" or path.suffix != ".py":
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            named += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.startswith("scipy.") for name in named), f"{path}: write `import scipy`"
+            assert "scipy" not in named or isinstance(node, ast.Import), f"{path}: write `import scipy`"
+
+
 def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln
+import scipy
 
 from hdpkit.base_measures.vectors import VectorMeasure, positive
 
@@ -92,7 +92,7 @@ class BetaBernoulliReference(VectorMeasure):
     def log_marginal(self, statistics: BitCounts) -> float:
         """Log of prod B(a + ones, b + n - ones) / B(a, b)."""
         a, b = (part[0] for part in self.posterior([statistics]))
-        return float((betaln(a, b) - betaln(*self.vectors)).sum())
+        return float((scipy.special.betaln(a, b) - scipy.special.betaln(*self.vectors)).sum())
 
     def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
         """Draw a vector from the predictive distribution of a dish."""

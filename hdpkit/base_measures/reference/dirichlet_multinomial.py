@@ -8,7 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import scipy
 
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import parameter
@@ -148,8 +148,8 @@ class DirichletMultinomialReference(BaseMeasure):
         for k, statistics in enumerate(many):
             before = statistics.terms[terms] + eta
             total = statistics.total + self.eta_sum
-            out[k] = np.sum(gammaln(before + counts) - gammaln(before)) + (
-                gammaln(total) - gammaln(total + counts.sum())
+            out[k] = np.sum(scipy.special.gammaln(before + counts) - scipy.special.gammaln(before)) + (
+                scipy.special.gammaln(total) - scipy.special.gammaln(total + counts.sum())
             )
         return out
 
@@ -157,9 +157,9 @@ class DirichletMultinomialReference(BaseMeasure):
         """log DM(n_k)."""
         eta = self.eta_vector
         return float(
-            np.sum(gammaln(statistics.terms + eta) - gammaln(eta))
-            + gammaln(self.eta_sum)
-            - gammaln(self.eta_sum + statistics.total)
+            np.sum(scipy.special.gammaln(statistics.terms + eta) - scipy.special.gammaln(eta))
+            + scipy.special.gammaln(self.eta_sum)
+            - scipy.special.gammaln(self.eta_sum + statistics.total)
         )
 
     def simulate(self, statistics: TermCounts, generator: np.random.Generator) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import scipy
 
 from hdpkit.base_measures.vectors import VectorMeasure, positive
 from hdpkit.data import GroupedData
@@ -80,14 +80,14 @@ class GammaPoissonReference(VectorMeasure):
         x = self.row(value)
         statistics.n += 1
         statistics.sums += x.astype(np.int64)
-        statistics.log_factorials += float(gammaln(x + 1.0).sum())
+        statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
 
     def remove(self, statistics: CountSums, value: Any) -> None:
         """Take a value out."""
         x = self.row(value)
         statistics.n -= 1
         statistics.sums -= x.astype(np.int64)
-        statistics.log_factorials -= float(gammaln(x + 1.0).sum())
+        statistics.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
         if statistics.n == 0:
             statistics.log_factorials = 0.0  # exactly, whatever was rounded on the way
 
@@ -102,6 +102,7 @@ class GammaPoissonReference(VectorMeasure):
         """log NB(x; shape, rate / (rate + 1)) under each dish: shape (n,)."""
         x = self.row(value)
         shape, rate = self.posterior(many)
+        gammaln = scipy.special.gammaln
         logs = (
             gammaln(shape + x)
             - gammaln(shape)
@@ -118,6 +119,7 @@ class GammaPoissonReference(VectorMeasure):
         """
         shape_0, rate_0 = self.vectors
         shape, rate = (part[0] for part in self.posterior([statistics]))
+        gammaln = scipy.special.gammaln
         logs = gammaln(shape) - gammaln(shape_0) + shape_0 * np.log(rate_0) - shape * np.log(rate)
         return float(logs.sum()) - statistics.log_factorials
 

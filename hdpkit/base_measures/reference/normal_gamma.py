@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import scipy
 
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, positive, real
@@ -95,8 +95,8 @@ class NormalGammaReference(VectorMeasure):
         mean, strength, shape, rate = self.posterior(many)
         spread = 2.0 * rate * (strength + 1.0) / strength  # degrees of freedom times scale**2
         logs = (
-            gammaln(shape + 0.5)
-            - gammaln(shape)
+            scipy.special.gammaln(shape + 0.5)
+            - scipy.special.gammaln(shape)
             - 0.5 * np.log(np.pi * spread)
             - (shape + 0.5) * np.log1p((self.row(value) - mean) ** 2 / spread)
         )
@@ -107,8 +107,8 @@ class NormalGammaReference(VectorMeasure):
         _, strength_0, shape_0, rate_0 = self.vectors
         _, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
         logs = (
-            gammaln(shape)
-            - gammaln(shape_0)
+            scipy.special.gammaln(shape)
+            - scipy.special.gammaln(shape_0)
             + shape_0 * np.log(rate_0)
             - shape * np.log(rate)
             + 0.5 * np.log(strength_0 / strength)

@@ -8,8 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
-from scipy.special import gammaln, multigammaln
+import scipy
 
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
@@ -185,10 +184,10 @@ class NormalInverseWishartReference(VectorMeasure):
         for k, statistics in enumerate(many):
             mean, strength, dof, scale = self.posterior(statistics)
             factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
-            distance = solve_triangular(factor, x - mean, lower=True)
+            distance = scipy.linalg.solve_triangular(factor, x - mean, lower=True)
             out[k] = (
-                gammaln((dof + 1.0) / 2)
-                - gammaln((dof + 1.0 - D) / 2)
+                scipy.special.gammaln((dof + 1.0) / 2)
+                - scipy.special.gammaln((dof + 1.0 - D) / 2)
                 - D / 2 * np.log(np.pi)
                 - np.log(np.diag(factor)).sum()
                 - (dof + 1.0) / 2 * np.log1p(distance @ distance)
@@ -201,8 +200,8 @@ class NormalInverseWishartReference(VectorMeasure):
         _, strength_0, dof_0, scale_0 = self.numbers
         _, strength, dof, scale = self.posterior(statistics)
         return float(
-            multigammaln(dof / 2, D)
-            - multigammaln(dof_0 / 2, D)
+            scipy.special.multigammaln(dof / 2, D)
+            - scipy.special.multigammaln(dof_0 / 2, D)
             + dof_0 / 2 * np.linalg.slogdet(scale_0)[1]
             - dof / 2 * np.linalg.slogdet(scale)[1]
             + D / 2 * np.log(strength_0 / strength)

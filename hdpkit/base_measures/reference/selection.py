@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, gammaln, logsumexp
+import scipy
 
 from hdpkit.checks import as_float, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
@@ -107,11 +107,11 @@ class SelectionReference:
         if self.log_pi is not None and self.log_rest is not None:
             return R * self.log_pi + (self.n_terms - R) * self.log_rest
         r, s = self.shapes
-        return np.asarray(betaln(r + R, s + self.n_terms - R) - betaln(r, s))
+        return np.asarray(scipy.special.betaln(r + R, s + self.n_terms - R) - scipy.special.betaln(r, s))
 
     def log_weights(self, a: int, n: int) -> Floats:
         """log C(V-a, y) p(a+y) g(a+y; n), g(R; n) = G(lambda R) / G(lambda R + n), for y = 0 .. V - a."""
-        V, size = self.n_terms, self.smoothing
+        V, size, gammaln = self.n_terms, self.smoothing, scipy.special.gammaln
         y = np.arange(V - a + 1)
         choices = gammaln(V - a + 1) - gammaln(y + 1) - gammaln(V - a - y + 1)
         if n == 0:  # g(R; 0) = 1, at R = 0 too
@@ -124,7 +124,7 @@ class SelectionReference:
 
     def log_sum(self, a: int, n: int) -> float:
         """log Z(a, n): the logarithm of the sum of these weights."""
-        return float(logsumexp(self.log_weights(a, n)))
+        return float(scipy.special.logsumexp(self.log_weights(a, n)))
 
     def coefficients(self, a: int, n: int) -> tuple[float, float]:
         """Return what multiplies n_v + lambda of a term that the dish has, and f(v) of any other term.
@@ -156,4 +156,4 @@ class SelectionReference:
 
     def _log_law(self, a: int, n: int) -> Floats:
         weights = self.log_weights(a, n)
-        return np.asarray(weights - logsumexp(weights))
+        return np.asarray(weights - scipy.special.logsumexp(weights))

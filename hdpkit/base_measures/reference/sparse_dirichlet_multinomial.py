@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import scipy
 
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.parameters import Resampled
@@ -229,13 +229,14 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             a, n = one.distinct + int(np.count_nonzero(before == 0)), one.total + int(counts.sum())
             start = before + self.smoothing
             out[k] = self.law(one.given).log_ratio(one.distinct, one.total, a, n)
-            out[k] += np.sum(gammaln(start + counts) - gammaln(start))
+            out[k] += np.sum(scipy.special.gammaln(start + counts) - scipy.special.gammaln(start))
         return out
 
     def log_marginal(self, statistics: SelectedCounts) -> float:
         """Log Z(|A|, N) + sum_v log [G(n_v + smoothing) / G(smoothing)]."""
         counts = statistics.terms[statistics.terms > 0]
         selected = self.law(statistics.given).log_sum(statistics.distinct, statistics.total)
+        gammaln = scipy.special.gammaln
         return float(selected + np.sum(gammaln(counts + self.smoothing) - gammaln(self.smoothing)))
 
     def predictive(self, statistics: SelectedCounts) -> Floats:
