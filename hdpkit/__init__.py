@@ -38,6 +38,13 @@ from hdpkit.base_measures import (
     base_measures,
 )
 from hdpkit.checks import naming_keywords as _naming_keywords
+from hdpkit.comparison import (
+    Candidate,
+    Comparison,
+    ConvergenceRule,
+    ScheduleResult,
+    compare_schedules,
+)
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import Evaluation, evaluate
@@ -63,10 +70,13 @@ __all__ = [
     "Beta",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Candidate",
     "Categorical",
     "ChainTrace",
     "Checkpoint",
+    "Comparison",
     "Component",
+    "ConvergenceRule",
     "Corpus",
     "DirichletMultinomial",
     "DirichletMultinomialReference",
@@ -95,6 +105,7 @@ __all__ = [
     "ProgressBar",
     "Restaurant",
     "Run",
+    "ScheduleResult",
     "Scheduler",
     "SeatingStore",
     "Shifted",
@@ -105,6 +116,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "base_measures",
+    "compare_schedules",
     "errors",
     "evaluate",
     "expected_tables",

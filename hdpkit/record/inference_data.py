@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.checks import text, whole_number
 from hdpkit.errors import DataError, MissingExtraError
 
-__all__ = ["inference_data", "summary"]
+__all__ = ["inference_data", "load_arviz", "summary"]
 
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
 
@@ -36,7 +36,8 @@ class Recorded(Protocol):
         """The record of each move of each sweep."""
 
 
-def _arviz() -> Any:
+def load_arviz() -> Any:
+    """Import ArviZ, or say that it is an extra."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # its announcement of its own next version
@@ -54,7 +55,7 @@ def inference_data(
     """Several traces as one InferenceData; what the longer ones have more is left out, with a warning."""
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
     text("separator", separator, remedy='For instance "_".')
-    arviz = _arviz()
+    arviz = load_arviz()
     sweeps = [np.asarray(trace["sweep"]) if trace.n_draws else np.empty(0, np.int64) for trace in traces]
     kept = [np.flatnonzero(own > after) for own in sweeps]
     n = min((len(rows) for rows in kept), default=0)
@@ -128,4 +129,4 @@ def summary(data: Any, options: dict[str, Any]) -> Any:
         options = {**options, "var_names": moving}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return _arviz().summary(data, **options)
+        return load_arviz().summary(data, **options)

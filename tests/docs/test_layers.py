@@ -23,7 +23,7 @@ ROWS = [
     {"moves"},
     {"record"},
     {"schedule"},
-    {"evaluation"},
+    {"evaluation", "comparison"},
     {"io"},
     {"models"},
     {"cli"},

@@ -6,6 +6,7 @@ listed with a reason.
 
 import numpy as np
 import scipy.sparse as sp
+from bad_input_comparison import COMPARISON
 from bad_input_data import DATA
 from bad_input_evaluation import EVALUATION
 from bad_input_folders import CHAINS, FOLDERS
@@ -20,7 +21,7 @@ import hdpkit as hk
 
 __all__ = ["EXCLUDED", "LEGAL", "ROWS", "Anything", "Made", "Told", "tiny"]
 
-ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS, **EVALUATION}
+ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS, **EVALUATION, **COMPARISON}
 ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {
@@ -56,6 +57,8 @@ EXCLUDED = {
     "Draw": "a record that the scheduler makes",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
+    "Comparison": "a record that compare_schedules returns",
+    "ScheduleResult*": "a record that compare_schedules returns",
     "Tick": "a record that the scheduler makes",
     "moves.MoveInfo": "a record that a move returns",
     "Corpus": "built by its class methods: the constructor checks nothing, and says so",

@@ -1,0 +1,281 @@
+"""`hdpkit.compare_schedules`: chains of several schedules for the same time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hdpkit.checks import function, instance, positive_number, real_number, whole_number
+from hdpkit.comparison.candidates import Candidate, candidates_of, starts_of
+from hdpkit.comparison.chains import ChainRecord, Standing, run_chain
+from hdpkit.comparison.convergence import (
+    ConvergenceRule,
+    Diagnosis,
+    Kept,
+    diagnosed,
+    joint_rhat,
+    kept_of,
+    named,
+    reasons_of,
+)
+from hdpkit.comparison.report import shown
+from hdpkit.comparison.result import Comparison, ScheduleResult
+from hdpkit.errors import InterruptedRunWarning, ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.random import Seed, Streams
+from hdpkit.record.inference_data import load_arviz
+from hdpkit.record.run_folder import MOST_CHAINS
+from hdpkit.schedule.interrupt import check_on_interrupt
+
+__all__ = ["compare_schedules"]
+
+
+def compare_schedules(
+    schedules: Mapping[str, Any],
+    franchise: Franchise | None = None,
+    *,
+    seconds: float = 60.0,
+    chains: int = 2,
+    rng: Seed = 0,
+    inits: Any = None,
+    burn_in: float = 0.5,
+    within: float = 0.001,
+    shares: int = 5,
+    rule: ConvergenceRule | None = None,
+    progress: Callable[[Standing], Any] | None = None,
+    on_interrupt: str = "return",
+) -> Comparison:
+    """Run several schedules for the same time, and compare what they have drawn.
+
+    Chains run one after the other in this process, since it is speed that is measured; chain 0 of every
+    schedule comes before any chain 1, so that a slow hour of the machine is shared. Time is what the moves
+    have taken: starts, what is recorded and the bookkeeping between sweeps don't count. A sweep that has
+    begun is ended. (A chain whose records take long ends after twenty times its seconds by the wall clock.)
+
+    A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
+
+    Parameters
+    ----------
+    schedules : dict
+        Name -> a sequence of moves or a `Scheduler`, which run on copies of ``franchise``, or an
+        `hk.Candidate`, which brings a franchise of its own. All franchises have the same restaurants and
+        data; stores, kernels, and ``root="weights"`` in place of ``"restaurant"`` may differ.
+    franchise : Franchise, optional
+        Stays as it is. Needed unless every schedule is a `Candidate`.
+    seconds : float
+        Of each chain of each schedule.
+    chains : int
+        Of each schedule. With one chain R-hat is that of its halves.
+    rng : seed
+        Chain c of every schedule has the seed rng + c.
+    inits : list of starts, optional
+        Chain c starts from number c, modulo their number; they should be apart. By default "auto", "one" and
+        "sequential", as far as the model has them.
+    burn_in : float
+        Share of each chain's time that is left out, from 0 to below 1.
+    within : float
+        The target is the best chain's mean log joint less this share of it.
+    shares : int
+        How many of the largest dishes' shares of the data are followed.
+    rule : ConvergenceRule, optional
+        When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws a chain and
+        halves of a chain within one standard deviation, of K, log joint and shares.
+    progress : function, optional
+        Called with a `Standing` several times a second and at the end of each chain.
+    on_interrupt : "return" or "raise"
+        What Ctrl-C does: "return" ends the comparison with what was done so far and warns
+        (`hk.errors.InterruptedRunWarning`); "raise" raises KeyboardInterrupt with that as its attribute
+        ``comparison``. If no chain had begun it is always raised.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ParameterError, ScheduleError
+        Before the first chain, if anything is out of range, a franchise doesn't serve a move or a start, or
+        franchises are of different models.
+    MissingExtraError
+        Without ArviZ, which computes R-hat and effective sample sizes: ``pip install 'hdpkit[arviz]'``.
+
+    Notes
+    -----
+    The states of schedules differ: seats, sizes of tables, numbers of tables, weights of the root. The log
+    joint here is one that all have alike: log p(dishes of the customers, numbers of tables of each restaurant
+    and dish, data, hyperparameters with a prior), who sits where summed out, weights of the root and
+    parameters of dishes integrated out. It is higher than ``trace["log_joint"]`` of a store that keeps table
+    sizes, which is that of one labelled seating, and equal to that of a store of counts but for the weights.
+    """
+    seconds = positive_number("seconds", seconds)
+    chains = whole_number("chains", chains, 1, MOST_CHAINS)
+    shares = whole_number("shares", shares, 1, 1000, remedy="5 are usual.")
+    burn_in = _share("burn_in", burn_in, "0.5 leaves out the first half.")
+    within = _share("within", within, "0.001 is one in a thousand.")
+    if rule is None:
+        rule = ConvergenceRule()
+    instance("rule", rule, ConvergenceRule, "a ConvergenceRule, or None", remedy="Leave it out.")
+    if progress is not None:
+        function("progress", progress, remedy="Give a function of a Standing.")
+    check_on_interrupt(on_interrupt)
+    candidates = candidates_of(schedules, franchise)
+    starts = starts_of(inits, candidates)
+    seed = Streams(rng).seed
+    load_arviz()
+    records: dict[str, list[ChainRecord]] = {name: [] for name in candidates}
+    interrupted = _run_all(candidates, records, seconds, chains, seed, starts, shares, progress)
+    done = {name: _without_stumps(own) for name, own in records.items() if own}
+    if not done:
+        raise KeyboardInterrupt
+    comparison = _compared(done, seconds, burn_in, within, rule, seed, interrupted)
+    return _ended(comparison, on_interrupt)
+
+
+def _share(name: str, value: Any, remedy: str) -> float:
+    number = real_number(name, value, remedy=remedy)
+    if not 0.0 <= number < 1.0:
+        raise ParameterError(name, value, "a number from 0 to below 1", remedy)
+    return number
+
+
+def _run_all(
+    candidates: Mapping[str, Candidate],
+    records: dict[str, list[ChainRecord]],
+    seconds: float,
+    chains: int,
+    seed: int,
+    starts: tuple[Any, ...],
+    shares: int,
+    progress: Callable[[Standing], Any] | None,
+) -> bool:
+    """Run all chains into the records; True if Ctrl-C ended them early."""
+    try:
+        for c in range(chains):
+            init = starts[c % len(starts)]
+            for place, name in enumerate(candidates):
+                known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
+                known |= {"schedules": len(candidates), "budget": seconds}
+                tell = _teller(progress, known)
+                record = run_chain(candidates[name], init, seed + c, seconds, shares, tell)
+                records[name].append(record)
+                if not record.finished:
+                    return True
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
+    """What a chain tells its standing to."""
+
+    def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
+        if progress is not None:
+            now = {"seconds": spent, "sweeps": sweeps, "n_dishes": n_dishes, "log_joint": log_joint}
+            progress(Standing(**{**known, **now, "finished": finished}))
+
+    return tell
+
+
+def _without_stumps(chains: list[ChainRecord]) -> tuple[ChainRecord, ...]:
+    """Without the chain that Ctrl-C ended, where there are others."""
+    whole = tuple(chain for chain in chains if chain.finished)
+    return whole or tuple(chains)
+
+
+def _compared(
+    done: Mapping[str, tuple[ChainRecord, ...]],
+    seconds: float,
+    burn_in: float,
+    within: float,
+    rule: ConvergenceRule,
+    seed: int,
+    interrupted: bool,
+) -> Comparison:
+    kept = {name: kept_of(chains, burn_in) for name, chains in done.items()}
+    diagnoses = {
+        name: {key: diagnosed(values) for key, values in own.values.items()} for name, own in kept.items()
+    }
+    reasons = {name: reasons_of(kept[name], diagnoses[name], len(done[name]), rule) for name in done}
+    reasons |= _disagreements(kept, diagnoses, reasons, rule)
+    best, best_chain = _best(kept)
+    target = best - within * abs(best)
+    results = {
+        name: ScheduleResult(
+            name=name,
+            chains=chains,
+            n_draws=kept[name].n_draws,
+            kept_seconds=kept[name].seconds,
+            diagnoses=diagnoses[name],
+            reasons=reasons[name],
+            seconds_to_target=np.array([_first_at(chain, target) for chain in chains]),
+        )
+        for name, chains in done.items()
+    }
+    return Comparison(
+        results=results, seconds=seconds, burn_in=burn_in, rule=rule, best=best, best_chain=best_chain,
+        within=within, target=target, seed=seed, interrupted=interrupted,
+    )  # fmt: skip
+
+
+def _disagreements(
+    kept: Mapping[str, Kept],
+    diagnoses: Mapping[str, Mapping[str, Diagnosis]],
+    reasons: Mapping[str, tuple[str, ...]],
+    rule: ConvergenceRule,
+) -> dict[str, tuple[str, ...]]:
+    """Reasons of schedules whose chains agree with each other, but not with those of the best."""
+    settled = [name for name, own in reasons.items() if not own]
+    if len(settled) < 2:
+        return {}
+    best = max(settled, key=lambda name: diagnoses[name]["log_joint"].mean)
+    found: dict[str, tuple[str, ...]] = {}
+    for name in settled:
+        if name == best:
+            continue
+        n = min(kept[name].n_draws, kept[best].n_draws)
+        apart = []
+        for key, values in kept[name].values.items():
+            rhat = joint_rhat(np.concatenate([values[:, -n:], kept[best].values[key][:, -n:]]))
+            if rhat > rule.rhat:
+                apart.append(f"{named(key)} {rhat:.3g}")
+        if apart:
+            found[name] = (
+                f"its chains agree with each other, but not with those of {best}, whose log joint is higher: "
+                f"R-hat of both together: {', '.join(apart)}",
+            )
+    return found
+
+
+def _best(kept: Mapping[str, Kept]) -> tuple[float, tuple[str, int] | None]:
+    """The highest mean log joint of a chain, and whose it is."""
+    means = {
+        (name, c): float(values.mean())
+        for name, own in kept.items()
+        for c, values in enumerate(own.values["log_joint"])
+        if own.n_draws
+    }
+    if not means:
+        return math.nan, None
+    best = max(means, key=lambda which: means[which])
+    return means[best], best
+
+
+def _first_at(chain: ChainRecord, target: float) -> float:
+    there = np.flatnonzero(chain.log_joint >= target)
+    return float(chain.seconds[there[0]]) if len(there) else math.inf
+
+
+def _ended(comparison: Comparison, on_interrupt: str) -> Comparison:
+    if not comparison.interrupted:
+        return comparison
+    text = "Ctrl-C ended the comparison early: what was done so far is compared"
+    if on_interrupt == "raise":
+        error: Any = KeyboardInterrupt(text)
+        error.comparison = comparison
+        raise error
+    warnings.warn(text, InterruptedRunWarning, stacklevel=3)
+    return comparison

@@ -1,0 +1,198 @@
+"""Whether the chains of a schedule have converged: the rule, and what it is computed from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import positive_number
+from hdpkit.comparison.chains import ChainRecord
+from hdpkit.errors import ParameterError
+from hdpkit.record.inference_data import load_arviz
+
+__all__ = ["ConvergenceRule", "Diagnosis", "Kept", "diagnosed", "joint_rhat", "kept_of", "reasons_of"]
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_DRAWS = 20  # of a chain, below which nothing is estimated
+
+
+def _above_one(instance: Any, attribute: Any, value: Any) -> None:
+    positive_number(attribute.name, value, remedy="1.05 is usual.")
+    if not value > 1.0:
+        raise ParameterError(attribute.name, value, "a number above 1", "1.05 is usual.")
+
+
+def _positive(instance: Any, attribute: Any, value: Any) -> None:
+    positive_number(attribute.name, value, remedy="Leave it out for the usual value.")
+
+
+@attrs.frozen(kw_only=True)
+class ConvergenceRule:
+    """When a schedule counts as converged.
+
+    After burn-in all of these hold for the log joint, the number of dishes and each of the largest shares:
+
+    - the rank-normalised R-hat over the chains (Vehtari et al. 2021) is at most ``rhat``;
+    - the bulk effective sample size is at least ``ess`` times the number of chains;
+    - in no chain do the means of the first and the second half differ by more than ``drift`` standard
+      deviations of that chain.
+
+    Besides, the log joint changes at all, there are at least 20 recorded states a chain, and the chains agree
+    (R-hat of both schedules together at most ``rhat``) with those of the converged schedule that has the
+    highest mean log joint: all schedules have one posterior, so that of two that differ one hasn't converged.
+    A number that never changes in any chain (K of a finite model) is not judged.
+
+    Parameters
+    ----------
+    rhat : float
+        Above 1.
+    ess : float
+        Effective draws a chain.
+    drift : float
+        In standard deviations.
+    """
+
+    rhat: float = attrs.field(default=1.05, validator=_above_one)
+    ess: float = attrs.field(default=50.0, validator=_positive)
+    drift: float = attrs.field(default=1.0, validator=_positive)
+
+
+@attrs.frozen
+class Diagnosis:
+    """What the chains of a schedule say of one number after burn-in.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Over all chains.
+    rhat : float
+        Rank-normalised; infinite where chains stand still at different values, NaN where nothing changes.
+    ess : float
+        Bulk effective sample size of all chains together; NaN where nothing changes.
+    drift : float
+        The largest difference of the means of the two halves of a chain, in its standard deviations.
+    """
+
+    mean: float
+    sd: float
+    rhat: float
+    ess: float
+    drift: float
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """What is left of the chains of a schedule after burn-in: as many states of each, the last ones.
+
+    Attributes
+    ----------
+    values : dict of float64 arrays, shape (n_chains, n_draws)
+        By key: log_joint, n_dishes, share_1, ...
+    seconds : float
+        Time that the moves took for them, over all chains.
+    """
+
+    values: dict[str, Floats]
+    seconds: float
+
+    @property
+    def n_draws(self) -> int:
+        """States of each chain."""
+        return int(next(iter(self.values.values())).shape[1])
+
+
+def kept_of(chains: Sequence[ChainRecord], burn_in: float) -> Kept:
+    """Leave out this share of each chain's time, and what longer chains have more."""
+    rest = [int(np.count_nonzero(chain.seconds[1:] > burn_in * chain.seconds[-1])) for chain in chains]
+    n = min(rest)
+    first = [len(chain.seconds) - n for chain in chains]
+    values = {
+        "log_joint": np.array([chain.log_joint[i:] for i, chain in zip(first, chains, strict=True)]),
+        "n_dishes": np.array(
+            [chain.n_dishes[i:] for i, chain in zip(first, chains, strict=True)], dtype=float
+        ),
+    }
+    for rank in range(chains[0].shares.shape[1]):
+        values[f"share_{rank + 1}"] = np.array(
+            [chain.shares[i:, rank] for i, chain in zip(first, chains, strict=True)]
+        )
+    seconds = sum(
+        float(chain.seconds[-1] - chain.seconds[i - 1]) for i, chain in zip(first, chains, strict=True)
+    )
+    return Kept(values, seconds)
+
+
+def diagnosed(values: Floats) -> Diagnosis:
+    """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws)."""
+    if values.shape[1] == 0:
+        return Diagnosis(math.nan, math.nan, math.nan, math.nan, math.nan)
+    mean, sd = float(values.mean()), float(values.std())
+    if values.shape[1] < FEWEST_DRAWS:
+        return Diagnosis(mean, sd, math.nan, math.nan, math.nan)
+    still = np.ptp(values, axis=1) == 0.0
+    if still.all():
+        apart = math.nan if np.ptp(values) == 0.0 else math.inf
+        return Diagnosis(mean, sd, apart, math.nan, 0.0)
+    return Diagnosis(mean, sd, joint_rhat(values), _ess(values), _drift(values))
+
+
+def joint_rhat(values: Floats) -> float:
+    """Rank-normalised R-hat; that of the two halves where there is one chain."""
+    if len(values) == 1:
+        half = values.shape[1] // 2
+        values = values[:, -2 * half :].reshape(2, half)
+    if np.all(np.ptp(values, axis=1) == 0.0):
+        return math.nan if np.ptp(values) == 0.0 else math.inf
+    with np.errstate(all="ignore"):
+        return float(load_arviz().rhat(values, method="rank"))
+
+
+def _ess(values: Floats) -> float:
+    with np.errstate(all="ignore"):
+        return float(load_arviz().ess(values, method="bulk"))
+
+
+def _drift(values: Floats) -> float:
+    half = values.shape[1] // 2
+    moved = np.abs(values[:, -half:].mean(axis=1) - values[:, :half].mean(axis=1))
+    sd = values.std(axis=1)
+    return float(np.max(moved / np.where(sd > 0.0, sd, 1.0)))
+
+
+def reasons_of(
+    kept: Kept, diagnoses: Mapping[str, Diagnosis], n_chains: int, rule: ConvergenceRule
+) -> tuple[str, ...]:
+    """Why the chains of a schedule have not converged; empty if they have."""
+    if kept.n_draws < FEWEST_DRAWS:
+        return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
+    if math.isnan(diagnoses["log_joint"].ess):
+        where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "stands still in each chain"
+        return (f"the log joint {where}",)
+    found = []
+    for key, one in diagnoses.items():
+        if math.isnan(one.ess) and math.isnan(one.rhat):
+            continue  # it never changes
+        name = named(key)
+        if not one.rhat <= rule.rhat:
+            found.append(f"R-hat of {name} is {one.rhat:.3g} (at most {rule.rhat:g})")
+        if not one.ess >= rule.ess * n_chains:
+            shown = "unknown" if math.isnan(one.ess) else f"{one.ess:.3g}"
+            found.append(f"the effective draws of {name} are {shown} (at least {rule.ess * n_chains:g})")
+        if one.drift > rule.drift:
+            found.append(
+                f"{name} drifts: the halves of a chain differ by {one.drift:.2g} standard deviations "
+                f"(at most {rule.drift:g})"
+            )
+    return tuple(found)
+
+
+def named(key: str) -> str:
+    """A key in words."""
+    names = {"log_joint": "the log joint", "n_dishes": "K"}
+    return names.get(key) or f"share {key.rpartition('_')[2]}"

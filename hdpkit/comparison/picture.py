@@ -1,0 +1,102 @@
+"""A comparison as a picture. Matplotlib is an extra."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdpkit.comparison.saving import check_place, saved
+from hdpkit.errors import MissingExtraError, ParameterError, printable
+
+__all__ = ["check_picture", "draw_picture"]
+
+_LINES = ("-", "--", ":", "-.")
+_MOST_POINTS = 2_000
+_BELOW = 10  # how many times the distance from the best to the target the axis of the log joint shows
+
+
+def check_picture(path: Path) -> str:
+    """The format that a picture's name says, if it can be drawn and written there."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "matplotlib", None, "installed", "It is an extra: pip install 'hdpkit[examples]'."
+        ) from error
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in known:
+        raise ParameterError("path", str(path), f"a name that ends in one of {known}", "For instance a.png.")
+    check_place(path)
+    return ending
+
+
+def draw_picture(comparison: Any, path: Path) -> None:
+    """Write log joint by time, K by time and effective draws a second."""
+    ending = check_picture(path)
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
+    names = list(comparison)
+    colours = [colormaps["tab20"](i % 20) for i in range(len(names))]
+    figure = Figure(figsize=(15, 4.5 + 0.12 * len(names)), layout="constrained")
+    joint, dishes, bars = figure.subplots(1, 3)
+    for name, colour in zip(names, colours, strict=True):
+        for c, chain in enumerate(comparison[name].chains):
+            at = _points(len(chain.seconds))
+            # The start is at no time, which a logarithm has no place for.
+            seconds = np.maximum(chain.seconds[at], comparison.seconds * 1e-4)
+            style = {"color": colour, "linestyle": _LINES[c % len(_LINES)], "linewidth": 1.0}
+            joint.plot(seconds, chain.log_joint[at], label=_text(name) if c == 0 else None, **style)
+            dishes.plot(seconds, np.maximum(chain.n_dishes[at], 1), **style)
+    _axes(joint, "log joint (a line style each chain)")
+    _axes(dishes, "K, dishes with customers")
+    dishes.set_yscale("log")
+    if comparison.best_chain is not None:
+        joint.axhline(comparison.target, color="grey", linewidth=0.8)
+        below = max(_BELOW * (comparison.best - comparison.target), 1.0)
+        top = max(float(chain.log_joint.max()) for one in comparison.values() for chain in one.chains)
+        joint.set_ylim(comparison.best - below, top + 0.05 * below)
+    joint.legend(fontsize=7, loc="lower right")
+    _draw_bars(bars, comparison, colours)
+    data = io.BytesIO()
+    figure.savefig(data, format=ending, dpi=110)
+    saved(path, data.getvalue())
+
+
+def _axes(axes: Any, title: str) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds of the moves")
+
+
+def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:
+    rates = [result.ess_per_second["log_joint"] for result in comparison.values()]
+    place = np.arange(len(rates))
+    axes.barh(place, [0.0 if math.isnan(rate) else rate for rate in rates], color=colours)
+    for i, (result, rate) in enumerate(zip(comparison.values(), rates, strict=True)):
+        if not result.converged:
+            axes.text(0.0, i, " not converged", va="center", fontsize=7)
+        else:
+            axes.text(rate, i, f" {rate:.3g}", va="center", fontsize=7)
+    axes.set_yticks(place, [_text(name) for name in comparison], fontsize=7)
+    axes.invert_yaxis()
+    axes.set_title("effective draws of the log joint a second", fontsize=10)
+    if all(math.isnan(rate) for rate in rates):
+        axes.set_xlim(0.0, 1.0)
+
+
+def _points(n: int) -> Any:
+    """Which of n states are drawn: all, or some at even distances in the logarithm of their number."""
+    if n <= _MOST_POINTS:
+        return np.arange(n)
+    return np.unique(np.geomspace(1, n, _MOST_POINTS).astype(int) - 1)
+
+
+def _text(name: str) -> str:
+    """A name without what matplotlib reads as mathematics."""
+    return printable(name).replace("$", r"\$")

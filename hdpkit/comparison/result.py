@@ -1,0 +1,180 @@
+"""What a comparison of schedules found."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, path
+from hdpkit.comparison.chains import ChainRecord, MoveTotals
+from hdpkit.comparison.convergence import ConvergenceRule, Diagnosis
+from hdpkit.comparison.picture import draw_picture
+from hdpkit.comparison.report import CSV_ROWS, csv_text, moves_table, report, schedules_table
+from hdpkit.comparison.saving import saved
+from hdpkit.errors import RegistryError
+
+__all__ = ["Comparison", "ScheduleResult"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ScheduleResult:
+    """What the chains of one schedule did.
+
+    Attributes
+    ----------
+    name : str
+    chains : tuple of ChainRecord
+        Seeds, starts and records (``seconds``, ``log_joint``, ``n_dishes``, ``shares``) of all chains.
+    n_draws : int
+        Recorded states of each chain after burn-in.
+    kept_seconds : float
+        Time of the moves after burn-in, all chains together.
+    diagnoses : dict of Diagnosis
+        Mean, sd, R-hat, effective sample size and drift after burn-in, by key: "log_joint", "n_dishes",
+        "share_1" (of the largest dish), "share_2", ...
+    reasons : tuple of str
+        Why the chains have not converged; empty if they have.
+    seconds_to_target : float64 array, shape (n_chains,)
+        When each chain first had the comparison's target; infinite where it never had.
+    """
+
+    name: str
+    chains: tuple[ChainRecord, ...] = attrs.field(repr=False)
+    n_draws: int
+    kept_seconds: float
+    diagnoses: dict[str, Diagnosis] = attrs.field(repr=False)
+    reasons: tuple[str, ...]
+    seconds_to_target: Floats
+
+    @property
+    def converged(self) -> bool:
+        """Whether the rule of the comparison holds."""
+        return not self.reasons
+
+    @property
+    def ess_per_second(self) -> dict[str, float]:
+        """Effective draws a second of the moves, by key; NaN unless the schedule has converged."""
+        trusted = self.converged and self.kept_seconds > 0.0
+        return {
+            key: one.ess / self.kept_seconds if trusted else math.nan for key, one in self.diagnoses.items()
+        }
+
+    @property
+    def moves(self) -> dict[str, MoveTotals]:
+        """Turns, updates tried and accepted, and seconds by move, over all chains."""
+        total: dict[str, MoveTotals] = {}
+        for chain in self.chains:
+            for name, own in chain.moves.items():
+                total[name] = total.get(name, MoveTotals()) + own
+        return total
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Comparison(Mapping[str, ScheduleResult]):
+    """Schedules compared: ``comparison[name]`` is the `ScheduleResult` of a schedule.
+
+    Attributes
+    ----------
+    results : dict of ScheduleResult
+        By name, as they were given.
+    seconds : float
+        Time of the moves that each chain had.
+    burn_in : float
+        Share of each chain's time that is left out.
+    rule : ConvergenceRule
+    best : float
+        The highest mean log joint that a chain has after burn-in; NaN where no chain has a state there.
+    best_chain : (str, int) or None
+        Its schedule, and its number.
+    within : float
+    target : float
+        ``best - within * abs(best)``.
+    seed : int
+        Chain c has the seed ``seed + c``.
+    interrupted : bool
+        Whether Ctrl-C ended it early.
+    """
+
+    results: dict[str, ScheduleResult]
+    seconds: float
+    burn_in: float
+    rule: ConvergenceRule
+    best: float
+    best_chain: tuple[str, int] | None
+    within: float
+    target: float
+    seed: int
+    interrupted: bool
+
+    def __getitem__(self, name: str) -> ScheduleResult:
+        if not isinstance(name, str) or name not in self.results:
+            raise RegistryError("name", name, f"one of {list(self.results)}", "Names are those given.")
+        return self.results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        n = sum(result.converged for result in self.values())
+        return f"<Comparison of {len(self)} schedules, {n} of them converged>"
+
+    def __str__(self) -> str:
+        return report(self)
+
+    def table(self) -> str:
+        """The schedules, a row each: Markdown, to print or to paste."""
+        return schedules_table(self)
+
+    def moves_table(self) -> str:
+        """Time and acceptance by schedule and move, a row each."""
+        return moves_table(self)
+
+    def to_csv(self, path: str | os.PathLike[str], rows: str = "schedules") -> None:
+        """Write a CSV file.
+
+        Parameters
+        ----------
+        path : path
+        rows : "schedules", "moves" or "states"
+            A row each schedule; each move of each chain; or each recorded state of each chain, its time, K,
+            log joint and largest shares. Effective draws are empty where a schedule has not converged.
+
+        Raises
+        ------
+        StorageError
+            If the file can't be written.
+        """
+        choice("rows", rows, CSV_ROWS, remedy="Leave it out for a row each schedule.")
+        saved(_path(path), csv_text(self, rows).encode("utf-8"))
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Write a picture: log joint and K by time, and effective draws a second.
+
+        Parameters
+        ----------
+        path : path
+            Its ending says which format: .png, .pdf, .svg.
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib: ``pip install 'hdpkit[examples]'``.
+        StorageError
+            If the file can't be written.
+        """
+        draw_picture(self, _path(path))
+
+
+def _path(value: Any) -> Any:
+    return path("path", value, remedy='For instance "schedules.csv".')

@@ -1,0 +1,41 @@
+"""Files that a comparison writes: checked before hours of sampling, and written whole."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from hdpkit.errors import StorageError
+from hdpkit.formats.writing import written_aside
+
+__all__ = ["check_place", "saved"]
+
+
+def check_place(path: Path) -> None:
+    """Raise a StorageError if a file can't be there, for its folder isn't one or it is a folder itself."""
+    if path.is_dir():
+        raise _refused(path, "it is a folder")
+    if not path.absolute().parent.is_dir():
+        raise _refused(path, "its folder does not exist")
+
+
+def saved(path: Path, data: bytes) -> None:
+    """Write a file."""
+    check_place(path)
+    with _refusals(path), written_aside(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from error
+
+
+def _refused(path: Path, why: str) -> StorageError:
+    return StorageError(
+        "path", str(path), f"a place where a file can be written ({why})", "Choose another one."
+    )

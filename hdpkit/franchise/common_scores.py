@@ -1,0 +1,140 @@
+"""Numbers that every scheme reports alike, whatever else is in its state: to compare samplers by.
+
+Samplers of one posterior differ in what they keep: seats, sizes of tables, numbers of tables, weights of the
+root. All have the dishes of the customers and the numbers of tables of each restaurant and dish.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from hdpkit._compiled.stores.stirling import sum_of_logs
+from hdpkit.franchise.counts import columns_of
+from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
+
+__all__ = ["dish_sizes", "log_joint_of_counts", "log_stirling"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def log_joint_of_counts(franchise: Any) -> float:
+    """log p(dishes, numbers of tables, data | hyperparameters) + log priors of those that have one, in nats.
+
+    The numbers of tables are those of each restaurant and dish. Who sits where is summed out, and so are the
+    weights of the root where they are part of the state. Parts of the base measure count. Where dishes are
+    observed every store keeps the sizes of tables, and it is the log joint of the seating.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    """
+    total: float = franchise._turns.within(_log_joint_of_counts, franchise)
+    return total
+
+
+def _log_joint_of_counts(franchise: Any) -> float:
+    if franchise.measure.atomic:
+        return float(franchise.log_joint())
+    total = log_counts(franchise) + franchise.log_likelihood() + franchise.log_prior()
+    parts = (part for name, part in franchise.parts.items() if name != ROOT_WEIGHTS)
+    return float(total + sum(part.log_density(franchise) for part in parts))
+
+
+def log_counts(franchise: Any) -> float:
+    """log p(dishes, numbers of tables | hyperparameters), the root as a restaurant."""
+    node, _, customers, tables = _columns(franchise)
+    theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
+    n_nodes = franchise.topology.n_nodes
+    n, t = (
+        np.bincount(node, weights=column, minlength=n_nodes).astype(np.float64)
+        for column in (customers, tables)
+    )
+    there = n > 0
+    theta_there, d_there, n, t = theta[there], d[there], n[there], t[there]
+    total = -float(np.sum(gammaln(theta_there + n) - gammaln(theta_there + 1.0)))
+    total += _log_opened(theta_there, d_there, t)
+    for discount in np.unique(d_there):
+        own = d[node] == discount
+        if discount == 0.0:
+            total += float(sum_of_logs(customers[own], tables[own]))
+        else:
+            total += float(log_stirling(customers[own], tables[own], float(discount)).sum())
+    return total
+
+
+def _log_opened(theta: Floats, d: Floats, t: Floats) -> float:
+    """Sum over restaurants of log (theta + d) (theta + 2 d) ... (theta + (t - 1) d)."""
+    plain = d == 0.0
+    several = plain & (t > 1)
+    total = float(np.sum((t[several] - 1.0) * np.log(theta[several])))
+    theta, d, t = theta[~plain], d[~plain], t[~plain]
+    ratio = theta / d + 1.0  # above 0, since theta > -d
+    return total + float(np.sum((t - 1.0) * np.log(d) + gammaln(ratio + t - 1.0) - gammaln(ratio)))
+
+
+def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
+    """Logs of generalised Stirling numbers: sums over partitions of n customers over t tables.
+
+    The weight of a table of s customers is (1 - d) (2 - d) ... (s - 1 - d): with d = 0 these are the unsigned
+    numbers of the first kind. S(n + 1, t) = S(n, t - 1) + (n - t d) S(n, t).
+
+    Parameters
+    ----------
+    n, t : int arrays of one shape
+        1 <= t <= n.
+    discount : float
+        d, from 0 to below 1.
+    """
+    n, t = np.asarray(n, dtype=np.int64), np.asarray(t, dtype=np.int64)
+    logs = np.zeros(n.shape)
+    alone = t == 1
+    logs[alone] = gammaln(n[alone] - discount) - gammaln(1.0 - discount)
+    grown = np.flatnonzero((t > 1) & (t < n))
+    grown = grown[np.argsort(n[grown], kind="stable")]
+    if len(grown) == 0:
+        return logs
+    ends = np.searchsorted(n[grown], np.arange(int(n[grown[-1]]) + 2))
+    most = int(t[grown].max())
+    row = np.full(most, -np.inf)  # log S(size, 1 ...)
+    row[0] = 0.0
+    for size in range(1, int(n[grown[-1]])):
+        last = min(size, most)
+        stay = row[:last] + np.log(size - np.arange(1, last + 1) * discount)
+        opened = np.concatenate([[-np.inf], row[: last - 1]])
+        if size < most:
+            row[size] = row[size - 1]  # S(n, n) = 1
+        row[:last] = np.logaddexp(opened, stay)
+        here = grown[ends[size + 1] : ends[size + 2]]
+        logs[here] = row[t[here] - 1]
+    return logs
+
+
+def dish_sizes(franchise: Any) -> Ints:
+    """Data customers of each dish, those of dishes without any left out: taken from the counts of the store.
+
+    Nothing of the size of the data is made.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    """
+    sizes: Ints = franchise._turns.within(_dish_sizes, franchise)
+    return sizes
+
+
+def _dish_sizes(franchise: Any) -> Ints:
+    node, dish, customers, tables = _columns(franchise)
+    # A table is a customer of the parent; the others are data.
+    of_children = np.where(node > 0, tables, 0)
+    found = np.bincount(dish, weights=customers - of_children).astype(np.int64)
+    return found[found > 0]
+
+
+def _columns(franchise: Any) -> list[Ints]:
+    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
+    return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]

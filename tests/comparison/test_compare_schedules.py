@@ -1,0 +1,435 @@
+"""`hk.compare_schedules`: what is measured, what is refused, what is reported."""
+
+import csv
+import io
+import math
+import signal
+import sys
+import time
+
+import attrs
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.comparison import chains as chains_module
+from hdpkit.comparison.chains import ChainRecord, MoveTotals
+from hdpkit.comparison.compare import _compared
+
+pytest.importorskip("arviz")
+
+CORPUS = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
+FIRST = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+
+
+def restaurant(concentration=1.0):
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=concentration)
+    return hk.Restaurant(root, concentration=1.0, each="document")
+
+
+def franchise(concentration=1.0, **options):
+    return hk.Franchise(restaurant(concentration), CORPUS, **options)
+
+
+def compare(schedules, own=None, **options):
+    options = {"seconds": 0.1, "chains": 2, **options}
+    return hk.compare_schedules(schedules, own or franchise(), **options)
+
+
+# ------------------------------------------------------------------ made-up chains
+
+
+def chain(log_joint, n_dishes=None, seconds=10.0, init="one", finished=True):
+    """A record with these values after the start, at even distances."""
+    log_joint = np.concatenate([[-1e6], log_joint])
+    n = len(log_joint)
+    n_dishes = np.full(n, 5) if n_dishes is None else np.concatenate([[1], n_dishes])
+    return ChainRecord(
+        init=init, seed=0, sweeps=np.arange(n), seconds=np.linspace(0.0, seconds, n), n_dishes=n_dishes,
+        log_joint=log_joint, shares=np.full((n, 2), 0.5), finished=finished,
+        moves={"TableGibbs": MoveTotals(n - 1, 9, 9, seconds)},
+    )  # fmt: skip
+
+
+def judged(rule=None, **schedules):
+    done = {name: tuple(own) for name, own in schedules.items()}
+    return _compared(done, 10.0, 0.5, 0.001, rule or hk.ConvergenceRule(), 0, False)
+
+
+def noise(seed, n=1000, level=0.0, persistence=0.0):
+    values, rng = np.empty(n), np.random.default_rng(seed)
+    now = rng.normal()
+    for i in range(n):
+        now = persistence * now + math.sqrt(1 - persistence**2) * rng.normal()
+        values[i] = now
+    return level + values
+
+
+def test_independent_draws_are_as_many_as_there_are():
+    one = judged(a=[chain(noise(0, level=-100)), chain(noise(1, level=-100))])["a"]
+    assert one.converged
+    assert one.diagnoses["log_joint"].rhat < 1.02
+    assert one.ess_per_second["log_joint"] == pytest.approx(100, rel=0.3)  # 1,000 draws of 10 s after burn-in
+    assert one.kept_seconds == pytest.approx(10.0)
+    assert math.isnan(one.diagnoses["n_dishes"].ess)  # K never changes: it is not judged
+    assert one.diagnoses["log_joint"].mean == pytest.approx(-100, abs=0.2)
+
+
+def test_ess_is_that_of_an_autoregression():
+    rho = 0.9
+    both = [chain(noise(seed, 4000, -100, rho)) for seed in (2, 3)]
+    one = judged(a=both)["a"]
+    assert one.diagnoses["log_joint"].ess == pytest.approx(4000 * (1 - rho) / (1 + rho), rel=0.4)
+
+
+@pytest.mark.parametrize(
+    ("both", "reason"),
+    [
+        ([noise(0, level=0), noise(1, level=9)], "R-hat of the log joint"),
+        ([noise(0, persistence=0.999), noise(0, persistence=0.999)], "effective draws of the log joint"),
+        ([noise(0) + np.linspace(0, 9, 1000), noise(1) + np.linspace(0, 9, 1000)], "the log joint drifts"),
+        ([np.zeros(1000), np.zeros(1000)], "never changes"),
+        ([np.zeros(1000), np.ones(1000)], "stands still in each chain"),
+        ([noise(0, 30), noise(1, 30)], "15 states a chain after burn-in"),
+    ],
+)
+def test_what_has_not_converged_says_why(both, reason):
+    comparison = judged(a=[chain(own) for own in both])
+    one = comparison["a"]
+    assert not one.converged
+    assert any(reason in why for why in one.reasons), one.reasons
+    assert all(math.isnan(rate) for rate in one.ess_per_second.values())
+    row = comparison.table().splitlines()[2].split("|")
+    assert row[8].strip() == row[9].strip() == row[10].strip() == "-"
+    assert row[12].strip() == "no"
+    assert f"a has not converged: {one.reasons[0]}" in str(comparison)
+
+
+def test_one_number_that_differs_is_enough():
+    pair = [chain(noise(seed), n_dishes=np.full(1000, 4 + seed)) for seed in (0, 1)]
+    assert any("R-hat of K is inf" in why for why in judged(a=pair)["a"].reasons)
+
+
+def test_the_limits_can_be_set():
+    pair = [chain(noise(0, level=0)), chain(noise(1, level=0.8))]
+    assert not judged(a=pair)["a"].converged
+    assert judged(hk.ConvergenceRule(rhat=1.5, ess=1.0), a=pair)["a"].converged
+    assert not judged(hk.ConvergenceRule(rhat=1.5, ess=1e6), a=pair)["a"].converged
+    assert not judged(hk.ConvergenceRule(drift=1e-9), a=[chain(noise(0)), chain(noise(1))])["a"].converged
+
+
+def test_schedules_that_disagree_have_not_all_converged():
+    low = [chain(noise(seed, level=-100)) for seed in (0, 1)]
+    high = [chain(noise(seed, level=-90)) for seed in (2, 3)]
+    same = [chain(noise(seed, level=-90)) for seed in (4, 5)]
+    comparison = judged(low=low, high=high, same=same)
+    assert comparison["high"].converged
+    assert comparison["same"].converged
+    assert any("not with those of" in why for why in comparison["low"].reasons)
+
+
+def test_one_chain_is_compared_with_itself():
+    comparison = judged(steady=[chain(noise(0))], moving=[chain(noise(0) + np.linspace(-50, 0, 1000))])
+    assert comparison["steady"].converged
+    assert not comparison["moving"].converged
+    assert "nothing tells whether other starts agree" in str(comparison)
+
+
+def test_time_to_the_target_is_of_each_chain():
+    rising = np.concatenate([np.linspace(-2000, -1000, 500), noise(0, 500, -1000)])
+    flat = noise(1, 1000, -2000)
+    comparison = judged(a=[chain(rising), chain(flat)])
+    assert comparison.best == pytest.approx(-1000, abs=1)
+    assert comparison.target == pytest.approx(-1001, abs=1)
+    assert comparison.best_chain == ("a", 0)
+    first, never = comparison["a"].seconds_to_target
+    assert first == pytest.approx(5.0, abs=0.1)
+    assert never == math.inf
+    assert "> 10" in comparison.table()
+
+
+def test_chains_of_different_lengths_are_compared_by_their_ends():
+    pair = [chain(noise(0, 3000)), chain(noise(1, 1000))]
+    one = judged(a=pair)["a"]
+    assert one.n_draws == 500
+    assert one.kept_seconds == pytest.approx(10 / 6 + 5)
+
+
+# ------------------------------------------------------------------ chains that run
+
+
+def test_a_toy_converges():
+    """Chains from two starts agree, and schemes over different stores agree with each other."""
+    own = franchise()
+    direct = franchise(store="counts", root="weights")
+    schedules = {
+        "tables": FIRST,
+        "direct": hk.Candidate(direct, [moves.TableGibbs(), moves.RootWeights()]),
+        "seats": hk.Candidate(franchise(store="explicit"), FIRST),
+    }
+    comparison = compare(schedules, own, seconds=0.15, rule=hk.ConvergenceRule(rhat=1.15, ess=10.0))
+    assert all(one.converged for one in comparison.values()), str(comparison)
+    assert all(one.ess_per_second["log_joint"] > 0 for one in comparison.values())
+    means = [one.diagnoses["log_joint"].mean for one in comparison.values()]
+    assert np.ptp(means) < 0.5
+    assert own.n_dishes == direct.n_dishes == 0  # chains ran on copies
+    assert list(comparison) == list(schedules)
+
+
+def test_a_schedule_that_moves_nobody_is_refused():
+    one = compare({"stuck": [moves.Concentration()]}, franchise(hk.Gamma(1.0, 1.0)))["stuck"]
+    assert not one.converged
+    assert any("R-hat" in why for why in one.reasons)
+
+
+def test_a_chain_is_the_one_that_a_run_makes():
+    comparison = compare({"a": FIRST}, chains=2, rng=7, inits=["one", hk.init.Random(3)], seconds=0.02)
+    for c, (init, record) in enumerate(zip(["one", hk.init.Random(3)], comparison["a"].chains, strict=True)):
+        assert record.seed == 7 + c
+        n = min(50, len(record.sweeps) - 1)
+        trace = FIRST.run(franchise(), n, rng=7 + c, init=init)
+        assert record.n_dishes[1 : n + 1].tolist() == trace["n_dishes"].tolist()
+        assert record.sweeps[: n + 1].tolist() == list(range(n + 1))
+
+
+def test_starts_follow_one_another():
+    comparison = compare({"a": FIRST}, chains=4, seconds=0.01)
+    assert [record.init for record in comparison["a"].chains] == ["auto", "one", "sequential", "auto"]
+    assert comparison["a"].chains[1].n_dishes[0] == 1
+
+
+class Slow(moves.Move):
+    """A move that takes a hundredth of a second and does nothing."""
+
+    def apply(self, state, rng, steps=None):
+        time.sleep(0.01)
+        return moves.MoveInfo(2, 1)
+
+
+def test_only_moves_are_timed(monkeypatch):
+    plain = chains_module.dish_sizes
+
+    def slow(own):
+        time.sleep(0.03)
+        return plain(own)
+
+    monkeypatch.setattr(chains_module, "dish_sizes", slow)
+    began = time.perf_counter()
+    comparison = compare({"slow": [moves.TableGibbs(), Slow()]}, seconds=0.1, chains=1)
+    assert time.perf_counter() - began > 0.25  # ten records and a start besides
+    (record,) = comparison["slow"].chains
+    assert 0.1 <= record.seconds[-1] < 0.25
+    total = comparison["slow"].moves
+    assert sum(move.seconds for move in total.values()) == pytest.approx(record.seconds[-1])
+    assert total["Slow"].acceptance == 0.5
+    assert total["Slow"].turns == record.sweeps[-1]
+    assert "50 %" in comparison.moves_table()
+
+
+def test_a_schedule_without_a_turn_ends():
+    began = time.perf_counter()
+    one = compare({"none": [moves.TableGibbs().until(2)]}, seconds=0.01, chains=1)["none"]
+    assert time.perf_counter() - began < 5
+    assert not one.converged
+
+
+def test_long_records_are_thinned(monkeypatch):
+    monkeypatch.setattr(chains_module, "_MOST", 10)
+    (record,) = compare({"a": FIRST}, seconds=0.05, chains=1)["a"].chains
+    assert 5 <= len(record.sweeps) <= 10
+    steps = set(np.diff(record.sweeps).tolist())
+    assert len(steps) == 1
+    assert (record.seconds[1:] > record.seconds[:-1]).all()
+
+
+@pytest.mark.parametrize("how", ["raise", "return"])
+def test_ctrl_c_leaves_what_was_done(how):
+    seen = []
+
+    def stop(standing):
+        seen.append(standing)
+        if standing.schedule == "b" and standing.chain == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    options = {"progress": stop, "on_interrupt": how, "seconds": 0.05}
+    if how == "raise":
+        with pytest.raises(KeyboardInterrupt) as caught:
+            compare({"a": FIRST, "b": FIRST}, **options)
+        comparison = caught.value.comparison
+    else:
+        with pytest.warns(errors.InterruptedRunWarning):
+            comparison = compare({"a": FIRST, "b": FIRST}, **options)
+    assert comparison.interrupted
+    assert [len(one.chains) for one in comparison.values()] == [
+        2,
+        1,
+    ]  # without the one cut short
+    assert "Ctrl-C" in str(comparison)
+    assert seen[-1].chains == 2
+    assert seen[-1].budget == 0.05
+
+
+def test_ctrl_c_in_the_first_chain_leaves_that():
+    def stop(standing):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(errors.InterruptedRunWarning):
+        comparison = compare({"a": FIRST, "b": FIRST}, progress=stop, seconds=5.0)
+    assert list(comparison) == ["a"]
+    assert not comparison["a"].chains[0].finished
+    assert str(comparison)
+
+
+def test_ctrl_c_before_anything_is_raised(monkeypatch):
+    monkeypatch.setattr(chains_module, "start", lambda *a: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        compare({"a": FIRST})
+
+
+# ------------------------------------------------------------------ what it is given
+
+
+def test_a_schedule_without_a_franchise_is_told():
+    with pytest.raises(errors.ParameterError, match="Candidate"):
+        hk.compare_schedules({"a": FIRST}, seconds=0.01)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (lambda: franchise(2.0), "restaurants or base measures"),
+        (lambda: hk.Franchise(restaurant(), hk.Corpus.from_documents([[0, 1], [2]], n_terms=3)), "data"),
+        (
+            lambda: hk.Franchise(
+                hk.Restaurant(
+                    hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=1.0),
+                    concentration=1.0,
+                    each="document",
+                ),
+                CORPUS,
+            ),
+            "restaurants or base measures",
+        ),
+    ],
+)
+def test_other_models_are_refused(other, what):
+    with pytest.raises(errors.ParameterError, match=what):
+        compare({"a": FIRST, "b": hk.Candidate(other(), FIRST)})
+
+
+def test_a_move_that_is_not_served_is_refused_before_anything_runs():
+    with pytest.raises(errors.ScheduleError, match="RootWeights"):
+        compare({"a": FIRST, "b": [moves.RootWeights()]}, seconds=100.0)
+
+
+def test_equal_declarations_are_one_model():
+    candidates = {name: hk.Candidate(franchise(hk.Gamma(1.0, 1.0)), FIRST) for name in "ab"}
+    assert len(hk.compare_schedules(candidates, seconds=0.01)) == 2
+
+
+def test_without_arviz_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
+        compare({"a": FIRST})
+
+
+def test_a_model_of_observed_dishes_is_compared_too():
+    words = hk.Groups.from_labels([0, 1, 1, 2, 0, 0], {"context": [0, 0, 1, 1, 2, 2]})
+    root = hk.Restaurant(hk.Uniform(3), discount=0.5, concentration=1.0)
+    own = hk.Franchise(hk.Restaurant(root, discount=0.5, concentration=1.0, each="context"), words)
+    one = compare({"a": [moves.TableGibbs()]}, own)["a"]
+    assert {record.init for record in one.chains} == {"auto", "sequential"}
+
+
+# ------------------------------------------------------------------ what it shows
+
+
+@pytest.fixture(scope="module")
+def toy():
+    both = [chain(noise(seed, level=-100), init=("auto", "one")[seed]) for seed in (0, 1)]
+    bad = [chain(noise(0, level=-100)), chain(noise(1, level=-130))]
+    return judged(good=both, bad=bad)
+
+
+def test_the_report_has_it_all(toy):
+    text = str(toy)
+    assert "from auto, one" in text
+    assert "bad has not converged: R-hat of the log joint is" in text
+    assert "good has not converged" not in text
+    assert toy.moves_table() in text
+    lines = toy.table().splitlines()
+    assert len(lines) == 4
+    assert len({line.count("|") for line in lines}) == 1
+    assert len({len(line) for line in lines}) == 1
+    assert repr(toy) == "<Comparison of 2 schedules, 1 of them converged>"
+
+
+def rows_of(path):
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+def test_csv_of_schedules_has_no_effective_draws_of_what_has_not_converged(toy, tmp_path):
+    toy.to_csv(tmp_path / "a.csv")
+    good, bad = rows_of(tmp_path / "a.csv")
+    assert good["schedule"] == "good"
+    assert float(good["log_joint_ess"]) == pytest.approx(toy["good"].diagnoses["log_joint"].ess)
+    assert float(good["log_joint_ess_per_second"]) > 0
+    assert bad["log_joint_ess"] == bad["log_joint_ess_per_second"] == ""
+    assert float(bad["log_joint_rhat"]) > 1.05
+    assert "R-hat" in bad["reasons"]
+    assert bad["converged"] == "no"
+
+
+def test_csv_of_moves_and_states(toy, tmp_path):
+    toy.to_csv(tmp_path / "m.csv", rows="moves")
+    assert len(rows_of(tmp_path / "m.csv")) == 4
+    toy.to_csv(str(tmp_path / "s.csv"), rows="states")
+    states = rows_of(tmp_path / "s.csv")
+    assert len(states) == 4 * 1001
+    assert float(states[1]["log_joint"]) == toy["good"].chains[0].log_joint[1]
+    assert list(states[0]) == [
+        "schedule", "chain", "sweep", "seconds", "n_dishes", "log_joint", "share_1", "share_2"
+    ]  # fmt: skip
+
+
+def test_files_that_can_not_be_written_are_told(toy, tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere" / "a.csv"):
+        with pytest.raises(errors.StorageError):
+            toy.to_csv(path)
+
+
+def test_unknown_schedules_are_told(toy):
+    with pytest.raises(errors.RegistryError, match="good"):
+        toy["better"]
+
+
+def test_the_picture_is_drawn_or_the_extra_named(toy, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    toy.plot(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 2000
+    with pytest.raises(errors.ParameterError, match="png"):
+        toy.plot(tmp_path / "a.docx")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[examples\]"):
+        toy.plot(tmp_path / "a.png")
+
+
+def test_a_picture_of_what_never_got_anywhere(tmp_path):
+    pytest.importorskip("matplotlib")
+    stump = attrs.evolve(chain(noise(0, 3)), finished=False)
+    judged(a=[stump]).plot(tmp_path / "a.png")
+    empty = chain(np.empty(0))
+    comparison = judged(a=[empty])
+    assert comparison.best_chain is None
+    comparison.plot(tmp_path / "b.png")
+    assert "0 states a chain" in str(comparison)
+
+
+def test_names_are_safe_to_print(tmp_path):
+    comparison = judged(**{"a\x1b[31m$x$": [chain(noise(0)), chain(noise(1))]})
+    assert "\x1b" not in str(comparison)
+    comparison.to_csv(tmp_path / "a.csv")
+    assert "\x1b" not in (tmp_path / "a.csv").read_text(encoding="utf-8")
+    pytest.importorskip("matplotlib")
+    comparison.plot(tmp_path / "a.svg")

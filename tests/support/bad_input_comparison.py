@@ -1,0 +1,102 @@
+"""The rows of `compare_schedules` and of what it takes and returns in the table of bad input."""
+
+import os
+import tempfile
+
+import numpy as np
+from bad_input_runs import NO_START
+from bad_values import (
+    NO_FUNCTION,
+    NO_INTERRUPT,
+    NO_MOVES,
+    NO_SEED,
+    POSITIVE,
+    REAL,
+    Row,
+    Told,
+    another,
+    restaurants,
+    tiny,
+    whole,
+    without,
+)
+
+import hdpkit as hk
+from hdpkit import moves
+
+__all__ = ["COMPARISON"]
+
+TABLES = [moves.TableGibbs()]
+FRANCHISES = [5, "franchise", hk.Franchise, restaurants()]
+SCHEDULES = {"tables": TABLES}
+NO_SCHEDULES = [
+    None, 5, "tables", TABLES, {}, {"": TABLES}, {5: TABLES},
+    *({"a": bad} for bad in without(NO_MOVES, None)),
+    Told({"a": TABLES, "b": hk.Candidate(another(), TABLES)}, "they have different"),
+    Told({"a": [moves.RootWeights()]}, "moves that have something to do"),
+]  # fmt: skip
+SHARE = [*REAL, -0.1, 1.0, 2]
+NO_PATH = [None, 5, "", b"a.csv", ["a.csv"], "a\0b"]
+
+
+def comparison():
+    return hk.compare_schedules(SCHEDULES, tiny(), seconds=1e-9, chains=1)
+
+
+def written(name):
+    """A method that writes a file, and a place for it."""
+    place = os.path.join(tempfile.gettempdir(), f"hdpkit-{os.getpid()}.csv")
+    return lambda franchise: (getattr(comparison(), name), {"path": place})
+
+
+def removed(function, good):
+    function(**good)
+    os.unlink(good["path"])
+
+
+COMPARISON = {
+    "compare_schedules": Row(
+        lambda franchise: (
+            hk.compare_schedules,
+            {"schedules": SCHEDULES, "franchise": franchise, "seconds": 1e-9, "chains": 1, "rng": 1},
+        ),
+        {
+            "schedules": NO_SCHEDULES,
+            "franchise": [Told(None, "has none of its own"), *FRANCHISES],
+            "seconds": POSITIVE,
+            "chains": whole(1, 10_000),
+            "rng": NO_SEED,
+            "inits": [5, "one", b"one", {}, [], np.zeros(7), *([bad] for bad in [*NO_START, None])],
+            "burn_in": SHARE,
+            "within": SHARE,
+            "shares": whole(1, 1000),
+            "rule": [5, "1.05", 1.05, {}, hk.ConvergenceRule],
+            "progress": NO_FUNCTION,
+            "on_interrupt": NO_INTERRUPT,
+        },
+        aliases={"schedules": ("schedules", "moves"), "inits": ("inits", "init", "frozen")},
+    ),
+    "Candidate": Row(
+        lambda franchise: (hk.Candidate, {"franchise": franchise, "schedule": TABLES}),
+        {"franchise": [None, *FRANCHISES], "schedule": NO_MOVES},
+        aliases={"schedule": "moves"},
+    ),
+    "ConvergenceRule": Row(
+        lambda franchise: (hk.ConvergenceRule, {}),
+        {"rhat": [*POSITIVE, 1, 0.5], "ess": POSITIVE, "drift": POSITIVE},
+    ),
+    "Comparison.__getitem__": Row(
+        lambda franchise: (comparison().__getitem__, {"name": "tables"}),
+        {"name": [None, 5, "seats", "", b"tables", ["tables"]]},
+    ),
+    "Comparison.to_csv": Row(
+        written("to_csv"),
+        {"path": NO_PATH, "rows": [None, 5, "", "chains", ["moves"]]},
+        run=removed,
+    ),
+    "Comparison.plot": Row(
+        written("plot"),
+        {"path": [*NO_PATH, "picture", "picture.docx"]},
+        run=lambda function, good: None,
+    ),
+}
