@@ -119,7 +119,7 @@ def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> Non
     if differ is not None:
         raise ParameterError(
             "schedules", name, f"of the same model and data as {first!r}: they have different {differ}",
-            "Build all franchises from the same restaurants and data: schedules are compared on one posterior. "
+            "Build all franchises from the same restaurants and data: they must have one posterior. "
             "Store, kernel and root='weights' may differ.",
         )  # fmt: skip
 

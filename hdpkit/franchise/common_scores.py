@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+import scipy
 
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.franchise.counts import columns_of
@@ -56,7 +56,7 @@ def log_counts(franchise: Any) -> float:
     )
     there = n > 0
     theta_there, d_there, n, t = theta[there], d[there], n[there], t[there]
-    total = -float(np.sum(gammaln(theta_there + n) - gammaln(theta_there + 1.0)))
+    total = -float(np.sum(scipy.special.gammaln(theta_there + n) - scipy.special.gammaln(theta_there + 1.0)))
     total += _log_opened(theta_there, d_there, t)
     for discount in np.unique(d_there):
         own = d[node] == discount
@@ -74,7 +74,9 @@ def _log_opened(theta: Floats, d: Floats, t: Floats) -> float:
     total = float(np.sum((t[several] - 1.0) * np.log(theta[several])))
     theta, d, t = theta[~plain], d[~plain], t[~plain]
     ratio = theta / d + 1.0  # above 0, since theta > -d
-    return total + float(np.sum((t - 1.0) * np.log(d) + gammaln(ratio + t - 1.0) - gammaln(ratio)))
+    return total + float(
+        np.sum((t - 1.0) * np.log(d) + scipy.special.gammaln(ratio + t - 1.0) - scipy.special.gammaln(ratio))
+    )
 
 
 def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
@@ -93,7 +95,7 @@ def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
     n, t = np.asarray(n, dtype=np.int64), np.asarray(t, dtype=np.int64)
     logs = np.zeros(n.shape)
     alone = t == 1
-    logs[alone] = gammaln(n[alone] - discount) - gammaln(1.0 - discount)
+    logs[alone] = scipy.special.gammaln(n[alone] - discount) - scipy.special.gammaln(1.0 - discount)
     grown = np.flatnonzero((t > 1) & (t < n))
     grown = grown[np.argsort(n[grown], kind="stable")]
     if len(grown) == 0:
