@@ -48,7 +48,7 @@ from hdpkit.comparison import (
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import Evaluation, evaluate
-from hdpkit.franchise import Component, FoldIn, Franchise, IntegrablePart, Part, Restaurant
+from hdpkit.franchise import Component, FixedWeights, FoldIn, Franchise, IntegrablePart, Part, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
@@ -84,6 +84,7 @@ __all__ = [
     "Each",
     "Evaluation",
     "Finite",
+    "FixedWeights",
     "FoldIn",
     "Franchise",
     "Gamma",

@@ -1,6 +1,6 @@
 """The franchise: declarations, topology, seating."""
 
-from hdpkit.franchise.declarations import Hyperparameter, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Hyperparameter, Restaurant
 from hdpkit.franchise.fold_in import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.look import Look
@@ -12,6 +12,7 @@ from hdpkit.parts import Component, IntegrablePart, Part
 
 __all__ = [
     "Component",
+    "FixedWeights",
     "FoldIn",
     "Franchise",
     "Hyperparameter",

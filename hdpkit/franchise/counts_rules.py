@@ -30,7 +30,7 @@ def check_counts_store(
     store : type
         A store class.
     root : str
-        What stands above the root's children: "restaurant" or "weights".
+        What stands above the root's children: "restaurant", "weights" or "fixed".
     declarations : sequence of Restaurant
         The root's first.
     observed : bool
@@ -38,9 +38,12 @@ def check_counts_store(
     """
     if detail_of(store) is not Detail.COUNTS:
         return
-    if root != "weights":
+    if root == "restaurant":
         raise DeclarationError(
-            "root", root, "'weights' over a store of counts", f"Write root='weights'. {_OTHERWISE}"
+            "root",
+            root,
+            "'weights' or FixedWeights over a store of counts",
+            f"Write root='weights'. {_OTHERWISE}",
         )
     if len(declarations) > 2:
         raise DeclarationError(
@@ -72,7 +75,7 @@ def check_weights(store: Any, root: str, verb: str) -> None:
         What the root's children draw from now.
     verb : str
     """
-    if root != "weights" and detail_of(store) is Detail.COUNTS:
+    if root == "restaurant" and detail_of(store) is Detail.COUNTS:
         raise StateError(
             "root", root, "'weights' for the length of this verb over a store of counts",
             f"Call {verb} outside `with franchise.root_integrated(rng):`.",

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
-from hdpkit.checks import as_float, choice
+from hdpkit.checks import as_float, choice, validator, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
 
-__all__ = ["Hyperparameter", "Restaurant", "number_of"]
+__all__ = ["FixedWeights", "Hyperparameter", "Restaurant", "kind_of_root", "number_of"]
 
 
 @attrs.frozen
@@ -204,6 +204,34 @@ class Restaurant:
     def measure(self) -> BaseMeasure:
         """The base measure at the root."""
         return self.chain()[0].base
+
+
+@attrs.frozen
+class FixedWeights:
+    """A finite model: K dishes, each of which has the weight 1/K at the root.
+
+    Pass it as ``root`` of a `Franchise`. The root's children draw from the K dishes directly: a Dirichlet
+    process with concentration alpha over them is a Dirichlet distribution with parameter alpha/K for each
+    dish. The root's own concentration is not used then, and can't have a prior; its discount is 0.
+
+    A dish without customers has no slot and is not counted by `Franchise.n_dishes`: of the K dishes, which
+    are exchangeable, those without customers are one outcome of weight (K - n) / K, n the number of dishes
+    that have customers. That outcome is what "a new dish" is in sweeps, and no dish is born when n = K.
+
+    Parameters
+    ----------
+    n_dishes : int
+        K, at least 1.
+    """
+
+    n_dishes: int = attrs.field(
+        validator=validator(whole_number, 1, 2**30, remedy="For instance hk.FixedWeights(100).")
+    )
+
+
+def kind_of_root(declared: str | FixedWeights) -> str:
+    """Return "restaurant", "weights" or "fixed" for what a franchise is given as its root."""
+    return "fixed" if isinstance(declared, FixedWeights) else declared
 
 
 def number_of(declarations: Sequence[Restaurant], name: str) -> int:

@@ -106,8 +106,11 @@ class LatentDishes:
         """Whether the occupied slots are those of a root that serves these dishes."""
         return bool(self.state.slots.occupied_slots().tolist() == root.tolist())
 
-    def for_lost(self, dishes: Ints, lost: Ints) -> Ints:
-        """Dishes for customers who have lost theirs: one of their own each."""
+    def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
+        """Dishes for customers who have lost theirs: one each, or one for all if those are too many."""
+        there = np.unique(dishes[dishes >= 0])
+        if most is not None and len(there) + len(lost) > most:
+            return np.full(len(lost), there[0] if len(there) else 0)
         first = int(dishes.max(initial=-1)) + 1
         return np.arange(first, first + len(lost))
 
@@ -137,11 +140,11 @@ class ObservedDishes(LatentDishes):
     name = "observed"
 
     def check_root(self, root: str) -> None:
-        """Weights would be drawn at births."""
-        if root == "weights":
+        """Weights are given to dishes at their births."""
+        if root != "restaurant":
             raise ParameterError(
                 "root", root, '"restaurant" over a measure with atoms',
-                "Observed dishes are always all there: there is no weight to draw at a birth.",
+                "Observed dishes are always all there: none is born, to be given a weight.",
             )  # fmt: skip
 
     def root_kind(self, kind: str) -> str:
@@ -207,7 +210,7 @@ class ObservedDishes(LatentDishes):
         """Whatever the root serves."""
         return True
 
-    def for_lost(self, dishes: Ints, lost: Ints) -> Ints:
+    def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
         """Their values."""
         found: Ints = np.asarray(self.state.data.values)[lost]
         return found

@@ -17,7 +17,7 @@ from hdpkit.errors import BusyError, printable
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.copies import maker
-from hdpkit.franchise.declarations import Restaurant, number_of
+from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
 from hdpkit.franchise.fold_in import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
@@ -36,7 +36,6 @@ from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.franchise.view import RestaurantView
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.parts import IntegrablePart, Part
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
@@ -72,10 +71,10 @@ class Franchise(State):
         "auto" takes the fastest code for each verb; "fused", "generic" or "reference" forces one. Verbs that
         no fused sweep has, and hyperparameters at which it would not keep the law, are left to the next best
         code. `kernel` tells which one runs now.
-    root : str
+    root : str or FixedWeights
         "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
-        `hdpkit.moves.RootWeights`.
+        `hdpkit.moves.RootWeights`. ``hk.FixedWeights(K)``: a finite model of K dishes of weight 1/K each.
 
     Notes
     -----
@@ -101,7 +100,7 @@ class Franchise(State):
         *,
         store: str | type = "histogram",
         kernel: str = "auto",
-        root: str = "restaurant",
+        root: str | FixedWeights = "restaurant",
         measure: BaseMeasure | None = None,
     ) -> None:
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
@@ -122,7 +121,7 @@ class Franchise(State):
         serving.check()
         self.reset_hyperparameters()
         if self.root.weights is not None:
-            parts.register(ROOT_WEIGHTS, self.root.weights)
+            parts.register(self.root.weights.name, self.root.weights)
         for name, part in self._brought.items():
             parts.register(name, part)
 
@@ -380,7 +379,8 @@ class Franchise(State):
     @property
     def components(self) -> Mapping[str, Part]:
         """The parts that were registered, by name."""
-        own = {ROOT_WEIGHTS, *self._brought} if self.root.weights is not None else set(self._brought)
+        weights = self.root.weights
+        own = {*self._brought} if weights is None else {weights.name, *self._brought}
         return {name: part for name, part in self._parts.by_name.items() if name not in own}
 
     @property

@@ -127,6 +127,7 @@ class Freezing(Owner):
         observed = state._dish_kind.frozen()
         seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
         check_no_discount(state.store, np.asarray(frozen["discount"])[1:], frozen=True)
+        self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating

@@ -157,7 +157,7 @@ TABLE = [
         frozenset(fused_topics.STORES_UNDER_WEIGHTS),
         frozenset({DirichletMultinomialBank}),
         2,
-        frozenset({"weights"}),
+        frozenset({"weights", "fixed"}),
         # At any weights: they change within the verb.
         lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
     ),
@@ -174,7 +174,7 @@ TABLE = [
         2,
         frozenset({"restaurant"}),
     ),
-    Row(  # split-merge integrates the weights out
+    Row(  # split-merge integrates weights out; under fixed ones it takes the generic code
         "fused",
         SimpleNamespace(
             index_units=fused_blocks.index_units,
@@ -184,7 +184,7 @@ TABLE = [
         COMPILED_STORES,
         frozenset({DirichletMultinomialBank}),
         2,
-        frozenset({"weights"}),
+        frozenset({"weights", "fixed"}),
     ),
     Row(
         "fused",

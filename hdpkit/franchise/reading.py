@@ -139,7 +139,7 @@ class Reading(Owner):
     def root_weights(self) -> tuple[Floats, float]:
         """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
 
-        With ``root="weights"`` the weights themselves, as they are in the state.
+        With ``root="weights"`` or fixed weights the weights themselves, as they are in the state.
 
         Observed dishes: of all V atoms, and of those that no customer has had yet.
         """
@@ -165,7 +165,8 @@ class Reading(Owner):
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
-        return log_seating(self.state.seating, self.state.hyperparameters.theta, self.state.hyperparameters.d)
+        store, present = self.state.seating, self.state.hyperparameters
+        return log_seating(store, present.theta, present.d) + self.seats.root._log_of_dishes(store)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""

@@ -108,7 +108,7 @@ class Recovery(Owner):
         """Seat everybody by the prior given the dishes; those who have lost theirs get one of their own."""
         state = self.state
         dishes = dishes.astype(np.int32)
-        dishes[lost] = state._dish_kind.for_lost(dishes, lost)
+        dishes[lost] = state._dish_kind.for_lost(dishes, lost, self.seats.root.most_dishes)
         streams = state.streams or Streams(0)
         source = Streams(streams.seed, streams.chain).source(STARTS, state.sweep, _UNIT, state.attempt)
         lent = state._lent is not None

@@ -9,11 +9,14 @@ import numpy.typing as npt
 
 from hdpkit._compiled.support.turn import Block
 from hdpkit.checks import instance
-from hdpkit.errors import StateError
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.franchise.declarations import FixedWeights, kind_of_root
+from hdpkit.franchise.fixed_weights import FixedTable, log_dishes
 from hdpkit.franchise.guard import Guarded, unguarded
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.roots import ROOTS
+from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.franchise.state import State
 from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.weights import Weights
@@ -26,23 +29,27 @@ Floats = npt.NDArray[np.float64]
 
 
 class Root(Owner, Guarded):
-    """What stands above the root's children: a restaurant of latent dishes, one over atoms, or weights.
+    """What stands above the root's children: a restaurant of latent dishes or over atoms, or weights.
 
     Obtained as `Franchise.root`.
 
     Attributes
     ----------
-    declared : str
-        "restaurant" or "weights", as the franchise was built.
+    declared : str or FixedWeights
+        "restaurant", "weights" or fixed weights, as the franchise was built.
     """
 
-    def __init__(self, state: State, turns: Turns, parts: Parts, declared: str) -> None:
+    def __init__(self, state: State, turns: Turns, parts: Parts, declared: str | FixedWeights) -> None:
         super().__init__(state)
         self._parts = parts
         self._turn = state._turn
         self._turns = turns
         self.declared = declared
-        self._weights = Weights(state) if declared == "weights" else None
+        self._weights: Weights | FixedTable | None = None
+        if isinstance(declared, FixedWeights):
+            self._weights = FixedTable(state, declared)
+        elif declared == "weights":
+            self._weights = Weights(state)
 
     def __repr__(self) -> str:
         return f"<Root {self.declared}>"
@@ -55,14 +62,19 @@ class Root(Owner, Guarded):
 
     @property
     def kind(self) -> str:
-        """What the root's children draw from now, a key of `ROOTS`: "restaurant", "atoms" or "weights"."""
-        instantiated = self._weights is not None and self._weights.integrated is None
-        return self.state._dish_kind.root_kind("weights" if instantiated else "restaurant")
+        """What the root's children draw from now: a key of `ROOTS`."""
+        integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
+        return self.state._dish_kind.root_kind("restaurant" if integrated else kind_of_root(self.declared))
 
     @property
-    def weights(self) -> Weights | None:
+    def weights(self) -> Weights | FixedTable | None:
         """The part of the state that has the weights; None where they are integrated out for good."""
         return self._weights
+
+    @property
+    def most_dishes(self) -> int | None:
+        """How many dishes there can be; None where there is no limit."""
+        return self.declared.n_dishes if isinstance(self.declared, FixedWeights) else None
 
     @property
     def concentration(self) -> float:
@@ -80,7 +92,8 @@ class Root(Owner, Guarded):
 
         Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
         hyperparameters invariant there, followed by a draw of the weights given both, leaves the posterior of
-        all invariant. Where the root has no weights the block does nothing; nested blocks are one.
+        all invariant. Where the root has no weights, or fixed ones, the block does nothing; nested blocks
+        are one.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         return Block(self._turn, self.state, lambda: self._integrate(source), self._parts.draw)
@@ -90,14 +103,29 @@ class Root(Owner, Guarded):
     def _for_walk(self, kernel: str) -> Any:
         """What a walk of this kernel draws from above the root."""
         kind = ROOTS[self.kind]
-        table = None if self._weights is None else self._weights.table
-        return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, table)
+        return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, self._weights)
 
     def _kept(self) -> tuple[Any, Floats | None]:
         """A root of its own for a state that is kept, and H where dishes are atoms."""
-        kind = self.state._dish_kind.root_kind(self.declared)
-        table = None if self._weights is None else self._weights.table
-        return ROOTS[kind].kept(self.state.bank, table)
+        kind = self.state._dish_kind.root_kind(kind_of_root(self.declared))
+        return ROOTS[kind].kept(self.state.bank, self._weights)
+
+    def _log_of_dishes(self, store: Any) -> float:
+        """What log p(seating) has for the dishes of the root's customers, above that of a restaurant."""
+        if not isinstance(self.declared, FixedWeights):
+            return 0.0
+        sizes = np.array([store.customers(0, dish) for dish in store.node_dishes(0).tolist()], dtype=np.int64)
+        of_restaurant = log_seating_of_restaurant(sizes, self.concentration, self.discount)
+        return log_dishes(self.declared.n_dishes, len(sizes), int(sizes.sum())) - of_restaurant
+
+    def _check_number(self, name: str, n_dishes: int, *, frozen: bool = False) -> None:
+        """Refuse more dishes than there can be."""
+        if self.most_dishes is not None and n_dishes > self.most_dishes:
+            error = DataError if frozen else ParameterError
+            raise error(
+                name, f"{n_dishes} dishes", f"at most {self.most_dishes} dishes, as root={self.declared}",
+                "Start with fewer, or declare hk.FixedWeights with more.",
+            )  # fmt: skip
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         self._turns.outside()

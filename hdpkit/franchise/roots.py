@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen
 class RootKind:
-    """How what the root's children draw from is had: given the bank, and the table of weights.
+    """How what the root's children draw from is had: given the bank, and the part that has the weights.
 
     Attributes
     ----------
@@ -42,18 +42,23 @@ def _atoms_kept(bank: Any) -> tuple[Any, Floats | None]:
 
 ROOTS = {
     "restaurant": RootKind(
-        lambda bank, table: compiled.LatentRoot(),
-        lambda bank, table: readable.LatentRoot(),
-        lambda bank, table: (compiled.LatentRoot(), None),
+        lambda bank, part: compiled.LatentRoot(),
+        lambda bank, part: readable.LatentRoot(),
+        lambda bank, part: (compiled.LatentRoot(), None),
     ),
     "atoms": RootKind(
-        lambda bank, table: compiled.AtomRoot(bank.base, bank.values),
-        lambda bank, table: readable.AtomRoot(bank.base),
-        lambda bank, table: _atoms_kept(bank),
+        lambda bank, part: compiled.AtomRoot(bank.base, bank.values),
+        lambda bank, part: readable.AtomRoot(bank.base),
+        lambda bank, part: _atoms_kept(bank),
     ),
     "weights": RootKind(
-        lambda bank, table: compiled.WeightedRoot(table),
-        lambda bank, table: readable.WeightedRoot(table),
-        lambda bank, table: (compiled.WeightedRoot(table.copy()), None),
+        lambda bank, part: compiled.WeightedRoot(part.table),
+        lambda bank, part: readable.WeightedRoot(part.table),
+        lambda bank, part: (compiled.WeightedRoot(part.table.copy()), None),
+    ),
+    "fixed": RootKind(
+        lambda bank, part: compiled.FixedRoot(part.table, part.n_dishes),
+        lambda bank, part: readable.FixedRoot(part.n_dishes),
+        lambda bank, part: (compiled.FixedRoot(part.table.copy(), part.n_dishes), None),
     ),
 }

@@ -44,6 +44,7 @@ def check_start(init: Any, franchise: Franchise) -> None:
     init = _resolved(init, franchise)
     if isinstance(init, Random):
         franchise._dish_kind.check_start(init)
+        franchise.root._check_number("init", init.n_dishes)
         return
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
@@ -51,6 +52,8 @@ def check_start(init: Any, franchise: Franchise) -> None:
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
         franchise.check_frozen(prepared)
+    elif prepared is not None:
+        franchise.root._check_number("init", len(_distinct(prepared)))
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
@@ -71,6 +74,9 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
     prepared = _prepare(init, franchise, source)
+    names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
+    if names is not None:
+        franchise.root._check_number("init", len(names))
     franchise.reset_hyperparameters()
     franchise.sweep = franchise.attempt = 0
     if isinstance(prepared, Mapping):
@@ -82,11 +88,10 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     franchise.clear()
     franchise.bank.prepare(source)
     try:
-        if prepared is None:
+        if prepared is None or names is None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
             _parts_started(franchise, source)
             return
-        names = _distinct(prepared)
         slots = np.array([franchise.open_dish(source) for _ in names], dtype=np.int32)
         given = np.empty(n, dtype=np.int32)
         for first in range(0, n, _CHUNK):

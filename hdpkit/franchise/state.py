@@ -17,11 +17,12 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_counts_store
-from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.dish_kinds import dish_kind_of
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
+from hdpkit.franchise.root_rules import check_root
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
@@ -74,7 +75,7 @@ class State(Guarded):
         data: GroupedData,
         store: str | type,
         kernel: str,
-        root: str,
+        root: str | FixedWeights,
         measure: BaseMeasure | None,
     ) -> None:
         if not isinstance(restaurant, Restaurant):
@@ -86,7 +87,7 @@ class State(Guarded):
                 "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
             )
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
-        choice("root", root, ("restaurant", "weights"), remedy="Leave it out for a Chinese restaurant.")
+        check_root(root, restaurant)
         if measure is not None:
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
         if len(data) >= 2**31 - 1:
@@ -105,9 +106,9 @@ class State(Guarded):
         self.measure = measure_of(declared, "for_data", declared.for_data(data))
         self.topology = build_topology(self.declarations, data)
         self.store_type: Any = _store_type(store)
-        check_counts_store(self.store_type, root, self.declarations, declared.atomic)
+        check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
         self._dish_kind = dish_kind_of(self)
-        self._dish_kind.check_root(root)
+        self._dish_kind.check_root(kind_of_root(root))
         self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}

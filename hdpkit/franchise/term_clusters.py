@@ -13,7 +13,6 @@ from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomia
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.state import State
 from hdpkit.random import RandomStream
 
 __all__ = ["TermClusters", "check_term_clusters", "prefers_term_clusters", "term_clusters"]
@@ -39,8 +38,8 @@ class TermClusters:
     Parameters
     ----------
     n_dishes : int, optional
-        K, at least 1; by default the least of the square root of the number of customers and three times that
-        of the number of terms that occur.
+        K, at least 1; by default the least of the square root of the number of customers, three times that
+        of the number of terms that occur, and the K of `hdpkit.FixedWeights`.
     """
 
     n_dishes: int | None = attrs.field(
@@ -51,13 +50,13 @@ class TermClusters:
     )
 
 
-def serves_term_clusters(franchise: State) -> bool:
+def serves_term_clusters(franchise: Any) -> bool:
     """Whether the data are documents of terms, the measure a Dirichlet-multinomial, plain or sparse."""
     kinds = (DirichletMultinomial, SparseDirichletMultinomial)
     return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, kinds)
 
 
-def prefers_term_clusters(franchise: State) -> bool:
+def prefers_term_clusters(franchise: Any) -> bool:
     """Whether this start is the default: mixtures by group of enough data to place terms by.
 
     Sparse topics keep too many of the topics that they start with (docs/startup.md).
@@ -70,23 +69,25 @@ def prefers_term_clusters(franchise: State) -> bool:
     )
 
 
-def check_term_clusters(start: TermClusters, franchise: State) -> None:
+def check_term_clusters(start: TermClusters, franchise: Any) -> None:
     """Raise a ParameterError if the data aren't documents of terms."""
     if not serves_term_clusters(franchise):
         raise ParameterError(
             "init", start, "a start that fits: TermClusters is for a Corpus under a Dirichlet-multinomial",
             'For instance "sequential", or hk.init.Random(100).',
         )  # fmt: skip
+    franchise.root._check_number("init", start.n_dishes or 1)
 
 
-def term_clusters(start: TermClusters, franchise: State, source: RandomStream) -> Any:
+def term_clusters(start: TermClusters, franchise: Any, source: RandomStream) -> Any:
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
     counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
     counts.data = np.log1p(counts.data)
     generator = source.generator
     used = np.flatnonzero(np.diff(counts.tocsc().indptr))
-    n_dishes = start.n_dishes or max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
+    default = max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
+    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     labels = np.zeros(counts.shape[1], dtype=np.int32)
     labels[used] = _k_means(_placed(counts[:, used], generator), n_dishes, generator)
     dishes = labels[data.terms]

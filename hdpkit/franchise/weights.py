@@ -35,6 +35,8 @@ class Weights(Owner, IntegrablePart):
     dies goes back to the remainder.
     """
 
+    name = NAME
+
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())

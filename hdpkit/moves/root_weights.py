@@ -23,12 +23,13 @@ class RootWeights(Move):
     updates = ("root weights",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose root is a restaurant."""
+        """Refuse a franchise whose root has no weights to draw."""
         if state.root.declared != "weights":
+            why = "fixed" if state.root.most_dishes is not None else "integrated out"
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
-                "The root is a restaurant, its weights are integrated out: build hk.Franchise(..., "
-                "root='weights'), or leave RootWeights out.",
+                f"The root's weights are {why}: build hk.Franchise(..., root='weights'), or leave "
+                "RootWeights out.",
             )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:

@@ -40,7 +40,7 @@ class SplitMerge(Move):
     A split of a dish with m units into m_a and m_b is accepted with ratio
     (theta_0 + d_0 K) [1-d_0]_1^(m_a-1) [1-d_0]_1^(m_b-1) / [1-d_0]_1^(m-1) DM(n_a) DM(n_b) / DM(n) / q,
     K the dishes before the split; a merge with the inverse, q being the probability that the same procedure
-    would lead back.
+    would lead back. Under fixed weights, N dishes in all, what stands before the marginals is N - K.
     """
 
     needs_tables = True
@@ -72,6 +72,8 @@ class SplitMerge(Move):
     def _propose(self, state: Franchise, rng: ChoiceSource, units: Any, a: int, b: int) -> bool:
         dishes = state.unit_dishes(units)
         split = bool(dishes[a] == dishes[b])
+        if split and state.n_dishes == state.root.most_dishes:
+            return False  # there is no further dish
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
         # For a merge the present sides are what the launch must lead back to.
@@ -79,16 +81,7 @@ class SplitMerge(Move):
         sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
 
         on_b = members[sides[members] == 1]
-        theta, discount = state.root.concentration, state.root.discount
-        n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
-        log_split = (
-            log(theta + discount * n_before)
-            + _log_rising(discount, len(members) - len(on_b))
-            + _log_rising(discount, len(on_b))
-            - _log_rising(discount, len(members))
-            + log_data
-            - log_q
-        )
+        log_split = _log_prior_ratio(state, split, len(members), len(on_b)) + log_data - log_q
         if not accepts(log_split if split else -log_split, rng):
             return False
         if split:
@@ -148,6 +141,20 @@ def _scan(
 
     state.in_chunks(0, len(order), piece)
     return log_q
+
+
+def _log_prior_ratio(state: Franchise, split: bool, m: int, m_b: int) -> float:
+    """log of the prior after the split of a dish of m units over that before, m_b of them on one side."""
+    root = state.root
+    n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
+    if root.most_dishes is not None:
+        return log(root.most_dishes - n_before)
+    return (
+        log(root.concentration + root.discount * n_before)
+        + _log_rising(root.discount, m - m_b)
+        + _log_rising(root.discount, m_b)
+        - _log_rising(root.discount, m)
+    )
 
 
 def _log_rising(discount: float, m: int) -> float:

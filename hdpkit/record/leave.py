@@ -15,7 +15,7 @@ from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, Finite, base_measures
 from hdpkit.errors import ParameterError, RunError
-from hdpkit.franchise import Part, Restaurant
+from hdpkit.franchise import FixedWeights, Part, Restaurant
 from hdpkit.init import Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
@@ -51,6 +51,7 @@ _PLACES: dict[str, tuple[type, ...]] = {
     "restaurant": (Restaurant,),
     "base of a restaurant": (Restaurant, BaseMeasure),
     "component": (Part,),
+    "root": (FixedWeights,),
     "start": _STARTS,
     "hyperparameter": _PRIORS,
     "part of a base measure": (*_PRIORS, Finite),

@@ -254,7 +254,7 @@ class RunFolder:
                 for name, component in dict(part["components"]).items()
             }
             kernel = part["kernel"]
-            more["root"] = part.get("root", "restaurant")
+            more["root"] = rebuild(part.get("root", "restaurant"), leave, "root")
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, HdpkitError):
                 raise
@@ -314,7 +314,11 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
         "store": describe(franchise.store_type, "store"),
         "kernel": franchise.forced_kernel,
         # Folders of before have none: the root was a restaurant.
-        **({} if franchise.root.declared == "restaurant" else {"root": franchise.root.declared}),
+        **(
+            {}
+            if franchise.root.declared == "restaurant"
+            else {"root": describe(franchise.root.declared, "root")}
+        ),
         "components": {
             name: describe(component, f"components[{name!r}]")
             for name, component in franchise.components.items()

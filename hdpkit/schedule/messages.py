@@ -41,7 +41,7 @@ class Recipe:
     data: Any
     store: Any
     kernel: str
-    root: str
+    root: Any
     measure: Any
     components: dict[str, Any]
 

@@ -12,7 +12,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, Restaurant, start
+from hdpkit.franchise import FixedWeights, Franchise, Restaurant, start
 from hdpkit.random import STARTS, Streams
 
 __all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]
@@ -97,7 +97,7 @@ def tiny_franchise(
     values: Any = None,
     concentration: Any = None,
     discount: Any = None,
-    root: str = "restaurant",
+    root: str | FixedWeights = "restaurant",
 ) -> Franchise:
     """Build a tiny franchise in its sequential state.
 
@@ -110,8 +110,8 @@ def tiny_franchise(
         One value a customer; by default the measure's `example_values`, or terms 0, 1, 2.
     concentration, discount : (root, below), optional
         In place of the corner's, for instance priors.
-    root : str
-        "restaurant" or "weights".
+    root : str or FixedWeights
+        "restaurant", "weights" or fixed weights.
     """
     if isinstance(shape, str):
         shape = SHAPES[shape]

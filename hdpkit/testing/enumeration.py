@@ -312,6 +312,7 @@ def exact_posterior(
     log_marginal: LogMarginal,
     concentration: Sequence[float],
     discount: Sequence[float],
+    n_dishes: int | None = None,
 ) -> dict[Key, float]:
     """The posterior of labelled seatings given the data and the hyperparameters, normalised.
 
@@ -325,6 +326,9 @@ def exact_posterior(
         Log marginal of the list of values of one dish; -inf says that they can't share it.
     concentration, discount : sequence of float
         One number for each node.
+    n_dishes : int, optional
+        K of a finite model, in which each customer of the root draws one of K dishes of weight 1/K: then the
+        root is no restaurant, and its concentration and discount are not used.
 
     Returns
     -------
@@ -343,6 +347,9 @@ def exact_posterior(
     log_priors = _log_priors(shape, tuple(concentration), tuple(discount))
     for key, of_seating in zip(listed(shape), log_priors, strict=True):
         log_weight = log_likelihood(key, range(len(values)), marginal)
+        if n_dishes is not None:
+            sizes = list(table_sizes(key, shape)[0].values())
+            log_weight += _log_labels(sizes, n_dishes) - _log_root(sizes, concentration[0], discount[0])
         if log_weight > -math.inf:
             log_weights[key] = log_weight + of_seating
     if not log_weights:
@@ -351,6 +358,22 @@ def exact_posterior(
     weights = {key: math.exp(log_weight - largest) for key, log_weight in log_weights.items()}
     normaliser = math.fsum(weights.values())
     return {key: weight / normaliser for key, weight in weights.items()}
+
+
+def _log_root(sizes: Sequence[int], theta: float, d: float) -> float:
+    """Log probability of the root's tables as those of a restaurant."""
+    flat = Shape((-1,), (0,) * sum(sizes))
+    firsts = [sum(sizes[:t]) for t in range(len(sizes))]
+    key = tuple((first,) for first, size in zip(firsts, sizes, strict=True) for _ in range(size))
+    return log_prior(key, flat, [theta], [d])
+
+
+def _log_labels(sizes: Sequence[int], n_dishes: int) -> float:
+    """Log probability of such a partition of the root's customers where each draws one of ``n_dishes``."""
+    if len(sizes) > n_dishes:
+        return -math.inf
+    labelled = math.perm(n_dishes, len(sizes))  # ways of giving the parts different labels
+    return math.log(labelled) - sum(sizes) * math.log(n_dishes)
 
 
 def n_tables(key: Key, shape: Shape) -> int:

@@ -90,7 +90,7 @@ class ExactModel:
 
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
         self.posterior_of_seatings = exact_posterior(
-            self.shape, self.values, log_marginal or chain_rule, theta, discount
+            self.shape, self.values, log_marginal or chain_rule, theta, discount, franchise.root.most_dishes
         )
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
         fixed = None if observed is None else tuple(observed)

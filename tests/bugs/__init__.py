@@ -3,6 +3,7 @@
 from bugs import (
     counts,
     evaluation,
+    fixed_weights,
     hyperparameters,
     measures,
     moves,
@@ -25,6 +26,7 @@ BUGS: tuple[PlantedBug, ...] = (
     *updates.BUGS,
     *observed.BUGS,
     *root_weights.BUGS,
+    *fixed_weights.BUGS,
     *counts.BUGS,
     *selection.BUGS,
     *evaluation.BUGS,

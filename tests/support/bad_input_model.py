@@ -201,6 +201,10 @@ MODEL = {
             "name": [None, 5, "", "a/b", b"name", ["name"], "root"],
         },
     ),
+    "FixedWeights": Row(
+        plain(hk.FixedWeights, n_dishes=3),
+        {"n_dishes": [None, 0, -1, 1.5, NAN, "3", "", [3], True, HUGE, 2**40, np.array([3, 3])]},
+    ),
     "Franchise": Row(
         plain(hk.Franchise, restaurant=restaurants(), data=corpus(), store="explicit", kernel="reference"),
         {
@@ -208,7 +212,16 @@ MODEL = {
             "data": NO_DATA,
             "store": NO_STORE,
             "kernel": [None, 5, "fast", "", ["auto"], np.array(["auto", "auto"])],
-            "root": [None, 5, "", "atoms", "Weights", ["weights"], np.array(["weights", "weights"])],
+            "root": [
+                None,
+                5,
+                "",
+                "atoms",
+                "Weights",
+                ["weights"],
+                np.array(["weights", "weights"]),
+                hk.FixedWeights,
+            ],
             "measure": NO_MEASURE,
         },
     ),

@@ -8,14 +8,18 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.exact_points import check_balance
 from hdpkit.testing.exact_weights import ExactWeightModel
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
     "check_density_of_root_weights",
+    "check_fixed_weights",
+    "check_fixed_weights_of_slots",
     "check_root_weights_are_drawn_anew",
     "check_root_weights_given_seating",
+    "check_score_under_fixed_weights",
     "check_seating_and_root_weights",
 ]
 
@@ -33,6 +37,51 @@ def check_seating_and_root_weights():
     for shape in ("2+1", "2+1 with one at the root"):
         for move in (moves.TableGibbs(), moves.DishGibbs()):
             check_balance(weighted_model(shape), move)
+
+
+def fixed_model(store, kernel, n_dishes=3):
+    measure = hk.DirichletMultinomialReference(0.5, n_terms=3) if kernel == "reference" else None
+    franchise = tiny_franchise(
+        "2+1 with one at the root",
+        measure or hk.DirichletMultinomial(0.5, n_terms=3),
+        store=store,
+        kernel=kernel,
+        corner=Corner(1.5, 1.5),
+        root=hk.FixedWeights(n_dishes),
+    )
+    return ExactModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
+
+
+def check_fixed_weights():
+    """Exact kernels under fixed weights, compiled and readable."""
+    for store, kernel in (
+        ("explicit", "generic"),
+        ("histogram", "fused"),
+        ("explicit-reference", "reference"),
+    ):
+        model = fixed_model(store, kernel)
+        for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
+            check_exact(model, move)
+
+
+def check_fixed_weights_of_slots():
+    """A slot has the weight 1/K while it is that of a dish, and else none."""
+    model = fixed_model("histogram", "generic")
+    franchise = model.enter(next(i for i in range(len(model.states)) if model.enter(i).n_dishes == 1))
+    table, source = franchise.root.weights.table, RandomStream((1, 1))
+    before = table.remainder
+    slot = franchise.open_dish(source)
+    assert table.get(slot) == 1 / 3
+    franchise.slots.close(slot)
+    assert table.get(slot) == 0.0
+    assert table.remainder == before
+
+
+def check_score_under_fixed_weights():
+    """The log joint is the log of the enumerated posterior, up to a constant."""
+    model = fixed_model("explicit", "generic")
+    offsets = [model.enter(i).log_joint() - np.log(p) for i, p in enumerate(model.pi.tolist())]
+    assert np.ptp(offsets) < 1e-9
 
 
 def check_root_weights_given_seating():

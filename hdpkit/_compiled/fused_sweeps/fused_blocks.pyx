@@ -144,7 +144,7 @@ cdef class Blocks:
         self.walk = walk
         self.store = walk.store
         self.bank = bank
-        self.table = (<WeightedRoot>walk.root).table if type(walk.root) is WeightedRoot else None
+        self.table = (<WeightedRoot>walk.root).table if isinstance(walk.root, WeightedRoot) else None
         self.units = units
         s.terms = bank.b.terms
         s.seen = bank.b.block.data()

@@ -67,7 +67,7 @@ cdef class Stores:
     cdef WeightTable table
 
     def __init__(self, Walk walk not None):
-        weighted = type(walk.root) is WeightedRoot
+        weighted = isinstance(walk.root, WeightedRoot)
         serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
         if type(walk.store) not in serves:
             raise KernelError("store and root", (type(walk.store).__name__, type(walk.root).__name__),

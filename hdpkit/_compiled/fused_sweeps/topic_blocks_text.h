@@ -198,6 +198,15 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             s->share[own] = share_of(s, own, s->tables[own] - (!has(s, TABLE_NOT_REMOVED)));
         }
         highest = exponent[1];
+        if (s->weight != 0 && s->rest == 0.0) {     /* no dish can be new: what scales the others is the largest of them */
+            highest = INT64_MIN;
+            for (int64_t k = 0; k < n; k++)
+                if (s->share[k] > 0.0 && s->exponent[k] > highest) highest = s->exponent[k];
+            fresh = 0.0;
+            exponent[1] = highest;
+            for (int64_t k = 0; k < n; k++)
+                if (!(s->share[k] > 0.0)) s->exponent[k] = highest;
+        }
         for (int64_t k = 0; k < n; k++) highest = s->exponent[k] > highest ? s->exponent[k] : highest;
         for (int64_t k = 0; k < n; k++) {
             const double down = has(s, EXPONENTS_DROPPED) ? 1.0 : power_of_two(s->exponent[k] - highest);

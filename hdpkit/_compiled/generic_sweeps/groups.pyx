@@ -14,6 +14,7 @@ from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t, pending_
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.support.arguments cimport check_length, check_range, refuse
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_parts
+from hdpkit._compiled.generic_sweeps.weighing cimport LEAST_TOTAL, weigh_again
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log
@@ -187,6 +188,9 @@ cdef class Group:
                 for k in range(n_sides):
                     w[k] *= self.weights[k]
                     total += w[k]
+                if self.weights[n_sides - 1] == 0.0 and not total >= LEAST_TOTAL:
+                    total = weigh_again(self.measure, self.customers + i, 1, self.slots.data(), n_sides,
+                                        self.weights.data(), w)
                 if 0.0 < total < INFINITY:
                     side = self.source.choose(self.source.state, w, n_sides) if forced == NULL else forced[i]
             if side < 0 or self.measure.add(self.measure.self, self.slots[side], self.customers + i, 1) < 0:

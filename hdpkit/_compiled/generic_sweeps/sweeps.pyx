@@ -16,6 +16,7 @@ from hdpkit._compiled.measures.measure cimport (
     CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.generic_sweeps.units cimport Units
+from hdpkit._compiled.generic_sweeps.weighing cimport choose_dish
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
@@ -36,11 +37,13 @@ cdef int fail(object error, str what, int64_t who) except -1:
 cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *source) except -1 with gil:
     """Leave the seating whole after the measure failed, then raise what it raised.
 
-    The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come. Statistics are not
-    kept up: the franchise counts them again after every failure of a verb.
+    The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come, or at the first dish
+    where there can be no other. Statistics are not kept up: the franchise counts them again after every failure of a verb.
     """
     cdef exception_t raised = set_aside()
-    if dish < 0:
+    if dish < 0 and walk.root.complete():
+        dish = walk.slots.live[0]
+    elif dish < 0:
         walk.slots.birth(&dish, &customer, 1)
         pending_exception()
     walk.seat_customer(customer, walk.home[customer], dish, source)
@@ -124,9 +127,8 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     """Table Gibbs for one customer: out, P_home(k) f_k(x) over live dishes and a new one, in again."""
     cdef int32_t node = walk.home[customer]
     cdef int32_t dish = walk.store.dish_at(customer)
-    cdef int64_t n_live, i, chosen = -1
+    cdef int64_t n_live, chosen = -1
     cdef double *w
-    cdef const double *row
     if dish < 0:
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
@@ -145,11 +147,8 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     n_live = walk.slots.live.size()
     weights.resize(n_live + 1)
     w = weights.data()
-    row = walk.row.data()
     if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
-        for i in range(n_live + 1):
-            w[i] *= row[i]
-        chosen = source.choose(source.state, w, n_live + 1)
+        chosen = choose_dish(walk, measure, &customer, 1, n_live, w, source)
     if chosen < 0:
         return put_back(walk, customer, -1, source)
     if chosen < n_live:
@@ -182,7 +181,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
           ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
     cdef Held hold = in_turn(walk.turn)
-    cdef int64_t i, n_live, k, chosen
+    cdef int64_t i, n_live, chosen
     cdef int32_t customer, dish
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
@@ -205,9 +204,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
             weights.resize(n_live + 1)
             chosen = -1
             if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
-                for k in range(n_live + 1):
-                    weights[k] *= walk.row[k]
-                chosen = source.c.choose(source.c.state, weights.data(), n_live + 1)
+                chosen = choose_dish(walk, measure, &customer, 1, n_live, weights.data(), &source.c)
             if chosen < 0:
                 with gil:
                     fail(pending_exception(), "the predictive", customer)
@@ -314,7 +311,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     cdef int32_t code = units.code[u]
     cdef int32_t node = units.node[u]
     cdef int32_t dish = store.dish_at(block[0])
-    cdef int64_t n_live, i, chosen = -1
+    cdef int64_t n_live, chosen = -1
     cdef double *w
     ready_unit(walk, store, units, u)
     ready_weights(walk, weights)
@@ -332,9 +329,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     weights.resize(n_live + 1)
     w = weights.data()
     if measure_block(measure, block, size, walk.slots.live.data(), n_live, w) >= 0:
-        for i in range(n_live + 1):
-            w[i] *= walk.row[i]
-        chosen = source.choose(source.state, w, n_live + 1)
+        chosen = choose_dish(walk, measure, block, size, n_live, w, source)
     if chosen < 0:
         return put_back_table(walk, units, u, -1, source)
     if chosen < n_live:
@@ -360,7 +355,9 @@ cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) 
 cdef int put_back_table(Walk walk, Units units, int64_t u, int32_t dish, choice_source *source) except -1 with gil:
     """As `put_back`, for a unit."""
     cdef exception_t raised = set_aside()
-    if dish < 0:
+    if dish < 0 and walk.root.complete():
+        dish = walk.slots.live[0]
+    elif dish < 0:
         walk.slots.birth(&dish, units.customer.data() + units.offset[u], units.offset[u + 1] - units.offset[u])
         pending_exception()
     serve_below(walk.store, units, u, dish)

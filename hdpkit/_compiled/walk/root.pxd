@@ -20,6 +20,7 @@ cdef class Root:
     cdef int32_t given(self, int32_t customer) noexcept nogil
     cdef bint opens_again(self) noexcept nogil
     cdef bint loses_dishes(self) noexcept nogil
+    cdef bint complete(self) noexcept nogil
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil
     cdef double above(self, int32_t dish) noexcept nogil
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil
@@ -42,3 +43,7 @@ cdef class WeightTable:
 
 cdef class WeightedRoot(Root):
     cdef readonly WeightTable table
+
+
+cdef class FixedRoot(WeightedRoot):
+    cdef double n_dishes

@@ -71,6 +71,10 @@ cdef class Root:
         """Whether a dish without tables of the root is gone."""
         return True
 
+    cdef bint complete(self) noexcept nogil:
+        """Whether there can be no further dish."""
+        return False
+
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
         """Probability of each live dish, ascending, and of a new one (of all other atoms), last."""
         return 0
@@ -283,6 +287,16 @@ cdef class WeightTable:
             self.rest += self.weight[k]
             self.weight[k] = 0.0
 
+    def fix(self, slot, double weight, double remainder):
+        """Give a slot this weight, 0 for none, and all that is new this remainder, which may be 0."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
+        if not (0.0 <= weight <= 1.0 and 0.0 <= remainder <= 1.0):
+            refuse("weight and remainder", (weight, remainder), "numbers from 0 to 1", "They add up to 1.")
+        self.make_room(k + 1)
+        self.weight[k] = weight
+        self.rest = remainder
+
     def memory_bytes(self):
         """Bytes that the weights take."""
         cdef Held hold = in_turn(self.turn)
@@ -308,3 +322,28 @@ cdef class WeightedRoot(Root):
         if not self.slots.occupied(dish):
             return self.table.rest
         return self.table.weight[dish] if dish < <int64_t>self.table.weight.size() else 0.0
+
+
+cdef class FixedRoot(WeightedRoot):
+    """K dishes of weight 1/K each. Those without customers are one outcome, all that is new.
+
+    Parameters
+    ----------
+    table : WeightTable
+        Weights of the dishes that have customers.
+    n_dishes : int
+        K.
+    """
+
+    def __init__(self, WeightTable table not None, n_dishes):
+        WeightedRoot.__init__(self, table)
+        self.n_dishes = whole32("n_dishes", n_dishes, 1, LARGEST)
+
+    cdef bint complete(self) noexcept nogil:
+        return self.store.nodes[0].n_entries >= self.n_dishes
+
+    cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
+        # By the root's own dishes: within a proposal the table has the weights of before.
+        if place >= 0:
+            return 1.0 / self.n_dishes
+        return max(self.n_dishes - self.store.nodes[0].n_entries, 0.0) / self.n_dishes

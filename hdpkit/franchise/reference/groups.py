@@ -67,7 +67,7 @@ def _propose(
     # Births and deaths of a proposal are not announced: these slots have no bank and no parts.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
-    bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount)
+    bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount, walk.root)
     log_before = _unseat(bare, group, source)
     others = aside.occupied_slots()
     own = np.setdiff1d(before, others)  # dishes that nobody else eats
@@ -156,7 +156,9 @@ def _scan(
         if sides[i] >= 0:
             bank.remove(int(slots[sides[i]]), [customer])
             weights[sides[i]] -= 1.0
-        logs = np.log(weights) + bank.log_predictive(customer, slots)[:-1]
+        with np.errstate(divide="ignore"):  # under fixed weights a new dish may have none
+            logs = np.log(weights)
+        logs += bank.log_predictive(customer, slots)[:-1]
         if not -np.inf < np.max(logs) < np.inf:  # NaN too
             raise FloatingPointError(f"log weights {logs} can't be drawn from")
         logs -= np.logaddexp.reduce(logs)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.walk.root import WeightTable
 
-__all__ = ["AtomRoot", "LatentRoot", "ReferenceRoot", "WeightedRoot"]
+__all__ = ["AtomRoot", "FixedRoot", "LatentRoot", "ReferenceRoot", "WeightedRoot"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -28,6 +28,10 @@ class ReferenceRoot:
     def loses_dishes(self) -> bool:
         """Whether a dish without tables of the root is gone."""
         return True
+
+    def complete(self, n_dishes: int) -> bool:
+        """Whether there can be no further dish than these."""
+        return False
 
     def row(self, live: Ints) -> Floats:
         """Probability of each live dish and, last, of a new one above the first of `restaurants`."""
@@ -81,6 +85,25 @@ class WeightedRoot(ReferenceRoot):
         """The weights of the dishes and the remainder."""
         weights: Floats = self.table.many(live)
         return weights
+
+    def restaurants(self, path: Sequence[int]) -> Sequence[int]:
+        """All but the root."""
+        return path[:-1]
+
+
+class FixedRoot(ReferenceRoot):
+    """K dishes of weight 1/K each; those without customers are one outcome, all that is new."""
+
+    def __init__(self, n_dishes: int) -> None:
+        self.n_dishes = n_dishes
+
+    def complete(self, n_dishes: int) -> bool:
+        """Whether all K have customers."""
+        return n_dishes >= self.n_dishes
+
+    def row(self, live: Ints) -> Floats:
+        """1/K for each dish, and what the K - n others have together."""
+        return np.append(np.ones(len(live)), max(self.n_dishes - len(live), 0)) / self.n_dishes
 
     def restaurants(self, path: Sequence[int]) -> Sequence[int]:
         """All but the root."""

@@ -88,6 +88,8 @@ def _put_back(walk: ReferenceWalk) -> int:
 
     Statistics are not kept up: the franchise counts them again after every failure of a verb.
     """
+    if walk.root.complete(len(walk.slots)):
+        return int(walk.slots.occupied_slots()[0])
     try:
         return int(walk.slots.open())
     except Exception:  # the measure fails again: a slot that it does not count
