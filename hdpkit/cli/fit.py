@@ -7,31 +7,25 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.corpus import corpus_options, given_corpus
 from hdpkit.cli.folders import check_new_folder
-from hdpkit.cli.options import (
-    Parsed,
-    config_option,
-    given_limits,
-    limit_options,
-    path_type,
-    positive,
-    quiet_option,
-    seed_option,
-)
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_init, parse_moves
-from hdpkit.cli.priors import base_measure_of, default_moves, prior_type, sparse_options
+from hdpkit.cli.priors import (
+    base_measure_of,
+    concentrations_of,
+    default_moves,
+    model_options,
+    restaurants_of,
+)
 from hdpkit.cli.runs import carry_out
-from hdpkit.data import Corpus
-from hdpkit.formats.text_folder import TextOptions
-from hdpkit.io.corpora import FORMATS, read_corpus
 from hdpkit.stores import Detail, at_least
 
 __all__ = ["fit"]
 
 
 @click.command()
-@click.argument("corpus", type=path_type)
+@corpus_options
 @click.option(
     "--out",
     required=True,
@@ -40,41 +34,7 @@ __all__ = ["fit"]
     help="Folder to keep the run in; a new or an empty one.",
 )
 @config_option
-@click.option(
-    "--vocabulary",
-    type=path_type,
-    metavar="FILE",
-    help="Terms, one a line: names of the columns; for text, the words to count.",
-)
-@click.option("--format", type=click.Choice(FORMATS), help="Of the corpus.  [default: detected]")
-@click.option("--min-documents", type=positive, help="Text: leave out words of fewer documents.")
-@click.option(
-    "--max-document-share",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Text: leave out words of more than this share of the documents.",
-)
-@limit_options
-@click.option("--stop-words", type=click.Choice(["none", "english"]), help="Text: leave out function words.")
-@click.option(
-    "--eta",
-    type=prior_type("eta"),
-    help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.05]",
-)
-@sparse_options
-@click.option(
-    "--document-concentration",
-    type=prior_type("document-concentration"),
-    default="gamma(1,1)",
-    show_default=True,
-    help="Of documents over topics (alpha).",
-)
-@click.option(
-    "--root-concentration",
-    type=prior_type("root-concentration"),
-    default="gamma(1,1)",
-    show_default=True,
-    help="Of the topics of the whole corpus (gamma).",
-)
+@model_options
 @click.option(
     "--moves",
     type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
@@ -139,17 +99,10 @@ def fit(corpus: Path, **options: Any) -> None:
     base = base_measure_of(options)
     check_new_folder(folder)
     quiet = options["quiet"]
-    if not quiet:
-        say(f"reading {shown_path(corpus)}", err=True)
-    data = _read(corpus, options)
-    if not quiet:
-        sizes = f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
-        say(sizes, err=True)
-    priors = {name: options[f"{name}_concentration"] for name in ("document", "root")}
-    root = hk.Restaurant(base=base, concentration=priors["root"], name="root")
-    documents = hk.Restaurant(base=root, concentration=priors["document"], each="document")
-    franchise = hk.Franchise(documents, data, store=options["store"], kernel=options["kernel"])
-    scheduler = hk.Scheduler(options["moves"] or default_moves(base, priors.values()))
+    data = given_corpus(corpus, options, quiet)
+    restaurant = restaurants_of(base, options)
+    franchise = hk.Franchise(restaurant, data, store=options["store"], kernel=options["kernel"])
+    scheduler = hk.Scheduler(options["moves"] or default_moves(base, concentrations_of(options)))
 
     def run(progress: Any) -> Any:
         return scheduler.run(
@@ -165,10 +118,3 @@ def fit(corpus: Path, **options: Any) -> None:
         )
 
     carry_out(run, folder, options["terms"], quiet)
-
-
-def _read(path: Path, options: dict[str, Any]) -> Corpus:
-    names = ("min_documents", "max_document_share", "stop_words")
-    given = {name: options[name] for name in names if options[name] is not None}
-    text = TextOptions(**given) if given else None
-    return read_corpus(path, options["format"], options["vocabulary"], text, given_limits(options))

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import hdpkit
+from hdpkit.cli.compare import compare
 from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
 from hdpkit.cli.fit import fit
@@ -100,6 +101,7 @@ def main() -> None:
       hdpkit topics run
       hdpkit resume run --sweeps 200
       hdpkit verify run
+      hdpkit compare ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
 
@@ -107,5 +109,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, resume, verify, convert, lm):
+for command in (demo, fit, topics, resume, verify, convert, compare, lm):
     main.add_command(command)

@@ -11,6 +11,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, SparseDirich
 from hdpkit.cli.options import Parsed
 from hdpkit.cli.parse import parse_number_or_prior, parse_selection
 from hdpkit.errors import ParameterError
+from hdpkit.franchise import Restaurant
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
@@ -21,7 +22,16 @@ from hdpkit.moves import (
     TableGibbs,
 )
 
-__all__ = ["base_measure_of", "default_moves", "prior_type", "sparse_options"]
+__all__ = [
+    "base_measure_of",
+    "concentrations_of",
+    "default_moves",
+    "model_options",
+    "prior_type",
+    "restaurants_of",
+    "sparse_options",
+    "updates_of",
+]
 
 ETA = 0.05
 """Of topics over terms, where nothing is said."""
@@ -56,6 +66,54 @@ def sparse_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the two-level topic model; `base_measure_of` and `restaurants_of` read them."""
+    options: list[Any] = [
+        click.option(
+            "--eta",
+            type=prior_type("eta"),
+            help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.05]",
+        ),
+        sparse_options,
+        click.option(
+            "--document-concentration",
+            type=prior_type("document-concentration"),
+            default="gamma(1,1)",
+            show_default=True,
+            help="Of documents over topics (alpha).",
+        ),
+        click.option(
+            "--root-concentration",
+            type=prior_type("root-concentration"),
+            default="gamma(1,1)",
+            show_default=True,
+            help="Of the topics of the whole corpus (gamma).",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def restaurants_of(base: BaseMeasure, options: dict[str, Any]) -> Restaurant:
+    """The restaurants of the documents, and above them the root.
+
+    Parameters
+    ----------
+    base : BaseMeasure
+        As `base_measure_of` declares it.
+    options : dict
+        With those of `model_options`.
+    """
+    root = Restaurant(base=base, concentration=options["root_concentration"], name="root")
+    return Restaurant(base=root, concentration=options["document_concentration"], each="document")
+
+
+def concentrations_of(options: dict[str, Any]) -> list[Any]:
+    """What the options of `model_options` say of the concentrations."""
+    return [options["document_concentration"], options["root_concentration"]]
 
 
 def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
@@ -93,7 +151,19 @@ def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move
     concentrations : iterable of float or prior
         Those of the restaurants.
     """
-    moves: list[Move] = [TableGibbs(), DishGibbs(), SplitMerge().until(50)]
+    return [TableGibbs(), DishGibbs(), SplitMerge().until(50), *updates_of(base, concentrations)]
+
+
+def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
+    """Moves of what has a prior: concentrations, parameters of the base measure, stored proportions.
+
+    Parameters
+    ----------
+    base : BaseMeasure
+    concentrations : iterable of float or prior
+        Those of the restaurants.
+    """
+    moves: list[Move] = []
     if any(hasattr(concentration, "draw") for concentration in concentrations):
         moves.append(Concentration())
     if base.priors:

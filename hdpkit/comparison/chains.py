@@ -14,7 +14,7 @@ from hdpkit.comparison.candidates import Candidate
 from hdpkit.franchise import Franchise, start
 from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
 from hdpkit.random import STARTS, Streams
-from hdpkit.record import MoveRecord
+from hdpkit.record import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt
 
 __all__ = ["ChainRecord", "MoveTotals", "Standing", "run_chain"]
@@ -81,6 +81,8 @@ class ChainRecord:
         Shares of the data that the largest dishes have, largest first.
     moves : dict of MoveTotals
         By the name of the move.
+    wall_seconds, processor_seconds : float
+        By the wall clock and on processors, records included.
     finished : bool
         False where Ctrl-C ended it.
     """
@@ -93,6 +95,8 @@ class ChainRecord:
     log_joint: Floats = attrs.field(repr=False)
     shares: Floats = attrs.field(repr=False)
     moves: dict[str, MoveTotals] = attrs.field(repr=False)
+    wall_seconds: float
+    processor_seconds: float
     finished: bool
 
 
@@ -178,13 +182,13 @@ def run_chain(
     rows.record(franchise, 0.0)
     moves: dict[str, MoveTotals] = {}
     spent, finished, told = 0.0, False, -1.0
-    begun = time.perf_counter()
+    begun, on_processors = time.perf_counter(), time.process_time()
     draws = candidate.schedule.sample(franchise, _NO_END, rng=seed, init=None)
     try:
         while not finished:
             draw = next(draws)
             with deferred_interrupt():
-                spent += sum(record.seconds for record in draw.moves)
+                spent += seconds_of(draw)
                 for record in draw.moves:
                     moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record)
                 now = time.perf_counter()
@@ -209,8 +213,15 @@ def run_chain(
         log_joint=_kept(log_joints, np.float64),
         shares=_kept(shares, np.float64),
         moves=moves,
+        wall_seconds=time.perf_counter() - begun,
+        processor_seconds=time.process_time() - on_processors,
         finished=finished,
     )
+
+
+def seconds_of(draw: Draw) -> float:
+    """Time that the moves of a sweep took."""
+    return sum(record.seconds for record in draw.moves)
 
 
 def _totals(record: MoveRecord) -> MoveTotals:

@@ -207,6 +207,7 @@ def _compared(
         name: ScheduleResult(
             name=name,
             chains=chains,
+            kept=kept[name].values,
             n_draws=kept[name].n_draws,
             kept_seconds=kept[name].seconds,
             diagnoses=diagnoses[name],

@@ -174,25 +174,35 @@ def reasons_of(
     if math.isnan(diagnoses["log_joint"].ess):
         where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "stands still in each chain"
         return (f"the log joint {where}",)
-    found = []
-    for key, one in diagnoses.items():
-        if math.isnan(one.ess) and math.isnan(one.rhat):
-            continue  # it never changes
-        name = named(key)
-        if not one.rhat <= rule.rhat:
-            found.append(f"R-hat of {name} is {one.rhat:.3g} (at most {rule.rhat:g})")
-        if not one.ess >= rule.ess * n_chains:
-            shown = "unknown" if math.isnan(one.ess) else f"{one.ess:.3g}"
-            found.append(f"the effective draws of {name} are {shown} (at least {rule.ess * n_chains:g})")
-        if one.drift > rule.drift:
-            found.append(
-                f"{name} drifts: the halves of a chain differ by {one.drift:.2g} standard deviations "
-                f"(at most {rule.drift:g})"
-            )
-    return tuple(found)
+    # A number that never changes isn't judged.
+    judged = {
+        named(key): one
+        for key, one in diagnoses.items()
+        if not (math.isnan(one.ess) and math.isnan(one.rhat))
+    }
+    fewest = rule.ess * n_chains
+    failures = [
+        (
+            f"R-hat above {rule.rhat:g}",
+            {name: one.rhat for name, one in judged.items() if not one.rhat <= rule.rhat},
+        ),
+        (
+            f"fewer than {fewest:g} effective draws",
+            {name: one.ess for name, one in judged.items() if not one.ess >= fewest},
+        ),
+        (
+            f"halves of a chain more than {rule.drift:g} standard deviations apart",
+            {name: one.drift for name, one in judged.items() if one.drift > rule.drift},
+        ),
+    ]
+    return tuple(
+        f"{what}: {', '.join(f'{name} {number:.3g}' for name, number in those.items())}"
+        for what, those in failures
+        if those
+    )
 
 
 def named(key: str) -> str:
     """A key in words."""
-    names = {"log_joint": "the log joint", "n_dishes": "K"}
+    names = {"log_joint": "log joint", "n_dishes": "K"}
     return names.get(key) or f"share {key.rpartition('_')[2]}"

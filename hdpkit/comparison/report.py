@@ -15,8 +15,8 @@ __all__ = ["CSV_ROWS", "csv_text", "moves_table", "report", "schedules_table"]
 CSV_ROWS = ("schedules", "moves", "states")
 
 _HEAD = (
-    "schedule", "sweeps", "log joint", "K", "R-hat log joint", "R-hat K", "R-hat shares",
-    "ESS/s log joint", "ESS/s K", "ESS/s shares", "s to target", "converged",
+    "schedule", "sweeps", "log joint by chain", "K by chain", "R-hat log joint", "R-hat K", "R-hat shares",
+    "ESS/s log joint", "ESS/s K", "ESS/s shares", "s to target by chain", "converged",
 )  # fmt: skip
 
 
@@ -26,32 +26,35 @@ def schedules_table(comparison: Any) -> str:
 
 
 def _row(result: Any, comparison: Any) -> list[str]:
-    lj, k = (result.diagnoses[key] for key in ("log_joint", "n_dishes"))
     rhats = {key: one.rhat for key, one in result.diagnoses.items()}
     rate = result.ess_per_second
-    places = 0 if abs(lj.mean) >= 1e4 else 1
+    joints, dishes = (result.means_by_chain(key).tolist() for key in ("log_joint", "n_dishes"))
+    places = 0 if abs(comparison.best) >= 1e4 else 1
+    late = f"> {comparison.seconds:.3g}"
     return [
         printable(result.name),
-        str(round(sum(int(chain.sweeps[-1]) for chain in result.chains) / len(result.chains))),
-        f"{lj.mean:,.{places}f} ± {lj.sd:,.{places}f}",
-        f"{k.mean:.4g} ± {k.sd:.2g}",
-        _number(lj.rhat),
-        _number(k.rhat),
+        f"{sum(int(chain.sweeps[-1]) for chain in result.chains):,}",
+        _by_chain(joints, lambda mean: f"{mean:,.{places}f}"),
+        _by_chain(dishes, lambda mean: f"{mean:.4g}"),
+        _number(rhats["log_joint"]),
+        _number(rhats["n_dishes"]),
         _number(_of_shares(rhats, max)),
         _number(rate["log_joint"]),
         _number(rate["n_dishes"]),
         _number(_of_shares(rate, min)),
-        _times(result, comparison.seconds),
+        _by_chain(
+            result.seconds_to_target.tolist(),
+            lambda time: f"{time:.3g}" if math.isfinite(time) else late,
+        ),
         "yes" if result.converged else "no",
     ]
 
 
-def _times(result: Any, seconds: float) -> str:
-    """When each chain reached the target; of more than four chains the first and the last."""
-    times = result.seconds_to_target.tolist()
-    shown = times if len(times) <= 4 else [min(times), max(times)]
-    between = ", " if len(times) <= 4 else " to "
-    return between.join(f"{time:.3g}" if math.isfinite(time) else f"> {seconds:.3g}" for time in shown)
+def _by_chain(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """A number each chain; of more than four chains the least and the most."""
+    if len(values) <= 4:
+        return "; ".join("-" if math.isnan(value) else write(value) for value in values)
+    return f"{write(min(values))} to {write(max(values))}"
 
 
 def _of_shares(numbers: Mapping[str, float], pick: Callable[[list[float]], float]) -> float:
@@ -111,6 +114,14 @@ def report(comparison: Any) -> str:
     for result in comparison.values():
         if not result.converged:
             lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")
+    shares = {name: result.processor_share for name, result in comparison.items()}
+    if shares:
+        least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
+        lines.append(
+            f"Processor time over wall-clock time: {shares[least]:.2f} ({printable(least)}) to "
+            f"{shares[most]:.2f} ({printable(most)}). Far apart, other programs have slowed some schedules "
+            "more than others."
+        )
     if comparison.interrupted:
         lines.append("Ctrl-C ended the comparison early: schedules and chains may be missing or shorter.")
     return "\n".join([*lines, "", moves_table(comparison)])
@@ -152,7 +163,7 @@ def _schedule_rows(comparison: Any) -> Iterable[Sequence[Any]]:
     measures = ("mean", "sd", "rhat", "ess", "ess_per_second")
     n = max((len(result.chains) for result in results), default=0)
     yield [
-        "schedule", "converged", "reasons", "chains", "states_per_chain", "kept_seconds",
+        "schedule", "converged", "reasons", "chains", "states_per_chain", "kept_seconds", "processor_share",
         *(f"{key}_{what}" for key in keys for what in measures),
         *(f"seconds_to_target_{c}" for c in range(n)),
     ]  # fmt: skip
@@ -165,7 +176,8 @@ def _schedule_rows(comparison: Any) -> Iterable[Sequence[Any]]:
             numbers += [one.mean, one.sd, one.rhat, one.ess if result.converged else math.nan, rate[key]]
         yield [
             result.name, "yes" if result.converged else "no", "; ".join(result.reasons), len(result.chains),
-            result.n_draws, result.kept_seconds, *numbers, *times, *[math.nan] * (n - len(times)),
+            result.n_draws, result.kept_seconds, result.processor_share, *numbers, *times,
+            *[math.nan] * (n - len(times)),
         ]  # fmt: skip
 
 

@@ -33,6 +33,8 @@ class ScheduleResult:
     name : str
     chains : tuple of ChainRecord
         Seeds, starts and records (``seconds``, ``log_joint``, ``n_dishes``, ``shares``) of all chains.
+    kept : dict of float64 arrays, shape (n_chains, n_draws)
+        The numbers after burn-in, by key: as many states of each chain.
     n_draws : int
         Recorded states of each chain after burn-in.
     kept_seconds : float
@@ -48,6 +50,7 @@ class ScheduleResult:
 
     name: str
     chains: tuple[ChainRecord, ...] = attrs.field(repr=False)
+    kept: dict[str, Floats] = attrs.field(repr=False)
     n_draws: int
     kept_seconds: float
     diagnoses: dict[str, Diagnosis] = attrs.field(repr=False)
@@ -66,6 +69,25 @@ class ScheduleResult:
         return {
             key: one.ess / self.kept_seconds if trusted else math.nan for key, one in self.diagnoses.items()
         }
+
+    def means_by_chain(self, key: str) -> Floats:
+        """Mean of a number in each chain after burn-in: shape (n_chains,); NaN where no state is left.
+
+        Parameters
+        ----------
+        key : str
+            As in ``diagnoses``.
+        """
+        if not isinstance(key, str) or key not in self.kept:
+            raise RegistryError("key", key, f"one of {list(self.kept)}", "See `diagnoses`.")
+        values = self.kept[key]
+        return values.mean(axis=1) if values.shape[1] else np.full(len(values), math.nan)
+
+    @property
+    def processor_share(self) -> float:
+        """Time on processors over wall-clock time while chains ran; with threads it may be above 1."""
+        wall = sum(chain.wall_seconds for chain in self.chains)
+        return sum(chain.processor_seconds for chain in self.chains) / wall if wall > 0.0 else math.nan
 
     @property
     def moves(self) -> dict[str, MoveTotals]:

@@ -85,6 +85,10 @@ COMPARISON = {
         lambda franchise: (hk.ConvergenceRule, {}),
         {"rhat": [*POSITIVE, 1, 0.5], "ess": POSITIVE, "drift": POSITIVE},
     ),
+    "ScheduleResult.means_by_chain": Row(
+        lambda franchise: (comparison()["tables"].means_by_chain, {"key": "log_joint"}),
+        {"key": [None, 5, "", "k", b"log_joint", ["log_joint"]]},
+    ),
     "Comparison.__getitem__": Row(
         lambda franchise: (comparison().__getitem__, {"name": "tables"}),
         {"name": [None, 5, "seats", "", b"tables", ["tables"]]},

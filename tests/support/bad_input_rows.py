@@ -58,7 +58,7 @@ EXCLUDED = {
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "Comparison": "a record that compare_schedules returns",
-    "ScheduleResult*": "a record that compare_schedules returns",
+    "ScheduleResult": "a record that compare_schedules returns",
     "Tick": "a record that the scheduler makes",
     "moves.MoveInfo": "a record that a move returns",
     "Corpus": "built by its class methods: the constructor checks nothing, and says so",

@@ -1,0 +1,191 @@
+"""``hdpkit compare``: several schedules over one corpus for the same time."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from hdpkit.cli.corpus import corpus_options, given_corpus
+from hdpkit.cli.folders import INTERRUPTED
+from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
+from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.parse import parse_init, parse_moves
+from hdpkit.cli.priors import (
+    base_measure_of,
+    concentrations_of,
+    model_options,
+    restaurants_of,
+    updates_of,
+)
+from hdpkit.comparison.candidates import Candidate
+from hdpkit.comparison.chains import Standing
+from hdpkit.comparison.picture import check_picture
+from hdpkit.comparison.ready_made import all_names, parts_of, ready_made
+from hdpkit.comparison.saving import check_place
+from hdpkit.errors import InterruptedRunWarning, ParameterError, printable
+from hdpkit.franchise import Franchise
+from hdpkit.moves import Move
+from hdpkit.record.inference_data import load_arviz
+
+__all__ = ["compare"]
+
+_DEFAULT = "crf-explicit,crf-histogram,direct"
+
+
+def _parse_schedules(text: str) -> list[str]:
+    names: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        for name in all_names() if part == "all" else [part]:
+            parts_of(name)
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def _parse_own(text: str) -> tuple[str, list[Move]]:
+    name, equals, moves = text.partition("=")
+    if not name.strip() or not equals:
+        raise ParameterError("own", text, "NAME=MOVE,...", "For instance a=table-gibbs,split-merge:repeat=5.")
+    return name.strip(), parse_moves(moves)
+
+
+@click.command()
+@corpus_options
+@config_option
+@model_options
+@click.option(
+    "--schedules", type=Parsed("NAME,...", _parse_schedules), default=_DEFAULT, show_default=True,
+    help="SCHEME or SCHEME+ADDITION+..., or all: see below.",
+)  # fmt: skip
+@click.option(
+    "--own", type=Parsed("NAME=MOVE[:KEY=VALUE]...,...", _parse_own), multiple=True,
+    help="A schedule of your own, with moves as hdpkit fit takes them.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    help="Of sampling, for each chain of each schedule.",
+)  # fmt: skip
+@click.option("--chains", type=positive, default=2, show_default=True, help="Of each schedule.")
+@click.option(
+    "--init", type=Parsed("START,...", lambda text: [parse_init(part) for part in text.split(",")]),
+    help="Starts of the chains in turn, as hdpkit fit takes them.  [default: auto,one,sequential]",
+)  # fmt: skip
+@click.option(
+    "--burn-in", type=click.FloatRange(0, 1, max_open=True), default=0.5, show_default=True,
+    help="Share of each chain's time that is left out.",
+)  # fmt: skip
+@seed_option
+@click.option("--csv", type=path_type, metavar="FILE", help="Write the table there, with all its numbers.")
+@click.option("--states", type=path_type, metavar="FILE", help="Write every recorded state there, as CSV.")
+@click.option("--plot", type=path_type, metavar="FILE", help="Draw a picture there: .png, .pdf, .svg.")
+@quiet_option
+def compare(corpus: Path, **options: Any) -> None:
+    """Compare schedules: which one draws most from the posterior of CORPUS in a second.
+
+    For each schedule: effective draws a second (ESS/s) of the log joint, the number of topics K and the shares
+    of the largest topics; R-hat over chains from different starts; time to the best chain's log joint less
+    0.1 %; time and acceptance of each move. Where a schedule has not converged the reasons stand in place of
+    ESS/s. Needs the extra hdpkit[arviz]; a picture, hdpkit[examples].
+
+    Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over sizes
+    of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment). Additions:
+    split-merge, reseat-groups (every 20th sweep). All sample one posterior.
+
+    It takes schedules x chains x seconds, and somewhat more for starts and records. Ctrl-C ends it, and what
+    was done so far is shown.
+
+    \b
+    Examples:
+      hdpkit compare reports/ --seconds 30
+      hdpkit compare ap.dat --schedules all --chains 3 --csv table.csv --plot schedules.png
+      hdpkit compare ap.dat --eta 0.1 --schedules crf-histogram,direct+split-merge --init one,random:100
+      hdpkit compare ap.dat --own "often=table-gibbs,split-merge:repeat=10,concentration"
+    """
+    import hdpkit as hk
+
+    base = base_measure_of(options)
+    load_arviz()
+    for name in ("csv", "states"):
+        if options[name] is not None:
+            check_place(options[name])
+    if options["plot"] is not None:
+        check_picture(options["plot"])
+    quiet = options["quiet"]
+    own: dict[str, list[Move]] = {}
+    for name, moves in options["own"]:
+        if name in own or name in options["schedules"]:
+            raise ParameterError("own", name, "a name that no other schedule has", "Choose another one.")
+        own[name] = moves
+    data = given_corpus(corpus, options, quiet)
+    restaurant = restaurants_of(base, options)
+    schedules = ready_made(
+        options["schedules"], restaurant, data, lambda: updates_of(base, concentrations_of(options))
+    )
+    schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
+    with _Progress(quiet) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedRunWarning)  # said below
+        comparison = hk.compare_schedules(
+            schedules, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
+            inits=options["init"], burn_in=options["burn_in"], progress=progress,
+        )  # fmt: skip
+    say(str(comparison))
+    for name, rows in (("csv", "schedules"), ("states", "states")):
+        if options[name] is not None:
+            comparison.to_csv(options[name], rows)
+    if options["plot"] is not None:
+        comparison.plot(options["plot"])
+    if not quiet:
+        written = [
+            shown_path(options[name]) for name in ("csv", "states", "plot") if options[name] is not None
+        ]
+        if written:
+            say(f"written: {', '.join(written)}", err=True)
+    if comparison.interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+
+
+class _Progress:
+    """A line on standard error for each chain at its end; on a terminal also one that changes."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._console = Console(file=sys.stderr)
+        self._status: Status | None = None
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def __call__(self, standing: Standing) -> None:
+        """Show how far the comparison is."""
+        if self._quiet:
+            return
+        if standing.finished:
+            self._end()
+            say(_line(standing), err=True)
+        elif self._console.is_terminal:
+            if self._status is None:
+                self._status = self._console.status("")
+                self._status.start()
+            self._status.update(_line(standing).replace("[", r"\["))
+
+
+def _line(standing: Standing) -> str:
+    number = standing.chain * standing.schedules + standing.place + 1
+    return (
+        f"{number}/{standing.chains * standing.schedules} {printable(standing.schedule)}, chain "
+        f"{standing.chain} from {standing.init}: {standing.seconds:.1f} s, {standing.sweeps:,} sweeps, "
+        f"K = {standing.n_dishes:,}, log joint = {standing.log_joint:,.0f}"
+    )

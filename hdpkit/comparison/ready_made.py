@@ -1,0 +1,122 @@
+"""Schedules by name, for two-level topic models: what keeps the state, and what moves it.
+
+A new scheme or addition is one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+
+from hdpkit.comparison.candidates import Candidate
+from hdpkit.data import GroupedData
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.moves import DishGibbs, Move, ReseatGroups, RootWeights, SplitMerge, TableGibbs
+
+__all__ = ["ADDITIONS", "SCHEMES", "Scheme", "all_names", "parts_of", "ready_made"]
+
+
+@attrs.frozen
+class Scheme:
+    """A sampler.
+
+    Attributes
+    ----------
+    about : str
+        What it is, in a few words.
+    moves : callable
+        Returns the moves of a sweep, without those of hyperparameters.
+    store, root : str
+        As of `Franchise`.
+    """
+
+    about: str
+    moves: Callable[[], list[Move]]
+    store: str = "histogram"
+    root: Any = "restaurant"
+
+
+SCHEMES: dict[str, Scheme] = {
+    "crf-explicit": Scheme(
+        "Chinese restaurant franchise that keeps who sits where (Teh et al. 2006, 5.1)",
+        lambda: [TableGibbs(), DishGibbs()],
+        store="explicit",
+    ),
+    "crf-histogram": Scheme(
+        "the same with sizes of tables alone (Blunsom et al. 2009)", lambda: [TableGibbs(), DishGibbs()]
+    ),
+    "table-gibbs": Scheme("the same without DishGibbs", lambda: [TableGibbs()]),
+    "direct": Scheme(
+        "direct assignment: numbers of tables, weights of the root drawn (Teh et al. 2006, 5.3)",
+        lambda: [TableGibbs(), RootWeights()],
+        store="counts",
+        root="weights",
+    ),
+}
+ADDITIONS: dict[str, Callable[[], list[Move]]] = {
+    "split-merge": lambda: [SplitMerge()],
+    # One proposal for each document takes as long as some twenty sweeps.
+    "reseat-groups": lambda: [ReseatGroups().every(20)],
+}
+
+
+def parts_of(name: str) -> tuple[Scheme, list[Move]]:
+    """The scheme that a name begins with, and all its moves.
+
+    Parameters
+    ----------
+    name : str
+        A scheme, and additions to its moves after plus signs: ``direct+split-merge``.
+
+    Raises
+    ------
+    ParameterError
+        If a scheme or an addition isn't known.
+    """
+    first, *more = name.split("+")
+    _check_name(first, SCHEMES, "scheme")
+    for one in more:
+        _check_name(one, ADDITIONS, "addition")
+    return SCHEMES[first], [*SCHEMES[first].moves(), *(move for one in more for move in ADDITIONS[one]())]
+
+
+def _check_name(name: str, known: Iterable[str], kind: str) -> None:
+    if name not in known:
+        raise ParameterError(
+            "schedules", name, f"the name of a {kind}: one of {list(known)}",
+            "Schedules are written SCHEME or SCHEME+ADDITION, for instance direct+split-merge.",
+        )  # fmt: skip
+
+
+def all_names() -> list[str]:
+    """Every scheme, alone and with each of the additions."""
+    return [f"{scheme}{more}" for scheme in SCHEMES for more in ["", *(f"+{one}" for one in ADDITIONS)]]
+
+
+def ready_made(
+    names: Iterable[str], restaurant: Restaurant, data: GroupedData, updates: Callable[[], list[Move]]
+) -> dict[str, Candidate]:
+    """Candidates for `compare_schedules`, by name.
+
+    Parameters
+    ----------
+    names : iterable of str
+        As `parts_of` takes them.
+    restaurant : Restaurant
+    data : Corpus or Groups
+    updates : callable
+        Returns the moves of hyperparameters, which end each sweep.
+
+    Returns
+    -------
+    dict
+    """
+    found = {}
+    for name in names:
+        scheme, moves = parts_of(name)
+        franchise = Franchise(restaurant, data, store=scheme.store, root=scheme.root)
+        found[name] = Candidate(franchise, [*moves, *updates()])
+    return found
