@@ -46,7 +46,7 @@ def _log_joint_of_counts(franchise: Any) -> float:
 
 
 def log_counts(franchise: Any) -> float:
-    """log p(dishes, numbers of tables | hyperparameters), the root as a restaurant."""
+    """log p(dishes, numbers of tables | hyperparameters), weights of the root that are drawn integrated out."""
     node, _, customers, tables = _columns(franchise)
     theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
     n_nodes = franchise.topology.n_nodes
@@ -64,7 +64,7 @@ def log_counts(franchise: Any) -> float:
             total += float(sum_of_logs(customers[own], tables[own]))
         else:
             total += float(log_stirling(customers[own], tables[own], float(discount)).sum())
-    return total
+    return total + float(franchise.root._log_of_dishes(franchise.seating))
 
 
 def _log_opened(theta: Floats, d: Floats, t: Floats) -> float:

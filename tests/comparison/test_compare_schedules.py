@@ -325,6 +325,7 @@ def test_a_schedule_without_a_franchise_is_told():
             ),
             "restaurants or base measures",
         ),
+        (lambda: franchise(root=hk.FixedWeights(5)), "roots"),
     ],
 )
 def test_other_models_are_refused(other, what):

@@ -60,6 +60,18 @@ def test_the_score_is_that_of_a_store_of_counts():
     assert log_joint_of_counts(franchise) == pytest.approx(log_joint_of_counts(twin))
 
 
+def test_the_score_with_fixed_weights_of_the_root():
+    restaurant = hk.Restaurant(
+        hk.Restaurant(hk.DirichletMultinomial(0.5)), concentration=0.7, each="document"
+    )
+    one = hk.Franchise(restaurant, CORPUS, root=hk.FixedWeights(4))
+    hk.Scheduler([moves.TableGibbs()]).run(one, sweeps=5, rng=1)
+    twin = hk.Franchise(restaurant, CORPUS, root=hk.FixedWeights(4), store="counts")
+    twin.thaw(one.freeze(), Streams(0).source(1))
+    assert log_joint_of_counts(one) == pytest.approx(log_joint_of_counts(twin))
+    assert log_joint_of_counts(twin) == pytest.approx(twin.log_joint())
+
+
 @pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.4, 0.0), (0.2, 0.6)])
 def test_the_score_sums_over_the_seatings_that_have_the_counts(discounts):
     franchise = ran(restaurants(discounts))
