@@ -46,7 +46,7 @@ def _log_joint_of_counts(franchise: Any) -> float:
 
 
 def log_counts(franchise: Any) -> float:
-    """log p(dishes, numbers of tables | hyperparameters), weights of the root that are drawn integrated out."""
+    """log p(dishes, numbers of tables | hyperparameters), drawn weights of the root integrated out."""
     node, _, customers, tables = _columns(franchise)
     theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
     n_nodes = franchise.topology.n_nodes
