@@ -24,7 +24,7 @@ from hdpkit.cli.priors import (
     updates_of,
 )
 from hdpkit.comparison.candidates import Candidate
-from hdpkit.comparison.chains import Standing
+from hdpkit.comparison.chains import CLOCKS, Standing
 from hdpkit.comparison.picture import check_picture
 from hdpkit.comparison.ready_made import all_names, parts_of, ready_made
 from hdpkit.comparison.saving import check_place
@@ -79,6 +79,10 @@ def _parse_own(text: str) -> tuple[str, list[Move]]:
     "--burn-in", type=click.FloatRange(0, 1, max_open=True), default=0.5, show_default=True,
     help="Share of each chain's time that is left out.",
 )  # fmt: skip
+@click.option(
+    "--clock", type=click.Choice(CLOCKS), default="wall", show_default=True,
+    help="What seconds are: processor is for a machine that other programs use.",
+)  # fmt: skip
 @seed_option
 @click.option("--csv", type=path_type, metavar="FILE", help="Write the table there, with all its numbers.")
 @click.option("--states", type=path_type, metavar="FILE", help="Write every recorded state there, as CSV.")
@@ -131,7 +135,7 @@ def compare(corpus: Path, **options: Any) -> None:
         warnings.simplefilter("ignore", InterruptedRunWarning)  # said below
         comparison = hk.compare_schedules(
             schedules, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
-            inits=options["init"], burn_in=options["burn_in"], progress=progress,
+            inits=options["init"], burn_in=options["burn_in"], clock=options["clock"], progress=progress,
         )  # fmt: skip
     say(str(comparison))
     for name, rows in (("csv", "schedules"), ("states", "states")):

@@ -17,10 +17,12 @@ from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt
 
-__all__ = ["ChainRecord", "MoveTotals", "Standing", "run_chain"]
+__all__ = ["CLOCKS", "ChainRecord", "MoveTotals", "Standing", "run_chain"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+CLOCKS = ("wall", "processor")
 
 _NO_END = 2**62
 _MOST = 20_000  # recorded states of a chain; more are thinned out to half of them
@@ -156,6 +158,7 @@ def run_chain(
     seed: int,
     seconds: float,
     n_shares: int,
+    clock: str,
     tell: Callable[[float, int, int, float, bool], Any],
 ) -> ChainRecord:
     """Run one chain until its moves have taken this many seconds; the sweep under way is ended.
@@ -168,6 +171,8 @@ def run_chain(
     seconds : float
     n_shares : int
         How many of the largest shares are recorded.
+    clock : str
+        One of `CLOCKS`.
     tell : callable
         Called at times with the seconds so far, sweeps, dishes, log joint, and whether that was all.
 
@@ -186,11 +191,13 @@ def run_chain(
     draws = candidate.schedule.sample(franchise, _NO_END, rng=seed, init=None)
     try:
         while not finished:
+            before = time.perf_counter(), time.process_time()
             draw = next(draws)
+            share = 1.0 if clock == "wall" else _share_since(*before)
             with deferred_interrupt():
-                spent += seconds_of(draw)
+                spent += share * seconds_of(draw)
                 for record in draw.moves:
-                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record)
+                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
                 now = time.perf_counter()
                 finished = spent >= seconds or now - begun >= _WALL * seconds
                 if draw.moves and draw.sweep % rows.thin == 0:  # where no move had a turn nothing is new
@@ -224,8 +231,14 @@ def seconds_of(draw: Draw) -> float:
     return sum(record.seconds for record in draw.moves)
 
 
-def _totals(record: MoveRecord) -> MoveTotals:
-    return MoveTotals(1, record.tried, record.accepted, record.seconds)
+def _share_since(wall: float, processor: float) -> float:
+    """How much of a processor this process has had since then."""
+    passed = time.perf_counter() - wall
+    return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
+
+
+def _totals(record: MoveRecord, share: float) -> MoveTotals:
+    return MoveTotals(1, record.tried, record.accepted, share * record.seconds)
 
 
 def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:

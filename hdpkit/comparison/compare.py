@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.checks import function, instance, positive_number, real_number, whole_number
+from hdpkit.checks import choice, function, instance, positive_number, real_number, whole_number
 from hdpkit.comparison.candidates import Candidate, candidates_of, starts_of
-from hdpkit.comparison.chains import ChainRecord, Standing, run_chain
+from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing, run_chain
 from hdpkit.comparison.convergence import (
     ConvergenceRule,
     Diagnosis,
@@ -19,8 +19,8 @@ from hdpkit.comparison.convergence import (
     diagnosed,
     joint_rhat,
     kept_of,
-    named,
     reasons_of,
+    worst_of,
 )
 from hdpkit.comparison.report import shown
 from hdpkit.comparison.result import Comparison, ScheduleResult
@@ -46,6 +46,7 @@ def compare_schedules(
     within: float = 0.001,
     shares: int = 5,
     rule: ConvergenceRule | None = None,
+    clock: str = "wall",
     progress: Callable[[Standing], Any] | None = None,
     on_interrupt: str = "return",
 ) -> Comparison:
@@ -84,6 +85,10 @@ def compare_schedules(
     rule : ConvergenceRule, optional
         When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws a chain and
         halves of a chain within one standard deviation, of K, log joint and shares.
+    clock : "wall" or "processor"
+        What seconds are. "processor" counts the time that this process had a processor, all its threads
+        together: for a machine that other programs use, where the wall clock would favour whichever schedule
+        ran while they slept. Each sweep's time is then its wall-clock time by the processor's share.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
@@ -119,6 +124,7 @@ def compare_schedules(
     if rule is None:
         rule = ConvergenceRule()
     instance("rule", rule, ConvergenceRule, "a ConvergenceRule, or None", remedy="Leave it out.")
+    choice("clock", clock, CLOCKS, remedy="Leave it out for the wall clock.")
     if progress is not None:
         function("progress", progress, remedy="Give a function of a Standing.")
     check_on_interrupt(on_interrupt)
@@ -127,11 +133,11 @@ def compare_schedules(
     seed = Streams(rng).seed
     load_arviz()
     records: dict[str, list[ChainRecord]] = {name: [] for name in candidates}
-    interrupted = _run_all(candidates, records, seconds, chains, seed, starts, shares, progress)
+    interrupted = _run_all(candidates, records, seconds, chains, seed, starts, shares, clock, progress)
     done = {name: _without_stumps(own) for name, own in records.items() if own}
     if not done:
         raise KeyboardInterrupt
-    comparison = _compared(done, seconds, burn_in, within, rule, seed, interrupted)
+    comparison = _compared(done, seconds, burn_in, within, rule, seed, interrupted, clock)
     return _ended(comparison, on_interrupt)
 
 
@@ -150,6 +156,7 @@ def _run_all(
     seed: int,
     starts: tuple[Any, ...],
     shares: int,
+    clock: str,
     progress: Callable[[Standing], Any] | None,
 ) -> bool:
     """Run all chains into the records; True if Ctrl-C ended them early."""
@@ -160,7 +167,7 @@ def _run_all(
                 known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
                 known |= {"schedules": len(candidates), "budget": seconds}
                 tell = _teller(progress, known)
-                record = run_chain(candidates[name], init, seed + c, seconds, shares, tell)
+                record = run_chain(candidates[name], init, seed + c, seconds, shares, clock, tell)
                 records[name].append(record)
                 if not record.finished:
                     return True
@@ -194,6 +201,7 @@ def _compared(
     rule: ConvergenceRule,
     seed: int,
     interrupted: bool,
+    clock: str = "wall",
 ) -> Comparison:
     kept = {name: kept_of(chains, burn_in) for name, chains in done.items()}
     diagnoses = {
@@ -218,7 +226,7 @@ def _compared(
     }
     return Comparison(
         results=results, seconds=seconds, burn_in=burn_in, rule=rule, best=best, best_chain=best_chain,
-        within=within, target=target, seed=seed, interrupted=interrupted,
+        within=within, target=target, seed=seed, interrupted=interrupted, clock=clock,
     )  # fmt: skip
 
 
@@ -238,15 +246,15 @@ def _disagreements(
         if name == best:
             continue
         n = min(kept[name].n_draws, kept[best].n_draws)
-        apart = []
-        for key, values in kept[name].values.items():
-            rhat = joint_rhat(np.concatenate([values[:, -n:], kept[best].values[key][:, -n:]]))
-            if rhat > rule.rhat:
-                apart.append(f"{named(key)} {rhat:.3g}")
+        together = {
+            key: joint_rhat(np.concatenate([values[:, -n:], kept[best].values[key][:, -n:]]))
+            for key, values in kept[name].values.items()
+        }
+        apart = {key: rhat for key, rhat in together.items() if rhat > rule.rhat}
         if apart:
             found[name] = (
                 f"its chains agree with each other, but not with those of {best}, whose log joint is higher: "
-                f"R-hat of both together: {', '.join(apart)}",
+                f"R-hat of both together: {worst_of(apart, max)}",
             )
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,9 +15,20 @@ from hdpkit.comparison.chains import ChainRecord
 from hdpkit.errors import ParameterError
 from hdpkit.record.inference_data import load_arviz
 
-__all__ = ["ConvergenceRule", "Diagnosis", "Kept", "diagnosed", "joint_rhat", "kept_of", "reasons_of"]
+__all__ = [
+    "ConvergenceRule",
+    "Diagnosis",
+    "Kept",
+    "diagnosed",
+    "joint_rhat",
+    "kept_of",
+    "reasons_of",
+    "worst_of",
+]
 
 Floats = npt.NDArray[np.float64]
+
+_NAMES = {"log_joint": "log joint", "n_dishes": "K"}
 
 FEWEST_DRAWS = 20  # of a chain, below which nothing is estimated
 
@@ -176,33 +187,31 @@ def reasons_of(
         return (f"the log joint {where}",)
     # A number that never changes isn't judged.
     judged = {
-        named(key): one
-        for key, one in diagnoses.items()
-        if not (math.isnan(one.ess) and math.isnan(one.rhat))
+        key: one for key, one in diagnoses.items() if not (math.isnan(one.ess) and math.isnan(one.rhat))
     }
     fewest = rule.ess * n_chains
     failures = [
         (
             f"R-hat above {rule.rhat:g}",
-            {name: one.rhat for name, one in judged.items() if not one.rhat <= rule.rhat},
+            {key: one.rhat for key, one in judged.items() if not one.rhat <= rule.rhat},
+            max,
         ),
         (
             f"fewer than {fewest:g} effective draws",
-            {name: one.ess for name, one in judged.items() if not one.ess >= fewest},
+            {key: one.ess for key, one in judged.items() if not one.ess >= fewest},
+            min,
         ),
         (
             f"halves of a chain more than {rule.drift:g} standard deviations apart",
-            {name: one.drift for name, one in judged.items() if one.drift > rule.drift},
+            {key: one.drift for key, one in judged.items() if one.drift > rule.drift},
+            max,
         ),
     ]
-    return tuple(
-        f"{what}: {', '.join(f'{name} {number:.3g}' for name, number in those.items())}"
-        for what, those in failures
-        if those
-    )
+    return tuple(f"{what}: {worst_of(those, pick)}" for what, those, pick in failures if those)
 
 
-def named(key: str) -> str:
-    """A key in words."""
-    names = {"log_joint": "log joint", "n_dishes": "K"}
-    return names.get(key) or f"share {key.rpartition('_')[2]}"
+def worst_of(numbers: Mapping[str, float], worst: Callable[[Iterable[float]], float]) -> str:
+    """Numbers by key as a text; of those of the shares the worst."""
+    shown = [f"{_NAMES[key]} {number:.3g}" for key, number in numbers.items() if key in _NAMES]
+    shares = [number for key, number in numbers.items() if key not in _NAMES]
+    return ", ".join([*shown, *([f"shares {worst(shares):.3g}"] if shares else [])])

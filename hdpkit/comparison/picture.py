@@ -16,7 +16,6 @@ __all__ = ["check_picture", "draw_picture"]
 
 _LINES = ("-", "--", ":", "-.")
 _MOST_POINTS = 2_000
-_BELOW = 10  # how many times the distance from the best to the target the axis of the log joint shows
 
 
 def check_picture(path: Path) -> str:
@@ -53,14 +52,17 @@ def draw_picture(comparison: Any, path: Path) -> None:
             style = {"color": colour, "linestyle": _LINES[c % len(_LINES)], "linewidth": 1.0}
             joint.plot(seconds, chain.log_joint[at], label=_text(name) if c == 0 else None, **style)
             dishes.plot(seconds, np.maximum(chain.n_dishes[at], 1), **style)
-    _axes(joint, "log joint (a line style each chain)")
-    _axes(dishes, "K, dishes with customers")
+    _axes(joint, "log joint (a line style each chain)", comparison.seconds)
+    _axes(dishes, "K, dishes with customers", comparison.seconds)
     dishes.set_yscale("log")
     if comparison.best_chain is not None:
         joint.axhline(comparison.target, color="grey", linewidth=0.8)
-        below = max(_BELOW * (comparison.best - comparison.target), 1.0)
-        top = max(float(chain.log_joint.max()) for one in comparison.values() for chain in one.chains)
-        joint.set_ylim(comparison.best - below, top + 0.05 * below)
+        # Chains begin far below: the axis is for where they have got to.
+        chains = [chain for one in comparison.values() for chain in one.chains]
+        low = min(float(chain.log_joint[len(chain.log_joint) // 2 :].min()) for chain in chains)
+        high = max(float(chain.log_joint.max()) for chain in chains)
+        low = min(low, comparison.target)
+        joint.set_ylim(low - 0.05 * (high - low) - 1.0, high + 0.05 * (high - low) + 1.0)
     joint.legend(fontsize=7, loc="lower right")
     _draw_bars(bars, comparison, colours)
     data = io.BytesIO()
@@ -68,10 +70,11 @@ def draw_picture(comparison: Any, path: Path) -> None:
     saved(path, data.getvalue())
 
 
-def _axes(axes: Any, title: str) -> None:
+def _axes(axes: Any, title: str, seconds: float) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xscale("log")
     axes.set_xlabel("seconds of the moves")
+    axes.set_xlim(left=1e-3 * seconds)
 
 
 def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:

@@ -12,6 +12,9 @@ from hdpkit.errors import printable, short_repr
 
 __all__ = ["CSV_ROWS", "csv_text", "moves_table", "report", "schedules_table"]
 
+_DISTURBED = 0.8  # how far the least share of a processor may be below the highest without being told
+_CLOCKS = {"wall": "by the wall clock", "processor": "processor time"}
+
 CSV_ROWS = ("schedules", "moves", "states")
 
 _HEAD = (
@@ -94,7 +97,8 @@ def report(comparison: Any) -> str:
     n = max((len(result.chains) for result in comparison.values()), default=0)
     starts = dict.fromkeys(shown(chain.init) for result in comparison.values() for chain in result.chains)
     lines = [
-        f"{comparison.seconds:g} s of sampling for each of {n} chain{'' if n == 1 else 's'} "
+        f"{comparison.seconds:g} s of sampling ({_CLOCKS[comparison.clock]}) for each of {n} "
+        f"chain{'' if n == 1 else 's'} "
         f"(from {', '.join(starts)}), of which {100 * comparison.burn_in:g} % are burn-in; "
         f"seeds from {comparison.seed}",
         "",
@@ -115,13 +119,14 @@ def report(comparison: Any) -> str:
         if not result.converged:
             lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")
     shares = {name: result.processor_share for name, result in comparison.items()}
-    if shares:
-        least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
-        lines.append(
-            f"Processor time over wall-clock time: {shares[least]:.2f} ({printable(least)}) to "
-            f"{shares[most]:.2f} ({printable(most)}). Far apart, other programs have slowed some schedules "
-            "more than others."
-        )
+    least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
+    told = (
+        f"Processor time over wall-clock time: {shares[least]:.2f} ({printable(least)}) to "
+        f"{shares[most]:.2f} ({printable(most)})."
+    )
+    if comparison.clock == "wall" and shares[least] < _DISTURBED * shares[most]:
+        told += ' Other programs have slowed some schedules more than others: see clock="processor".'
+    lines.append(told)
     if comparison.interrupted:
         lines.append("Ctrl-C ended the comparison early: schedules and chains may be missing or shorter.")
     return "\n".join([*lines, "", moves_table(comparison)])

@@ -123,6 +123,8 @@ class Comparison(Mapping[str, ScheduleResult]):
         Chain c has the seed ``seed + c``.
     interrupted : bool
         Whether Ctrl-C ended it early.
+    clock : str
+        "wall" or "processor".
     """
 
     results: dict[str, ScheduleResult]
@@ -135,6 +137,7 @@ class Comparison(Mapping[str, ScheduleResult]):
     target: float
     seed: int
     interrupted: bool
+    clock: str
 
     def __getitem__(self, name: str) -> ScheduleResult:
         if not isinstance(name, str) or name not in self.results:

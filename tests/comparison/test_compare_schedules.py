@@ -233,12 +233,31 @@ def test_only_moves_are_timed(monkeypatch):
     comparison = compare({"slow": [moves.TableGibbs(), Slow()]}, seconds=0.1, chains=1)
     assert time.perf_counter() - began > 0.25  # ten records and a start besides
     (record,) = comparison["slow"].chains
-    assert 0.1 <= record.seconds[-1]
+    assert record.seconds[-1] >= 0.1
     total = comparison["slow"].moves
     assert sum(move.seconds for move in total.values()) == pytest.approx(record.seconds[-1])
     assert total["Slow"].acceptance == 0.5
     assert total["Slow"].turns == record.sweeps[-1]
     assert "50 %" in comparison.moves_table()
+
+
+def test_processor_time_is_not_that_of_others():
+    both = {
+        clock: compare({"slow": [Slow()]}, seconds=0.02, chains=1, clock=clock)
+        for clock in ("wall", "processor")
+    }
+    wall, processor = (both[clock]["slow"].chains[0] for clock in ("wall", "processor"))
+    assert len(wall.sweeps) == 3  # two hundredths of a second in two sweeps
+    assert len(processor.sweeps) > 6  # a process that sleeps has no processor
+    assert "(processor time)" in str(both["processor"])
+    assert "(by the wall clock)" in str(both["wall"])
+    assert processor.processor_seconds < processor.wall_seconds
+
+
+def test_schedules_that_others_have_slowed_are_told():
+    own = [chain(noise(0)), chain(noise(1))]
+    slowed = [attrs.evolve(one, processor_seconds=one.processor_seconds / 4) for one in own]
+    assert 'see clock="processor"' in str(judged(own=own, slowed=slowed))
 
 
 def test_a_schedule_without_a_turn_ends():
@@ -371,7 +390,7 @@ def test_the_report_has_it_all(toy):
     text = str(toy)
     assert "from auto, one" in text
     assert "bad has not converged: R-hat above 1.05: log joint" in text
-    assert "Processor time over wall-clock time: 0.50 (good) to 0.50 (good)" in text
+    assert "Processor time over wall-clock time: 0.50 (good) to 0.50 (good)." in text
     assert "good has not converged" not in text
     assert toy.moves_table() in text
     lines = toy.table().splitlines()

@@ -71,6 +71,7 @@ COMPARISON = {
             "within": SHARE,
             "shares": whole(1, 1000),
             "rule": [5, "1.05", 1.05, {}, hk.ConvergenceRule],
+            "clock": [None, 5, "", "sun", b"wall", ["wall"]],
             "progress": NO_FUNCTION,
             "on_interrupt": NO_INTERRUPT,
         },
