@@ -11,7 +11,7 @@ import numpy as np
 from hdpkit.checks import instance, text
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, check_start
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
+from hdpkit.franchise.common_scores import INTEGRATED_OUT
 from hdpkit.schedule import Scheduler
 
 __all__ = ["Candidate", "candidates_of", "starts_of"]
@@ -114,7 +114,7 @@ def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> Non
         differ = "restaurants or base measures"
     elif not _same(_root_of(one), _root_of(other)):
         differ = "roots"
-    elif set(one.parts) - {ROOT_WEIGHTS} != set(other.parts) - {ROOT_WEIGHTS}:
+    elif set(one.parts) - INTEGRATED_OUT != set(other.parts) - INTEGRATED_OUT:
         differ = "parts of the state"
     if differ is not None:
         raise ParameterError(

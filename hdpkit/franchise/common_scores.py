@@ -16,10 +16,15 @@ from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.franchise.counts import columns_of
 from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 
-__all__ = ["dish_sizes", "log_joint_of_counts", "log_stirling"]
+__all__ = ["INTEGRATED_OUT", "dish_sizes", "log_joint_of_counts", "log_stirling"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+INTEGRATED_OUT = frozenset({ROOT_WEIGHTS})
+"""Names of parts whose density is one given all the rest, likelihood included: without it they are integrated
+out. Schedules that have such a part and others that don't are of one model."""
 
 
 def log_joint_of_counts(franchise: Any) -> float:
@@ -41,7 +46,7 @@ def _log_joint_of_counts(franchise: Any) -> float:
     if franchise.measure.atomic:
         return float(franchise.log_joint())
     total = log_counts(franchise) + franchise.log_likelihood() + franchise.log_prior()
-    parts = (part for name, part in franchise.parts.items() if name != ROOT_WEIGHTS)
+    parts = (part for name, part in franchise.parts.items() if name not in INTEGRATED_OUT)
     return float(total + sum(part.log_density(franchise) for part in parts))
 
 
