@@ -52,10 +52,11 @@ def compare_schedules(
 ) -> Comparison:
     """Run several schedules for the same time, and compare what they have drawn.
 
-    Chains run one after the other in this process, since it is speed that is measured; chain 0 of every
-    schedule comes before any chain 1, so that a slow hour of the machine is shared. Time is what the moves
-    have taken: starts, what is recorded and the bookkeeping between sweeps don't count. A sweep that has
-    begun is ended. (A chain whose records take long ends after twenty times its seconds by the wall clock.)
+    Chains run one after the other in this process, since parallel chains would slow each other; chain 0 of
+    every schedule runs before any chain 1, so that slow periods of the machine don't fall on one schedule.
+    Time is what the moves take: starts, records and the bookkeeping between sweeps don't count. A sweep that
+    has begun is finished. (A chain whose records take long ends after twenty times its seconds by the wall
+    clock.)
 
     A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
 
@@ -87,8 +88,8 @@ def compare_schedules(
         halves of a chain within one standard deviation, of K, log joint and shares.
     clock : "wall" or "processor"
         What seconds are. "processor" counts the time that this process had a processor, all its threads
-        together: for a machine that other programs use, where the wall clock would favour whichever schedule
-        ran while they slept. Each sweep's time is then its wall-clock time by the processor's share.
+        together: for a machine that other programs use, where the wall clock would favour the schedules
+        that ran while the others were idle. Each sweep's time is then its wall-clock time by the processor's share.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
@@ -110,10 +111,10 @@ def compare_schedules(
 
     Notes
     -----
-    The states of schedules differ: seats, sizes of tables, numbers of tables, weights of the root. The log
+    What a state holds differs: seats, sizes of tables, numbers of tables, weights of the root. The log
     joint here is one that all have alike: log p(dishes of the customers, numbers of tables of each restaurant
     and dish, data, hyperparameters with a prior), who sits where summed out, weights of the root and
-    parameters of dishes integrated out. It is higher than ``trace["log_joint"]`` of a store that keeps table
+    parameters of dishes integrated out. docs/schedules.md has the formula. It is higher than ``trace["log_joint"]`` of a store that keeps table
     sizes, which is that of one labelled seating, and equal to that of a store of counts but for the weights.
     """
     seconds = positive_number("seconds", seconds)
@@ -134,7 +135,7 @@ def compare_schedules(
     load_arviz()
     records: dict[str, list[ChainRecord]] = {name: [] for name in candidates}
     interrupted = _run_all(candidates, records, seconds, chains, seed, starts, shares, clock, progress)
-    done = {name: _without_stumps(own) for name, own in records.items() if own}
+    done = {name: _whole_chains(own) for name, own in records.items() if own}
     if not done:
         raise KeyboardInterrupt
     comparison = _compared(done, seconds, burn_in, within, rule, seed, interrupted, clock)
@@ -187,8 +188,8 @@ def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]
     return tell
 
 
-def _without_stumps(chains: list[ChainRecord]) -> tuple[ChainRecord, ...]:
-    """Without the chain that Ctrl-C ended, where there are others."""
+def _whole_chains(chains: list[ChainRecord]) -> tuple[ChainRecord, ...]:
+    """Chains that ran to their end; where there is none, the one that Ctrl-C ended."""
     whole = tuple(chain for chain in chains if chain.finished)
     return whole or tuple(chains)
 

@@ -1,4 +1,4 @@
-"""Files that a comparison writes: checked before hours of sampling, and written whole."""
+"""Files that a comparison writes: a place can be checked before, and a file is there whole or not at all."""
 
 from __future__ import annotations
 
