@@ -88,8 +88,9 @@ def compare_schedules(
         halves of a chain within one standard deviation, of K, log joint and shares.
     clock : "wall" or "processor"
         What seconds are. "processor" counts the time that this process had a processor, all its threads
-        together: for a machine that other programs use, where the wall clock would favour the schedules
-        that ran while the others were idle. Each sweep's time is then its wall-clock time by the processor's share.
+        together: the time of a sweep is its wall-clock time multiplied by the processor's share. It is for
+        a machine that other programs use, where the wall clock would favour the schedules that ran while the
+        others were idle.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
@@ -111,11 +112,12 @@ def compare_schedules(
 
     Notes
     -----
-    What a state holds differs: seats, sizes of tables, numbers of tables, weights of the root. The log
-    joint here is one that all have alike: log p(dishes of the customers, numbers of tables of each restaurant
-    and dish, data, hyperparameters with a prior), who sits where summed out, weights of the root and
-    parameters of dishes integrated out. docs/schedules.md has the formula. It is higher than ``trace["log_joint"]`` of a store that keeps table
-    sizes, which is that of one labelled seating, and equal to that of a store of counts but for the weights.
+    What a state holds differs: seats, sizes of tables, numbers of tables, weights of the root. The log joint
+    here is one that all have alike: log p(dishes of the customers, numbers of tables of each restaurant and
+    dish, data, hyperparameters with a prior), who sits where summed out, weights of the root and parameters
+    of dishes integrated out (docs/schedules.md). It is higher than ``trace["log_joint"]`` of a store that
+    keeps table sizes, which is that of one labelled seating, and equal to that of a store of counts but for
+    the weights.
     """
     seconds = positive_number("seconds", seconds)
     chains = whole_number("chains", chains, 1, MOST_CHAINS)
