@@ -151,6 +151,8 @@ def compare(corpus: Path, **options: Any) -> None:
             say(f"written: {', '.join(written)}", err=True)
     if comparison.interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
+    if comparison.failures:
+        raise click.exceptions.Exit(1)
 
 
 class _Progress:

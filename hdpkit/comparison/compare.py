@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import choice, function, instance, positive_number, real_number, whole_number
-from hdpkit.comparison.candidates import Candidate, candidates_of, starts_of
-from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing, run_chain
+from hdpkit.comparison.candidates import candidates_of, starts_of
+from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing
 from hdpkit.comparison.convergence import (
     ConvergenceRule,
     Diagnosis,
@@ -22,8 +22,8 @@ from hdpkit.comparison.convergence import (
     reasons_of,
     worst_of,
 )
-from hdpkit.comparison.report import shown
 from hdpkit.comparison.result import Comparison, ScheduleResult
+from hdpkit.comparison.running import Runs, run_all
 from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.random import Seed, Streams
@@ -107,6 +107,9 @@ def compare_schedules(
     ParameterError, ScheduleError
         Before the first chain, if anything is out of range, a franchise doesn't serve a move or a start, or
         franchises are of different models.
+    Exception
+        Whatever a move raises, if no schedule has a chain without; otherwise ``comparison.failures`` has it,
+        and the other schedules are compared.
     MissingExtraError
         Without ArviZ, which computes R-hat and effective sample sizes: ``pip install 'hdpkit[arviz]'``.
 
@@ -135,12 +138,12 @@ def compare_schedules(
     starts = starts_of(inits, candidates)
     seed = Streams(rng).seed
     load_arviz()
-    records: dict[str, list[ChainRecord]] = {name: [] for name in candidates}
-    interrupted = _run_all(candidates, records, seconds, chains, seed, starts, shares, clock, progress)
-    done = {name: _whole_chains(own) for name, own in records.items() if own}
-    if not done:
-        raise KeyboardInterrupt
-    comparison = _compared(done, seconds, burn_in, within, rule, seed, interrupted, clock)
+    runs = run_all(candidates, seconds, chains, seed, starts, shares, clock, progress)
+    if not runs.whole:
+        if runs.interrupted:
+            raise KeyboardInterrupt
+        raise next(iter(runs.failures.values()))
+    comparison = _compared(runs, seconds, burn_in, within, rule, seed, clock)
     return _ended(comparison, on_interrupt)
 
 
@@ -151,61 +154,10 @@ def _share(name: str, value: Any, remedy: str) -> float:
     return number
 
 
-def _run_all(
-    candidates: Mapping[str, Candidate],
-    records: dict[str, list[ChainRecord]],
-    seconds: float,
-    chains: int,
-    seed: int,
-    starts: tuple[Any, ...],
-    shares: int,
-    clock: str,
-    progress: Callable[[Standing], Any] | None,
-) -> bool:
-    """Run all chains into the records; True if Ctrl-C ended them early."""
-    try:
-        for c in range(chains):
-            init = starts[c % len(starts)]
-            for place, name in enumerate(candidates):
-                known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
-                known |= {"schedules": len(candidates), "budget": seconds}
-                tell = _teller(progress, known)
-                record = run_chain(candidates[name], init, seed + c, seconds, shares, clock, tell)
-                records[name].append(record)
-                if not record.finished:
-                    return True
-    except KeyboardInterrupt:
-        return True
-    return False
-
-
-def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
-    """What a chain tells its standing to."""
-
-    def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
-        if progress is not None:
-            now = {"seconds": spent, "sweeps": sweeps, "n_dishes": n_dishes, "log_joint": log_joint}
-            progress(Standing(**{**known, **now, "finished": finished}))
-
-    return tell
-
-
-def _whole_chains(chains: list[ChainRecord]) -> tuple[ChainRecord, ...]:
-    """Chains that ran to their end; where there is none, the one that Ctrl-C ended."""
-    whole = tuple(chain for chain in chains if chain.finished)
-    return whole or tuple(chains)
-
-
 def _compared(
-    done: Mapping[str, tuple[ChainRecord, ...]],
-    seconds: float,
-    burn_in: float,
-    within: float,
-    rule: ConvergenceRule,
-    seed: int,
-    interrupted: bool,
-    clock: str = "wall",
+    runs: Runs, seconds: float, burn_in: float, within: float, rule: ConvergenceRule, seed: int, clock: str
 ) -> Comparison:
+    done = runs.whole
     kept = {name: kept_of(chains, burn_in) for name, chains in done.items()}
     diagnoses = {
         name: {key: diagnosed(values) for key, values in own.values.items()} for name, own in kept.items()
@@ -229,7 +181,8 @@ def _compared(
     }
     return Comparison(
         results=results, seconds=seconds, burn_in=burn_in, rule=rule, best=best, best_chain=best_chain,
-        within=within, target=target, seed=seed, interrupted=interrupted, clock=clock,
+        within=within, target=target, seed=seed, interrupted=runs.interrupted, failures=runs.failures,
+        clock=clock,
     )  # fmt: skip
 
 

@@ -118,6 +118,8 @@ def report(comparison: Any) -> str:
     for result in comparison.values():
         if not result.converged:
             lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")
+    for name, error in comparison.failures.items():
+        lines.append(f"{printable(name)} failed: {type(error).__name__}: {printable(str(error))}")
     shares = {name: result.processor_share for name, result in comparison.items()}
     least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
     told = (

@@ -123,6 +123,9 @@ class Comparison(Mapping[str, ScheduleResult]):
         Chain c has the seed ``seed + c``.
     interrupted : bool
         Whether Ctrl-C ended it early.
+    failures : dict
+        Errors of schedules that failed, by name. Such a schedule has no further chains, and a result only if
+        it had one before.
     clock : str
         "wall" or "processor".
     """
@@ -137,6 +140,7 @@ class Comparison(Mapping[str, ScheduleResult]):
     target: float
     seed: int
     interrupted: bool
+    failures: dict[str, Exception]
     clock: str
 
     def __getitem__(self, name: str) -> ScheduleResult:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.comparison.ready_made import ADDITIONS, SCHEMES, all_names, parts_of, ready_made
+from hdpkit.moves.registry import moves as registry
 
 pytest.importorskip("arviz")
 
@@ -123,3 +124,18 @@ def test_updates_end_each_sweep():
         "RootWeights",
         "Concentration",
     ]
+
+
+def test_a_schedule_that_fails_is_told_and_the_others_shown(ldac):
+    class Failing(moves.Move):
+        def apply(self, state, rng, steps=None):
+            raise ArithmeticError("on purpose")
+
+    registry.register("failing", Failing)
+    try:
+        result = compare(ldac, "--seconds", 0.01, "--schedules", "direct", "--own", "bad=table-gibbs,failing")
+    finally:
+        registry.remove("failing")
+    assert result.exit_code == 1
+    assert "bad failed: ArithmeticError: on purpose" in result.stdout
+    assert "| direct " in result.stdout

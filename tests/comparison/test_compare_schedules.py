@@ -16,6 +16,7 @@ from hdpkit import errors, moves
 from hdpkit.comparison import chains as chains_module
 from hdpkit.comparison.chains import ChainRecord, MoveTotals
 from hdpkit.comparison.compare import _compared
+from hdpkit.comparison.running import Runs
 
 pytest.importorskip("arviz")
 
@@ -54,8 +55,8 @@ def chain(log_joint, n_dishes=None, seconds=10.0, init="one", finished=True):
 
 
 def judged(rule=None, **schedules):
-    done = {name: tuple(own) for name, own in schedules.items()}
-    return _compared(done, 10.0, 0.5, 0.001, rule or hk.ConvergenceRule(), 0, False)
+    runs = Runs({name: list(own) for name, own in schedules.items()})
+    return _compared(runs, 10.0, 0.5, 0.001, rule or hk.ConvergenceRule(), 0, "wall")
 
 
 def noise(seed, n=1000, level=0.0, persistence=0.0):
@@ -318,6 +319,36 @@ def test_ctrl_c_before_anything_is_raised(monkeypatch):
     monkeypatch.setattr(chains_module, "start", lambda *a: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         compare({"a": FIRST})
+
+
+class Failing(moves.Move):
+    """A move that fails in its third turn of a chain."""
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep == 2:
+            raise ArithmeticError("a third of it")
+        return moves.MoveInfo()
+
+
+def test_a_schedule_that_fails_doesnt_take_the_others_along(even_clock):
+    comparison = compare({"good": FIRST, "bad": [moves.TableGibbs(), Failing()]}, seconds=0.05)
+    assert list(comparison) == ["good"]
+    assert len(comparison["good"].chains) == 2
+    assert isinstance(comparison.failures["bad"], ArithmeticError)
+    assert "bad failed: ArithmeticError: a third of it" in str(comparison)
+
+
+def test_the_error_is_raised_where_nothing_else_was_run():
+    with pytest.raises(ArithmeticError):
+        compare({"bad": [moves.TableGibbs(), Failing()]})
+
+
+def test_errors_of_progress_are_the_callers():
+    def progress(standing):
+        raise LookupError("of the caller")
+
+    with pytest.raises(LookupError, match="of the caller"):
+        compare({"a": FIRST, "b": FIRST}, progress=progress)
 
 
 # ------------------------------------------------------------------ what it is given
