@@ -315,8 +315,11 @@ def log_density_at(prior: Prior, x: float) -> float:
 def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> Any:
     """Draw one number from a prior, or an array of shape ``(size,)``.
 
-    A prior of a user's own draws from the NumPy generator on the source's stream.
+    A prior of a user's own draws from the NumPy generator on the source's stream; one of finitely many values
+    that has ``choose(source)`` draws a single number by that, so that moves over it can be enumerated.
     """
+    if size is None and callable(getattr(prior, "choose", None)):
+        return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]
     own = getattr(type(prior), "draw", None) in (Gamma.draw, Beta.draw, Normal.draw)
     drawn = prior.draw(source if own else source.generator, size)
     return real_values(prior, "draw", drawn, () if size is None else (size,))

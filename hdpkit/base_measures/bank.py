@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,6 +107,15 @@ class KeepsParameters(Protocol):
 
     def has_parameter(self, slot: int) -> bool:
         """Whether the dish has one already."""
+
+    def parameter(self, slot: int) -> Any:
+        """Parameter of a dish."""
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the parameter of a dish."""
+
+    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+        """Return the log likelihood of a dish's data as a function of its parameter."""
 
     def bring_back(self, customer: int) -> None:
         """The next dish that is born has the parameter that this customer took along, if it did."""

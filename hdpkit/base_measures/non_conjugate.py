@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import function, items, number_array, validator, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
-from hdpkit.numerics import exp_each, log
+from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_density, real_values
 
@@ -150,6 +150,10 @@ class NonConjugate(BaseMeasure):
             return self.sample_prior.choose(source)
         return real_values(self, "sample_prior", self.sample_prior(source.generator), None)
 
+    def begun(self, parameter: Any) -> Any:
+        """Return the statistics of a dish with this parameter: the parameter itself."""
+        return parameter
+
     def make(self) -> None:
         """Nothing is counted: what a dish has is its parameter."""
 
@@ -189,62 +193,20 @@ class NonConjugate(BaseMeasure):
         return NonConjugateBank(self, data.values)
 
 
-class NonConjugateBank:
+class NonConjugateBank(KeptParameters):
     """Parameters of all dishes, by slot, and the auxiliary dishes of the step under way."""
 
     def __init__(self, measure: NonConjugate, values: Any) -> None:
-        self.measure = measure
+        super().__init__(measure, values)
         self.values = values
-        self._of: dict[int, Any] = {}
-        self._source: ChoiceSource | None = None
-        # What a customer whose dish died with it took along: an auxiliary dish of the step in which the same
-        # customer is seated again, and of no other.
-        self._lent: dict[int, Any] = {}
-        self._leaving: tuple[int, int] | None = None  # slot and first customer of what was taken out last
-        self._auxiliary: tuple[list[Any], Floats] | None = None
-
-    def prepare(self, source: ChoiceSource) -> None:
-        """Draw from here until the end of a verb."""
-        self._source = source
-        self._auxiliary = None
-
-    def _draw(self) -> Any:
-        if self._source is None:
-            raise StateError("source", None, "given by a verb", "Start the franchise, or run a move over it.")
-        return self.measure.draw(self._source)
-
-    def born(self, slot: int) -> None:
-        """A new dish: an auxiliary dish drawn by its weight; outside a step a draw from the prior."""
-        if self._auxiliary is None:
-            self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
-            return
-        parameters, logs = self._auxiliary
-        assert self._source is not None
-        chosen = 0 if len(parameters) == 1 else self._source.choose_log(logs)
-        self._of[slot] = parameters[chosen]
-        self._auxiliary = None
-
-    def died(self, slot: int) -> None:
-        """Whoever left the dish last keeps its parameter: an auxiliary dish when it is seated again."""
-        parameter = self._of.pop(slot, None)
-        if parameter is not None and self._leaving is not None and self._leaving[0] == slot:
-            self._lent[self._leaving[1]] = parameter
-        self._leaving = None
 
     def remove(self, slot: int, customers: Ints) -> None:
         """A step begins."""
-        self._leaving, self._auxiliary = (int(slot), int(customers[0])), None
+        self.left(slot, int(customers[0]))
 
     def add(self, slot: int, customers: Ints) -> None:
         """A step ends."""
-        self._leaving, self._auxiliary = None, None
-        for customer in customers if self._lent else ():
-            self._lent.pop(int(customer), None)
-
-    def bring_back(self, customer: int) -> None:
-        """The next dish that is born has the parameter that this customer took along, if it did."""
-        if customer in self._lent:
-            self._auxiliary = [self._lent[customer]], np.zeros(1)
+        self.seated(customers)
 
     def log_predictive(self, customer: int, slots: Ints) -> Floats:
         """Log likelihood under each slot and, last, mean over the auxiliary dishes: shape (n + 1,)."""
@@ -252,17 +214,10 @@ class NonConjugateBank:
 
     def log_block(self, customers: Ints, slots: Ints) -> Floats:
         """Log likelihood of a block under each slot and, last, mean over auxiliary dishes: shape (n + 1,)."""
-        m = self.measure.auxiliary
-        first = int(customers[0]) if len(customers) else -1
-        lent = [self._lent[first]] if first in self._lent else []
-        parameters = [*lent, *(self._draw() for _ in range(m - len(lent)))]
+        parameters = self.offered(customers)
         many = [*(self._of[int(slot)] for slot in slots), *parameters]
         logs = self.measure.log_block([self.values[i] for i in customers], many)
-        new = logs[len(slots) :]
-        self._auxiliary = parameters, new
-        top = float(np.max(new))
-        mean = top + log(float(np.mean(exp_each(new - top)))) if top > -math.inf else top
-        return np.append(logs[: len(slots)], mean)
+        return np.append(logs[: len(slots)], self.weighed(parameters, logs[len(slots) :]))
 
     def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log likelihood of the data of each slot given its parameter (nothing is integrated out): (n,)."""
@@ -272,17 +227,10 @@ class NonConjugateBank:
             out[place] = self.measure.log_block(values, [self._of[int(slot)]])[0]
         return out
 
-    def parameter(self, slot: int) -> Any:
-        """Parameter of a dish."""
-        return self._of[int(slot)]
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish has one already."""
-        return int(slot) in self._of
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
-        self._of[int(slot)] = parameter
+    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+        """Return the log likelihood of a dish's data as a function of its parameter."""
+        values = [self.values[i] for i in customers]
+        return lambda parameter: float(self.measure.log_block(values, [parameter])[0])
 
     def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Parameters of these slots."""
@@ -292,62 +240,7 @@ class NonConjugateBank:
         """The measure has no parameters of its own."""
         return True
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
-        """Forget dishes that are gone; a dish without a parameter (after a failure) draws one."""
-        kept = {int(slot) for slot in slots}
-        self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}
-        for slot in sorted(kept - set(self._of)):
-            self._of[slot] = self._draw()
-        seated = len(dishes)
-        self._lent = {i: one for i, one in self._lent.items() if i >= seated or dishes[i] < 0}
-
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
-        """Slots have new numbers."""
-        self._of = {int(mapping[slot]): parameter for slot, parameter in self._of.items()}
-
-    def freeze(self) -> dict[str, Any]:
-        """The parameters of the dishes: nothing else knows them."""
-        slots, out = sorted(self._of), sorted(self._lent)
-        frozen: dict[str, Any] = {
-            "slots": np.array(slots, dtype=np.int32),
-            "parameters": [np.array(self._of[slot]) for slot in slots],
-        }
-        if out:  # of customers who stand outside now
-            frozen["lent"] = {
-                "customers": np.array(out, dtype=np.int32),
-                "parameters": [np.array(self._lent[i]) for i in out],
-            }
-        return frozen
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one each for these dishes.
-
-        None passes: dishes without a parameter draw one.
-        """
-        if frozen is None:
-            return
-        key, remedy = "bank, in the frozen state", "Thaw a state over the same data and declarations."
-        if not isinstance(frozen, Mapping) or set(frozen) - {"lent"} != {"slots", "parameters"}:
-            raise DataError(key, frozen, "a dict of slots and parameters", remedy)
-        parameters = frozen["parameters"]
-        if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
-            raise DataError(key, frozen["slots"], "the occupied slots, with a parameter each", remedy)
-        if len(parameters) != len(slots):
-            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one a dish", remedy)
-        lent = frozen.get("lent", {"customers": [], "parameters": []})
-        allowed = "a dict of customers and parameters, one each, or nothing"
-        if not isinstance(lent, Mapping) or set(lent) != {"customers", "parameters"}:
-            raise DataError(f"lent, {key}", lent, allowed, remedy)
-        out, taken = lent["customers"], lent["parameters"]
-        if not isinstance(taken, list | tuple) or np.shape(out) != (len(taken),):
-            raise DataError(f"lent, {key}", lent, allowed, remedy)
-        for customer in np.asarray(out).tolist():
-            if not isinstance(customer, int) or not 0 <= customer < len(self.values):
-                raise DataError(f"lent, {key}", customer, f"a customer, below {len(self.values)}", remedy)
-        for parameter in [*parameters, *taken]:
-            self._check_parameter(key, parameter, remedy)
-
-    def _check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
+    def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
         """What a parameter may be is known to the likelihood alone: it has to take it."""
         try:
             array = np.array(parameter)
@@ -362,20 +255,6 @@ class NonConjugateBank:
             raise DataError(key, parameter, "a parameter that the likelihood takes", remedy) from error
         if not taken:
             raise DataError(key, parameter, "a parameter that the likelihood takes", remedy)
-
-    def thaw(self, frozen: dict[str, Any] | None) -> None:
-        """Take over frozen parameters."""
-        self._of, self._lent, self._leaving, self._auxiliary = {}, {}, None, None
-        if frozen is not None:
-            for slot, parameter in zip(frozen["slots"], frozen["parameters"], strict=True):
-                self._of[int(slot)] = np.array(parameter)[()]
-            lent = frozen.get("lent", {"customers": [], "parameters": []})
-            for customer, parameter in zip(lent["customers"], lent["parameters"], strict=True):
-                self._lent[int(customer)] = np.array(parameter)[()]
-
-    def memory_bytes(self) -> int:
-        """Bytes of parameters that are arrays; others are not counted."""
-        return sum(getattr(parameter, "nbytes", 0) for parameter in self._of.values())
 
 
 def _log_bernoulli(value: int, p: float) -> float:

@@ -66,10 +66,14 @@ class SelectionProportions(IntegrablePart):
 
     # ------------------------------------------------------------------ draws
 
-    def _drawn(self, a: int, n: int, source: ChoiceSource) -> tuple[float, float]:
-        """Draw log pi, log(1 - pi) given n values of a different terms."""
-        law = self.state.measure.law()
-        return self._given_selected(a + law.draw(a, n, source), source)
+    def _law(self, slot: int, given: Any = None) -> Any:
+        """The law of a dish's selections: of its own smoothing, where each dish has one."""
+        state = self.state
+        return state.measure.law(given, None if state.measure.conjugate else state.bank.parameter(slot))
+
+    def _drawn(self, slot: int, a: int, n: int, source: ChoiceSource) -> tuple[float, float]:
+        """Draw log pi, log(1 - pi) of a dish given n values of a different terms."""
+        return self._given_selected(a + self._law(slot).draw(a, n, source), source)
 
     def _given_selected(self, selected: int, source: ChoiceSource) -> tuple[float, float]:
         """Draw log pi, log(1 - pi) given the number of selected terms."""
@@ -81,7 +85,8 @@ class SelectionProportions(IntegrablePart):
     def draw(self, source: ChoiceSource) -> None:
         """Draw all proportions given the data of the dishes, selectors integrated out."""
         slots, sizes = self._sizes()
-        self.table.put(slots, [self._drawn(a, n, source) for a, n in sizes])
+        drawn = [self._drawn(k, a, n, source) for k, (a, n) in zip(slots.tolist(), sizes, strict=True)]
+        self.table.put(slots, drawn)
 
     def draw_through_selectors(self, source: ChoiceSource) -> None:
         """Draw the selectors given the proportions, then the proportions given the selectors.
@@ -89,10 +94,10 @@ class SelectionProportions(IntegrablePart):
         Of the selectors only their number matters, which is not kept.
         """
         slots, sizes = self._sizes()
-        present, measure = self.table.many(slots).tolist(), self.state.measure
+        present = self.table.many(slots).tolist()
         drawn = []
-        for (a, n), given in zip(sizes, present, strict=True):
-            selected = a + measure.law(given).draw(a, n, source)
+        for slot, (a, n), given in zip(slots.tolist(), sizes, present, strict=True):
+            selected = a + self._law(slot, given).draw(a, n, source)
             drawn.append(self._given_selected(selected, source))
         self.table.put(slots, drawn)
 
@@ -118,7 +123,7 @@ class SelectionProportions(IntegrablePart):
                 "Pass one: open_dish(source).",
             )  # fmt: skip
         n_different = len(np.unique(np.asarray(self.state.data.values)[customers]))
-        self.table.set(slot, *self._drawn(n_different, len(customers), source))
+        self.table.set(slot, *self._drawn(slot, n_different, len(customers), source))
 
     def died(self, slot: int) -> None:
         """Its proportion is gone."""

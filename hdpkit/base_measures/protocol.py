@@ -41,6 +41,9 @@ class BaseMeasure(abc.ABC):
         state goes on bit for bit.
     conjugate : bool
         False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
+    predicts : bool
+        Whether the density of one observation under a new dish has a closed form, so that new groups can be
+        folded in. By default `conjugate`.
     atomic : bool
         True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
     support : str or method, optional
@@ -56,6 +59,12 @@ class BaseMeasure(abc.ABC):
 
     exact_statistics: bool = False
     conjugate: bool = True
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the density of one observation under a new dish has a closed form."""
+        return self.conjugate
+
     atomic: bool = False
     takes_terms: bool = True
     support: Any = None
@@ -269,4 +278,8 @@ class BaseMeasure(abc.ABC):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a holder of the statistics of all dishes: compiled where there is a capsule."""
-        return CapsuleBank(self, data) if self.supports("compiled") else PythonBank(self, data.values)
+        return CapsuleBank(self, data) if self.supports("compiled") else self.readable_bank(data)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a holder of statistics in Python, which calls the methods of this measure."""
+        return PythonBank(self, data.values)

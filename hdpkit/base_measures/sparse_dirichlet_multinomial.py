@@ -8,9 +8,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.measures.dish_smoothing import DishSmoothingBank
 from hdpkit._compiled.measures.selection import Selection
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.dish_smoothing import DishSmoothings
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
@@ -45,15 +47,19 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return compiled counts."""
-        return SparseDirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self)
+        terms = np.asarray(data.values, dtype=np.int32)
+        if not self.conjugate:
+            return DishSmoothingBank(terms, self, DishSmoothings(self, terms))
+        return SparseDirichletMultinomialBank(terms, self)
 
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:
         """Means of the topics in these slots, shape (n, V)."""
         counts = bank.counts(slots)
+        smoothing = float(self.smoothing) if self.conjugate else bank.smoothings(slots)[:, None]
         inside, outside = bank.factors(slots).T[:, :, None]
-        return np.where(counts > 0, (counts + float(self.smoothing)) * inside, outside)
+        return np.where(counts > 0, (counts + smoothing) * inside, outside)
 
 
 def _examples(kind: Any) -> list[Any]:

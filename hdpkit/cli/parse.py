@@ -22,12 +22,33 @@ TIME_TABLES = ("until", "after", "every", "repeat")
 
 _GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
 
+_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
+
 
 def closest(name: str, known: Iterable[str]) -> str:
     """A sentence that names the known name nearest to one that isn't known, or lists all."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names)}."
+
+
+def parse_smoothing(text: str) -> float | Gamma | Each:
+    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))``: one a topic.
+
+    Raises
+    ------
+    ParameterError
+    """
+    call = _EACH.fullmatch(re.sub(r"\s+", "", text))
+    found = parse_number_or_prior("smoothing", call[1] if call else text)
+    if call is None:
+        return found
+    if isinstance(found, Gamma):
+        return Each(found)
+    raise ParameterError(
+        "smoothing", text, "each(gamma(shape, rate)), if each topic has its own",
+        "One number for all topics needs no each.",
+    )  # fmt: skip
 
 
 def parse_number_or_prior(name: str, text: str) -> float | Gamma:

@@ -9,7 +9,7 @@ import click
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.cli.options import Parsed
-from hdpkit.cli.parse import parse_number_or_prior, parse_selection
+from hdpkit.cli.parse import parse_number_or_prior, parse_selection, parse_smoothing
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.moves import (
@@ -18,6 +18,7 @@ from hdpkit.moves import (
     DishGibbs,
     Move,
     SelectorCounts,
+    Smoothing,
     SplitMerge,
     TableGibbs,
 )
@@ -49,7 +50,7 @@ def sparse_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--sparse", is_flag=True, help="Topics over terms that each of them selects."),
         click.option(
             "--smoothing",
-            type=prior_type("smoothing"),
+            type=Parsed("number|gamma(a,b)|each(gamma(a,b))", parse_smoothing),
             help="With --sparse: Dirichlet parameter of the terms that a topic selects.  [default: 0.1]",
         ),
         click.option(
@@ -151,11 +152,12 @@ def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move
     concentrations : iterable of float or prior
         Those of the restaurants.
     """
-    return [TableGibbs(), DishGibbs(), SplitMerge().until(50), *updates_of(base, concentrations)]
+    proposals = [SplitMerge().until(50)] if base.conjugate else []
+    return [TableGibbs(), DishGibbs(), *proposals, *updates_of(base, concentrations)]
 
 
 def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves of what has a prior: concentrations, parameters of the base measure, stored proportions.
+    """Moves of what has a prior: concentrations, parameters of the base measure and of dishes.
 
     Parameters
     ----------
@@ -168,6 +170,8 @@ def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
         moves.append(Concentration())
     if base.priors:
         moves.append(BaseMeasureParameters())
+    if not base.conjugate:  # each dish has a smoothing
+        moves.append(Smoothing())
     if getattr(base, "proportions", None) == "stored":
         moves.append(SelectorCounts())
     return moves

@@ -152,9 +152,9 @@ def check_foldable(franchise: Any) -> None:
             "franchise", franchise, "one whose dishes are latent and whose groups are labels",
             "Where dishes are observed, see hk.NGramModel and Franchise.snapshot.",
         )  # fmt: skip
-    if not measure.conjugate:
+    if not measure.predicts:
         raise DeclarationError(
-            "base", type(measure).__name__, "a measure with a predictive density: a conjugate one",
+            "base", type(measure).__name__, "a measure with a predictive density of a new dish",
             "The density of a value under a new dish has no closed form here.",
         )  # fmt: skip
     if len(franchise.declarations) < 2 or declared.each is None:

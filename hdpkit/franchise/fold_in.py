@@ -114,8 +114,8 @@ def fold_in(
         If the data have unknown terms, values that no dish allows, or labels that the franchise has no
         restaurant for; each is named.
     DeclarationError
-        If dishes are observed or the measure isn't conjugate, the last declaration has no label, or each of
-        its restaurants has a concentration or a discount of its own.
+        If dishes are observed, if a value has no density in closed form under a new dish, if the last
+        declaration has no label, or if each of its restaurants has a concentration or a discount of its own.
     """
     sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="One sweep at least is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")

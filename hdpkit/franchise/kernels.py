@@ -23,6 +23,7 @@ import hdpkit._compiled.walk.table_counts as compiled_table_counts
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.dish_smoothing import DishSmoothingBank
 from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
@@ -69,6 +70,7 @@ COUNTING_BANKS = frozenset(
         NormalGammaBank,
         NormalInverseWishartBank,
         SparseDirichletMultinomialBank,
+        DishSmoothingBank,
     }
 )
 COMPILED_BANKS = COUNTING_BANKS | {AtomicBank, CapsuleBank}

@@ -67,9 +67,12 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
 def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     """Statistics with which the dishes of these slots begin."""
     measure, bank = franchise.measure, franchise.bank
-    if isinstance(bank, ReadsParts):
+    if isinstance(bank, ReadsParts):  # with what the state keeps of each dish
         return [bank.begin(int(slot)) for slot in slots]
-    return [measure.make() for _ in slots]
+    if measure.conjugate:
+        return [measure.make() for _ in slots]
+    # The parameters.
+    return list(franchise._statistics.fresh_bank().statistics(slots, franchise.seating.dishes()))
 
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
@@ -176,13 +179,7 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     measure = franchise.measure
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
-    # A conjugate dish begins empty; any other has its parameter already.
-    begun = (
-        _begun(franchise, slots)
-        if measure.conjugate
-        else franchise._statistics.fresh_bank().statistics(slots, dishes)
-    )
-    statistics = dict(zip(slots.tolist(), begun, strict=True))
+    statistics = dict(zip(slots.tolist(), _begun(franchise, slots), strict=True))
     values: list[object] = []
     for slot in dishes.tolist():
         value = measure.simulate(statistics[slot], source.generator)

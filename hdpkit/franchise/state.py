@@ -11,7 +11,7 @@ from hdpkit._compiled.support.turn import Inside, Turn
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.base_measures.bank import PythonBank, ReadsParts
+from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice, instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
@@ -135,7 +135,7 @@ class State(Guarded):
         """The measure's bank for data."""
         bank: Any = measure.bank(data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
-            bank = PythonBank(measure, data.values)
+            bank = measure.readable_bank(data)
         self._own(bank)
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)

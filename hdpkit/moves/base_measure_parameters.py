@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import attrs
 
@@ -17,7 +18,7 @@ from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import log_density_at, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BaseMeasureParameters", "update_parameter"]
+__all__ = ["BaseMeasureParameters", "update_parameter", "updated_on_line"]
 
 
 @attrs.define
@@ -98,18 +99,38 @@ def update_parameter(
         return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
 
     try:
-        if method == "slice":
-            there = slice_sample(log_target, here, width, rng)
-        else:
-            candidate = here + width * rng.normal()
-            log_ratio = log_target(candidate) - log_target(here)
-            there = candidate if accepts(log_ratio, rng) else here
+        there = updated_on_line(log_target, here, method, width, rng)
     except BaseException:
         state.set_base_parameters(**{name: x})
         raise
     # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
-    state.set_base_parameters(**{name: x if there == here else scale.back(there)})
-    return there != here
+    state.set_base_parameters(**{name: x if there is None else scale.back(there)})
+    return there is not None
+
+
+def updated_on_line(
+    log_target: Callable[[float], float], here: float, method: str, width: float, rng: ChoiceSource
+) -> float | None:
+    """Return another place on the real line by an update that leaves a density invariant; None: it stays.
+
+    Parameters
+    ----------
+    log_target : callable
+        Log density, in nats.
+    here : float
+        The present place.
+    method : str
+        "slice" or "metropolis".
+    width : float
+        The first width of the slice, or the standard deviation of the walk.
+    rng : ChoiceSource
+    """
+    if method == "slice":
+        there = slice_sample(log_target, here, width, rng)
+    else:
+        candidate = here + width * rng.normal()
+        there = candidate if accepts(log_target(candidate) - log_target(here), rng) else here
+    return None if there == here else there
 
 
 moves.register(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
@@ -15,7 +17,7 @@ from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_density, real_values
 
-__all__ = ["DishParameters"]
+__all__ = ["DishParameters", "proposed_from_prior", "update_dishes"]
 
 
 class DishParameters(Move):
@@ -38,34 +40,70 @@ class DishParameters(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Update them all; a coordinate counts as tried."""
-        info = MoveInfo()
         if steps == (0, 0):
-            return info
-        # What a measure that is not conjugate has, and its bank: see `NonConjugate`.
-        bank: Any = state.bank
-        measure: Any = state.measure
-        dishes = state.seating.dishes()
-        with state.turn():
-            for slot in state.slots.occupied_slots().tolist():
-                values = [state.data.values[i] for i in np.flatnonzero(dishes == slot)]
-                parameter, done = _updated(measure, bank.parameter(slot), values, rng)
-                bank.set_parameter(slot, parameter)
-                info += done
-        return info
+            return MoveInfo()
+        return update_dishes(state, _of_dish, rng)
 
 
-def _updated(measure: Any, parameter: Any, values: list[Any], rng: ChoiceSource) -> tuple[Any, MoveInfo]:
+def update_dishes(
+    state: Franchise,
+    update: Callable[[Franchise, int, npt.NDArray[np.int64], ChoiceSource], tuple[Any, MoveInfo]],
+    rng: ChoiceSource,
+) -> MoveInfo:
+    """Give every dish another parameter, the dishes in their order.
+
+    Parameters
+    ----------
+    state : Franchise
+        Over a measure whose dishes keep parameters, with a bank that is `KeepsParameters`.
+    update : callable
+        ``update(state, slot, customers, rng)``: the parameter of a dish, and what to report.
+    rng : ChoiceSource
+    """
+    info = MoveInfo()
+    bank: Any = state.bank
+    dishes = state.seating.dishes()
+    with state.turn():
+        for slot in state.slots.occupied_slots().tolist():
+            parameter, done = update(state, slot, np.flatnonzero(dishes == slot), rng)
+            bank.set_parameter(slot, parameter)
+            info += done
+    return info
+
+
+def proposed_from_prior(
+    measure: Any, parameter: Any, log_likelihood: Callable[[Any], float], rng: ChoiceSource
+) -> tuple[Any, MoveInfo]:
+    """Propose a parameter from its prior, and accept it with the ratio of the likelihoods.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+        With ``draw(source)``.
+    parameter : object
+        The present one.
+    log_likelihood : callable
+        Of a parameter.
+    rng : ChoiceSource
+    """
+    candidate = measure.draw(rng)
+    taken = accepts(log_likelihood(candidate) - log_likelihood(parameter), rng)
+    return (candidate if taken else parameter), MoveInfo(1, int(taken))
+
+
+def _of_dish(
+    state: Franchise, slot: int, customers: npt.NDArray[np.int64], rng: ChoiceSource
+) -> tuple[Any, MoveInfo]:
+    # What a measure that is not conjugate has, and its bank: see `NonConjugate`.
+    measure, bank = cast(Any, state.measure), cast(Any, state.bank)
+    parameter = bank.parameter(slot)
     if measure.update is not None:
+        values = [state.data.values[i] for i in customers]
         drawn = measure.update(parameter, values, rng.generator)
         return real_values(measure, "update", drawn, np.shape(parameter)), MoveInfo(1, 1)
-
-    def log_likelihood(candidate: Any) -> float:
-        return float(measure.log_block(values, [candidate])[0])
-
+    log_likelihood = bank.log_likelihood_of(slot, customers)
     if measure.log_prior is None:
-        candidate = measure.draw(rng)
-        taken = accepts(log_likelihood(candidate) - log_likelihood(parameter), rng)
-        return (candidate if taken else parameter), MoveInfo(1, int(taken))
+        return proposed_from_prior(measure, parameter, log_likelihood, rng)
     array = np.array(parameter, dtype=float)
     for place in np.ndindex(array.shape):
 

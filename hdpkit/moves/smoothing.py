@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any, cast
+
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.base_measure_parameters import update_parameter
+from hdpkit.moves.base_measure_parameters import update_parameter, updated_on_line
+from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
-from hdpkit.priors import support_of
+from hdpkit.priors import Each, Prior, support_of
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Smoothing"]
@@ -23,6 +29,10 @@ class Smoothing(Move):
 
     The target is p(data | dishes, smoothing) p(smoothing), selectors and topics integrated out, given the
     proportions where these are stored. `BaseMeasureParameters` updates every parameter that has a prior.
+
+    Where each dish has a smoothing of its own (``smoothing=hk.Each(prior)``) they are updated one after the
+    other, in the order of the dishes. `DishParameters` updates them, too, by slice sampling on the smoothing
+    itself. A prior of finitely many values, which has a method ``choose``, is proposed from by both.
 
     Parameters
     ----------
@@ -45,7 +55,7 @@ class Smoothing(Move):
 
     def check(self, state: Franchise) -> None:
         """Refuse a measure without smoothing, or whose smoothing is fixed."""
-        if "smoothing" not in state.measure.priors:
+        if "smoothing" not in state.measure.priors and not _one_a_dish(state):
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "No smoothing has a prior: build hk.SparseDirichletMultinomial(smoothing=hk.Gamma(1, 1)), or "
@@ -56,9 +66,38 @@ class Smoothing(Move):
         """Make one update."""
         if steps == (0, 0):
             return MoveInfo()
-        ends = support_of(state.measure.priors["smoothing"])
-        scale = Scale(*ends, natural=self.method == "metropolis")
+        if _one_a_dish(state):
+            return update_dishes(state, self._of_dish, rng)
+        scale = self._scale(state.measure.priors["smoothing"])
         return MoveInfo(1, int(update_parameter(state, "smoothing", scale, self.method, self.width, rng)))
+
+    def _scale(self, prior: Prior) -> Scale:
+        return Scale(*support_of(prior), natural=self.method == "metropolis")
+
+    def _of_dish(
+        self, state: Franchise, slot: int, customers: npt.NDArray[np.int64], rng: ChoiceSource
+    ) -> tuple[Any, MoveInfo]:
+        """Return a smoothing of a dish in place of its present one."""
+        measure, bank = cast(Any, state.measure), cast(Any, state.bank)
+        log_likelihood, log_prior = bank.log_likelihood_of(slot, customers), measure.log_prior
+        present = float(bank.parameter(slot))
+        if log_prior is None:
+            return proposed_from_prior(measure, present, log_likelihood, rng)
+        scale = self._scale(measure.smoothing.prior)
+
+        def log_target(y: float) -> float:
+            value = scale.back(y)
+            log_density = log_prior(value) if scale.low < value < scale.high else -math.inf
+            if log_density == -math.inf:
+                return log_density
+            return float(log_density + log_likelihood(value) + scale.log_jacobian(value))
+
+        moved = updated_on_line(log_target, scale.to(present), self.method, self.width, rng)
+        return (present if moved is None else scale.back(moved)), MoveInfo(1, int(moved is not None))
+
+
+def _one_a_dish(state: Franchise) -> bool:
+    return isinstance(getattr(state.measure, "smoothing", None), Each)
 
 
 moves.register("smoothing", Smoothing, lambda: [Smoothing(), Smoothing("metropolis")])

@@ -43,8 +43,9 @@ def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     n_topics = int(np.max(trace["n_dishes"][..., -1]))
     if not too_many_topics(n_topics, n_tokens):
         return
-    name = next(iter(franchise.measure.parameters))  # eta, or smoothing
-    if name in franchise.measure.priors:
+    measure = franchise.measure
+    name = next(iter(measure.parameters)) if measure.conjugate else "smoothing"  # eta, or smoothing
+    if name in measure.priors or not measure.conjugate:
         cause = (
             f"{name} has a prior: it falls as topics multiply, and a smaller {name} lets more topics in. "
             f"Give it a number, for instance {name} = 0.1."

@@ -7,39 +7,92 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.base_measures import Finite, NonConjugate
+from hdpkit.base_measures import Finite
 from hdpkit.franchise import Franchise
+from hdpkit.numerics import log
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel
 
-__all__ = ["ExactParameterModel", "exact_model"]
+__all__ = ["ExactParameterModel", "Grid", "exact_model", "grid_of"]
 
 Ints = npt.NDArray[np.int32]
+LogLikelihood = Callable[[list[Any], Any], float]
 
 
-def exact_model(franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None) -> ExactModel:
-    """The model of every state of a tiny franchise, whatever its base measure keeps."""
+@attrs.frozen(eq=False)
+class Grid(Finite):
+    """A `Finite` prior of positive numbers that can be declared: hk.Each(Grid([0.2, 1.5])).
+
+    Parameters
+    ----------
+    values : sequence of float
+    weights : sequence of float, optional
+    """
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        weights = np.asarray(self.weights, dtype=float)
+        return float(np.dot(weights, self.values) / weights.sum())
+
+    def log_density(self, x: float) -> float:
+        """Log probability of a value."""
+        if x not in self.values:
+            return -math.inf
+        return log(self.weights[list(self.values).index(x)]) - log(math.fsum(self.weights))
+
+    def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
+        """Draw one value, or an array of them."""
+        weights = np.asarray(self.weights, dtype=float)
+        return generator.choice(np.asarray(self.values), size=size, p=weights / weights.sum())
+
+
+def grid_of(measure: Any) -> Finite | None:
+    """Return the finitely many parameters that a dish may have; None where they are not."""
+    declared = getattr(measure, "sample_prior", None)
+    if declared is None:
+        declared = getattr(getattr(measure, "smoothing", None), "prior", None)
+    return declared if isinstance(declared, Finite) else None
+
+
+def exact_model(franchise: Franchise, witness: Callable[..., float] | None = None) -> ExactModel:
+    """The model of every state of a tiny franchise, whatever its base measure keeps.
+
+    ``witness`` is the log marginal of a list of values, or their log likelihood given a parameter as well
+    where dishes keep parameters.
+    """
     if franchise.measure.conjugate:
-        return ExactModel(franchise, log_marginal)
-    return ExactParameterModel(franchise)
+        return ExactModel(franchise, witness)
+    return ExactParameterModel(franchise, witness)
 
 
 class ExactParameterModel(ExactModel):
-    """A tiny franchise over a `NonConjugate` measure with a `Finite` prior.
+    """A tiny franchise over a measure whose dishes keep one of finitely many parameters.
 
     p(seating, parameters | data) is the posterior of seatings, with the marginal of a dish summed over its
     possible parameters, times p(parameter | data of the dish) for every dish.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    log_likelihood : callable, optional
+        ``log_likelihood(values, parameter)`` of the values of one dish: an independent witness. By default
+        the measure's own.
     """
 
-    def __init__(self, franchise: Franchise) -> None:
-        measure = franchise.measure
-        if not isinstance(measure, NonConjugate) or not isinstance(measure.sample_prior, Finite):
-            raise ExactFailure("only a NonConjugate measure with a Finite prior can be enumerated")
-        self.grid = measure.sample_prior
-        self.log_likelihood = measure.log_likelihood
+    def __init__(self, franchise: Franchise, log_likelihood: LogLikelihood | None = None) -> None:
+        measure: Any = franchise.measure
+        grid = grid_of(measure)
+        if grid is None:
+            raise ExactFailure("only dishes with finitely many possible parameters can be enumerated")
+        self.grid = grid
+        self.log_likelihood = log_likelihood or (
+            lambda values, one: float(measure.log_block(values, [measure.begun(one)])[0])
+        )
         super().__init__(franchise, lambda values: math.log(sum(self._joint(values))))
         states, pi, frozen = [], [], []
         for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
@@ -57,7 +110,7 @@ class ExactParameterModel(ExactModel):
     def _joint(self, values: list[Any]) -> list[float]:
         """p(parameter) p(values | parameter) for every parameter."""
         weights = np.array(self.grid.weights) / sum(self.grid.weights)
-        logs = [sum(self.log_likelihood(value, one) for value in values) for one in self.grid.values]
+        logs = [self.log_likelihood(values, one) for one in self.grid.values]
         return [float(joint) for joint in weights * np.exp(logs)]
 
     @staticmethod

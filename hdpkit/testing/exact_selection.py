@@ -6,7 +6,7 @@ its discrete branches (the number of selected terms is one of them) times the de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,18 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.stores import FrozenSeating
+from hdpkit.testing.exact_parameters import ExactParameterModel
 from hdpkit.testing.exact_points import Numbers, PointModel
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["SELECTION_P_VALUES", "ExactSelectionModel", "one_step_of_selections"]
+__all__ = [
+    "SELECTION_P_VALUES",
+    "ExactSelectionModel",
+    "ExactSmoothedSelectionModel",
+    "one_step_of_selections",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,19 +47,29 @@ class ExactSelectionModel(PointModel):
 
     def __init__(self, franchise: Franchise) -> None:
         measure: Any = franchise.measure
-        smoothing, self.n_terms = float(measure.smoothing), int(measure.n_terms)
+        self.n_terms = int(measure.n_terms)
         self.r_s = float(measure.selection.r), float(measure.selection.s)
-        witness = sparse_dirichlet_multinomial_log_marginal(smoothing, self.n_terms, self.r_s)
-        super().__init__(franchise, witness)
+        super().__init__(franchise, self._witness(measure))
         self.mixtures: list[list[Floats]] = []
         for frozen in self._frozen:
             dishes = FrozenSeating.of(frozen["seating"]).dishes
-            blocks = [np.flatnonzero(dishes == dish) for dish in dict.fromkeys(dishes.tolist())]
             laws = [
-                np.array(selected_numbers(smoothing, self.n_terms, [self.values[i] for i in block], self.r_s))
-                for block in blocks
+                np.array(self._selected(self._smoothing(frozen, dish), np.flatnonzero(dishes == dish)))
+                for dish in dict.fromkeys(dishes.tolist())
             ]
             self.mixtures.append([law / law.sum() for law in laws])
+
+    def _witness(self, measure: Any) -> Callable[..., float]:
+        """The marginal of a dish, pi integrated out, by all subsets of the vocabulary."""
+        return sparse_dirichlet_multinomial_log_marginal(float(measure.smoothing), self.n_terms, self.r_s)
+
+    def _smoothing(self, frozen: dict[str, Any], dish: int) -> float:
+        """Smoothing of a dish in a state."""
+        measure: Any = self.franchise.measure
+        return float(measure.smoothing)
+
+    def _selected(self, smoothing: float, block: npt.NDArray[np.int64]) -> list[float]:
+        return selected_numbers(smoothing, self.n_terms, [self.values[i] for i in block], self.r_s)
 
     def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
         """Put the franchise into a state, with these proportions of its dishes."""
@@ -108,6 +124,19 @@ class ExactSelectionModel(PointModel):
         """Proportions of which no two are the same."""
         n = len(self.mixtures[state])
         return np.sqrt(np.arange(2.0, n + 2.0) + state % 7) / 5.0
+
+
+class ExactSmoothedSelectionModel(ExactSelectionModel, ExactParameterModel):
+    """The same where each dish has one of finitely many smoothings: a state has one for every dish."""
+
+    def _witness(self, measure: Any) -> Callable[..., float]:
+        return lambda values, one: sparse_dirichlet_multinomial_log_marginal(one, self.n_terms, self.r_s)(
+            values
+        )
+
+    def _smoothing(self, frozen: dict[str, Any], dish: int) -> float:
+        kept = frozen["bank"]
+        return float(kept["parameters"][kept["slots"].tolist().index(dish)])
 
 
 def one_step_of_selections(

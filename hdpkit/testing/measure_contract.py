@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure, Finite, PythonBank
+from hdpkit.base_measures import AtomicMeasure, BaseMeasure, PythonBank
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
@@ -19,7 +19,7 @@ from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import check_keys, repeated, tiny_franchise
 from hdpkit.testing.combinations import example_moves, fewer_units, serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.exact_parameters import exact_model, grid_of
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 from hdpkit.testing.normalisation import totals
@@ -68,7 +68,7 @@ def check_base_measure(
     check_keys("shapes", shapes, TINY)
     if not measure.conjugate:
         report = []
-        if not isinstance(getattr(measure, "sample_prior", None), Finite):
+        if not grid_of(measure):
             return check_geweke(DishParameters(), measure=measure, shapes=("2+2",), replicas=100)
     else:
         report = check_contract(measure, values)

@@ -11,6 +11,7 @@ from bugs import (
     root_weights,
     seating,
     selection,
+    smoothings,
     updates,
 )
 from bugs.fused import BLOCK_FAULTS, FAULTS, OBSERVED_FAULTS
@@ -29,5 +30,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *fixed_weights.BUGS,
     *counts.BUGS,
     *selection.BUGS,
+    *smoothings.BUGS,
     *evaluation.BUGS,
 )

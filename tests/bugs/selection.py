@@ -10,7 +10,7 @@ _SUMS = "hdpkit.base_measures.reference.selection"
 _MEASURE = "hdpkit.base_measures.reference.sparse_dirichlet_multinomial"
 _PART = "hdpkit.base_measures.proportions"
 _COEFFICIENTS = "        log_sum = self.log_sum(a, n)\n        inside"
-_NUMBER = "            selected = a + measure.law(given).draw(a, n, source)\n"
+_NUMBER = "            selected = a + self._law(slot, given).draw(a, n, source)\n"
 _DRAW = "        return int(source.choose(np.exp(self._log_law(a, n))))\n"
 
 BUGS: tuple[PlantedBug, ...] = (
@@ -65,8 +65,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "proportion of a new dish from its prior",
         "A dish is born with pi from Beta(r, s), whatever brings it to life.",
         _PART,
-        "*self._drawn(n_different, len(customers), source)",
-        "*self._drawn(0, 0, source)",
+        "*self._drawn(slot, n_different, len(customers), source)",
+        "*self._drawn(slot, 0, 0, source)",
         "check_stored_selections",
     ),
     PlantedBug(
@@ -81,8 +81,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "selectors from a stale proportion",
         "Selectors are drawn given the proportion of the last time.",
         _PART,
-        "        present, measure = self.table.many(slots).tolist(), self.state.measure\n",
-        "        measure, now = self.state.measure, self.table.many(slots).tolist()\n"
+        "        present = self.table.many(slots).tolist()\n",
+        "        now = self.table.many(slots).tolist()\n"
         "        present, self.__dict__['late'] = self.__dict__.get('late', now), now\n",
         "check_selectors",
     ),
@@ -92,7 +92,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _PART,
         _NUMBER,
         "            selected = max(a, self.__dict__.get('late', a))\n"
-        "            self.__dict__['late'] = a + measure.law(given).draw(a, n, source)\n",
+        "            self.__dict__['late'] = a + self._law(slot, given).draw(a, n, source)\n",
         "check_selectors",
     ),
     PlantedBug(

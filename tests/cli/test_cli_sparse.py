@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.cli.priors import default_moves
-from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, SplitMerge, TableGibbs
+from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 
 ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
 
@@ -43,6 +43,7 @@ def fit(ldac, folder, *options):
         (("--smoothing", "gamma(1,1)", "--selection", "beta(1, 2)"), {BaseMeasureParameters().name}),
         (("--proportions", "stored"), {SelectorCounts().name}),
         (("--selection", "0.3"), set()),
+        (("--smoothing", "Each(gamma(1, 2))"), {Smoothing().name}),
     ],
 )
 def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
@@ -54,7 +55,8 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     measure = run.franchise().measure
     assert isinstance(measure, hk.SparseDirichletMultinomial)
     names = {move.name for move in default_moves(measure, [1.0])}
-    assert names == {*(move.name for move in ALWAYS), *moved}
+    always = {move.name for move in ALWAYS if measure.conjugate or move.name != "SplitMerge"}
+    assert names == always | moved
 
     listed = json.loads(command("topics", folder, "--format", "json").output)["topics"]
     franchise = run.franchise()
@@ -81,6 +83,9 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
         (("--sparse", "--selection", "half"), "selection"),
         (("--sparse", "--selection", "0.5", "--proportions", "stored"), "proportions"),
         (("--sparse", "--smoothing", "0"), "smoothing"),
+        (("--sparse", "--smoothing", "each(0.1)"), "smoothing"),
+        (("--sparse", "--smoothing", "each(each(gamma(1,1)))"), "smoothing"),
+        (("--sparse", "--eta", "0.1", "--smoothing", "each(gamma(1,1))"), "eta"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_anything_is_read(ldac, tmp_path, options, named):

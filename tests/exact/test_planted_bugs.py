@@ -16,6 +16,7 @@ from hyperparameter_checks import *  # noqa: F403 - its checks are among those o
 from observed_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
+from smoothing_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves

@@ -49,8 +49,8 @@ def test_parameters_by_name(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_refused(kind):
-    with pytest.raises(ParameterError, match="no smoothing of each dish"):
-        kind(hk.Each(GAMMA))
+    with pytest.raises(ParameterError, match="positive numbers"):
+        kind(hk.Each(hk.Normal(1.0, 1.0)))
     with pytest.raises(ParameterError, match="stored"):
         kind(0.5, 0.3, "stored")
     with pytest.raises(DeclarationError, match="DirichletMultinomial"):

@@ -82,7 +82,10 @@ MEASURES = {
                 getattr(hk, name), smoothing=0.5, selection=hk.Beta(1.0, 1.0), proportions="stored", n_terms=3
             ),
             {
-                "smoothing": [*POSITIVE, 1e-7, 1e7, hk.Gamma, "Gamma", hk.Each(hk.Gamma(1.0, 1.0))],
+                "smoothing": [
+                    *POSITIVE, 1e-7, 1e7, hk.Gamma, "Gamma", hk.Each(hk.Normal(1.0, 1.0)),
+                    hk.Each(hk.Shifted(hk.Gamma(1.0, 1.0))), Told(hk.Each(hk.Gamma(1.0, 1e9)), "1e-09"),
+                ],
                 "selection": [
                     *REAL, 0, 1, 0.0, 1.0, -0.5, 1.5, hk.Beta, hk.Gamma(1.0, 1.0), hk.Each(hk.Beta(1.0, 1.0)),
                     Told(hk.Beta(1e-7, 1.0), "1e-07"), Told(hk.Beta(1.0, 1e7), "10000000.0"),

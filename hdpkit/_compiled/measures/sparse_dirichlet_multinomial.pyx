@@ -64,7 +64,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     cdef int take_parameters(self, object measure) except -1:
         """Parameters of another measure; the counts stay."""
         cdef int64_t k
-        cdef double smoothing = measure.smoothing
+        cdef double smoothing = measure.smoothing_without_values
         law = measure.law_numbers()
         self.b.table.resize(TABULATED)      # from here on nothing can fail
         self.measure = measure

@@ -19,6 +19,8 @@ from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = [
+    "LARGEST",
+    "SMALLEST",
     "SelectionReference",
     "check_n_terms",
     "check_proportion",
@@ -28,7 +30,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-_SMALLEST, _LARGEST = 1e-6, 1e6
+SMALLEST, LARGEST = 1e-6, 1e6
 _MOST_TERMS = 2**31 - 1
 
 
@@ -65,9 +67,9 @@ def check_proportion(value: Any) -> float:
 
 def _between(name: str, value: Any, remedy: str) -> float:
     number = as_float(value)
-    if _SMALLEST <= number <= _LARGEST:
+    if SMALLEST <= number <= LARGEST:
         return number
-    raise ParameterError(name, value, f"a number from {_SMALLEST} to {_LARGEST}", remedy)
+    raise ParameterError(name, value, f"a number from {SMALLEST} to {LARGEST}", remedy)
 
 
 class SelectionReference:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -11,11 +12,14 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
 from hdpkit.base_measures.parameters import Resampled
 from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionProportions
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, known_terms
 from hdpkit.base_measures.reference.selection import (
+    LARGEST,
+    SMALLEST,
     SelectionReference,
     check_n_terms,
     check_shape,
@@ -23,21 +27,28 @@ from hdpkit.base_measures.reference.selection import (
 )
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.numerics import log, log1p
 from hdpkit.parts import Part
-from hdpkit.priors import Beta, Each, Prior, mean_of
+from hdpkit.priors import Beta, Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
+from hdpkit.random import ChoiceSource
 
 __all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
 
 Floats = npt.NDArray[np.float64]
 
+MOST_DRAWS = 1000  # of which one has to be in the domain
+
 
 @attrs.define
 class SelectedCounts(TermCounts):
-    """Statistics of a dish: counts of terms, shape (V,), in all; log pi and log(1 - pi) where pi is given."""
+    """Statistics of a dish: counts of terms, shape (V,), in all.
+
+    Besides log pi and log(1 - pi), where pi is given, and the smoothing, where each dish has its own.
+    """
 
     given: tuple[float, float] | None = None
+    smoothing: float | None = None
 
     @property
     def distinct(self) -> int:
@@ -69,10 +80,13 @@ def _parameter(name: str, value: Any, check: Any) -> Any:
 
 def _smoothing(value: Any) -> Any:
     if isinstance(value, Each):
-        raise ParameterError(
-            "smoothing", value, "a number, or a prior of the one smoothing that all dishes share",
-            "Leave hk.Each out: there is no smoothing of each dish.",
-        )  # fmt: skip
+        prior = value.prior
+        if isinstance(prior, Shifted) or support_of(prior)[0] < 0.0:
+            raise ParameterError(
+                "smoothing", value, "hk.Each of a prior of positive numbers", "For instance hk.Gamma(1, 1)."
+            )
+        check_smoothing(mean_of(prior))
+        return value
     return _parameter("smoothing", value, check_smoothing)
 
 
@@ -111,8 +125,10 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     Parameters
     ----------
-    smoothing : float or prior
-        Dirichlet parameter of the selected terms; a prior is resampled.
+    smoothing : float, prior or Each
+        Dirichlet parameter of the selected terms; a prior is resampled. With ``hk.Each(prior)`` each dish has
+        its own, a part of the state, which `hdpkit.moves.Smoothing` or `DishParameters` updates; the prior is
+        taken between 1e-6 and 1e6.
     selection : Beta or float
         ``hk.Beta(r, s)``, the prior of pi; r and s are numbers or priors, which are resampled. A number is
         the pi of all dishes.
@@ -136,6 +152,9 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     exact_statistics = True
     numerics: ClassVar[Any] = SelectionReference
+    predicts: ClassVar[bool] = True
+    auxiliary: ClassVar[int] = 3
+    update: ClassVar[None] = None
 
     def __attrs_post_init__(self) -> None:
         if self.proportions == "stored" and not isinstance(self.selection, SelectionPrior):
@@ -148,10 +167,11 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name: smoothing, and r and s, or the proportion that all dishes have."""
+        """Parameters by name: smoothing, if all dishes share one, and r and s, or the proportion of all."""
+        shared = {"smoothing": self.smoothing} if self.conjugate else {}
         if isinstance(self.selection, SelectionPrior):
-            return {"smoothing": self.smoothing, "r": self.selection.r, "s": self.selection.s}
-        return {"smoothing": self.smoothing, "selection": self.selection}
+            return {**shared, "r": self.selection.r, "s": self.selection.s}
+        return {**shared, "selection": self.selection}
 
     def with_parameters(self, **values: float) -> Self:
         """Return this measure with other values of parameters that have a prior, which they keep."""
@@ -171,21 +191,85 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             "n_terms": self.n_terms,
         }  # fmt: skip
 
-    def law(self, given: Sequence[float] | None = None) -> Any:
-        """The sums over selections: pi integrated out, or of this log pi and log(1 - pi)."""
+    def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
+        """The sums over selections: pi integrated out, or of this log pi and log(1 - pi).
+
+        Parameters
+        ----------
+        given : (float, float), optional
+            log pi and log(1 - pi) of a dish.
+        smoothing : float, optional
+            That of a dish, where each has its own.
+        """
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
         shapes, of_all = self.law_numbers()
         given = of_all if given is None else given
+        size = self.smoothing_without_values if smoothing is None else smoothing
         if given is not None:
-            return self.numerics(self.n_terms, float(self.smoothing), log_pi=given[0], log_rest=given[1])
-        return self.numerics(self.n_terms, float(self.smoothing), r=shapes[0], s=shapes[1])
+            return self.numerics(self.n_terms, size, log_pi=given[0], log_rest=given[1])
+        return self.numerics(self.n_terms, size, r=shapes[0], s=shapes[1])
 
     def law_numbers(self) -> tuple[Any, Any]:
         """r and s, or None; and log pi and log(1 - pi) of all dishes, or None."""
         if isinstance(self.selection, SelectionPrior):
             return (float(self.selection.r), float(self.selection.s)), None
         return None, (log(self.selection), log1p(-self.selection))
+
+    # ------------------------------------------------------------------ one smoothing a dish
+
+    @property
+    def conjugate(self) -> bool:  # type: ignore[override]
+        """Whether all dishes share one smoothing; else each keeps its own in the state."""
+        return not isinstance(self.smoothing, Each)
+
+    @property
+    def smoothing_without_values(self) -> float:
+        """The smoothing of all dishes; else the mean of its prior.
+
+        What is asked of a dish without values, of one value at a time, doesn't depend on the smoothing.
+        """
+        return float(self.smoothing) if self.conjugate else mean_of(self.smoothing.prior)
+
+    def smoothing_of(self, statistics: SelectedCounts, total: int) -> float:
+        """Smoothing of a dish that is asked about so many values in all."""
+        if self.conjugate or (statistics.smoothing is None and total <= 1):
+            return self.smoothing_without_values
+        if statistics.smoothing is None:
+            raise StateError(
+                "smoothing", None, "that of the dish, where each has its own",
+                "Begin with measure.begun(smoothing) in place of measure.make().",
+            )  # fmt: skip
+        return statistics.smoothing
+
+    def begun(self, smoothing: float) -> SelectedCounts:
+        """Return the statistics of a dish without values that has this smoothing.
+
+        Parameters
+        ----------
+        smoothing : float
+            From 1e-6 to 1e6.
+        """
+        return attrs.evolve(self.make(), smoothing=check_smoothing(float(smoothing)))
+
+    def draw(self, source: ChoiceSource) -> float:
+        """Draw the smoothing of a dish from its prior, which ends where smoothings do."""
+        prior = self.smoothing.prior
+        for _ in range(MOST_DRAWS):
+            drawn = draw_from(prior, source)
+            if SMALLEST <= drawn <= LARGEST:
+                return float(drawn)
+        raise DeclarationError(
+            "smoothing", prior, f"a prior with mass from {SMALLEST} to {LARGEST}", "Give it another prior."
+        )
+
+    @property
+    def log_prior(self) -> Callable[[float], float] | None:
+        """Log prior density of the smoothing of a dish; None where the prior has finitely many values."""
+        prior = self.smoothing.prior
+        if hasattr(prior, "choose"):
+            return None
+        return lambda x: log_density_at(prior, x) if SMALLEST <= x <= LARGEST else -math.inf
 
     # ------------------------------------------------------------------ statistics
 
@@ -200,7 +284,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     def copy(self, statistics: SelectedCounts) -> SelectedCounts:
         """Return independent counts."""
-        return SelectedCounts(statistics.terms.copy(), statistics.total, statistics.given)
+        return attrs.evolve(statistics, terms=statistics.terms.copy())
 
     def add(self, statistics: SelectedCounts, value: int) -> None:
         """Count a term."""
@@ -216,8 +300,9 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """Log f(v) under each dish: shape (n,)."""
         f = []
         for one in many:
-            inside, outside = self.law(one.given).coefficients(one.distinct, one.total)
-            f.append((one.terms[value] + self.smoothing) * inside if one.terms[value] else outside)
+            smoothing = self.smoothing_of(one, one.total + 1)
+            inside, outside = self.law(one.given, smoothing).coefficients(one.distinct, one.total)
+            f.append((one.terms[value] + smoothing) * inside if one.terms[value] else outside)
         return np.log(np.array(f, dtype=float))
 
     def log_block(self, values: Sequence[int], many: Sequence[SelectedCounts]) -> Floats:
@@ -227,23 +312,28 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         for k, one in enumerate(many):
             before = one.terms[terms]
             a, n = one.distinct + int(np.count_nonzero(before == 0)), one.total + int(counts.sum())
-            start = before + self.smoothing
-            out[k] = self.law(one.given).log_ratio(one.distinct, one.total, a, n)
+            smoothing = self.smoothing_of(one, n)
+            start = before + smoothing
+            out[k] = self.law(one.given, smoothing).log_ratio(one.distinct, one.total, a, n)
             out[k] += np.sum(scipy.special.gammaln(start + counts) - scipy.special.gammaln(start))
         return out
 
     def log_marginal(self, statistics: SelectedCounts) -> float:
         """Log Z(|A|, N) + sum_v log [G(n_v + smoothing) / G(smoothing)]."""
-        counts = statistics.terms[statistics.terms > 0]
-        selected = self.law(statistics.given).log_sum(statistics.distinct, statistics.total)
+        counts, smoothing = statistics.terms[statistics.terms > 0], self._smoothing_now(statistics)
+        selected = self.law(statistics.given, smoothing).log_sum(statistics.distinct, statistics.total)
         gammaln = scipy.special.gammaln
-        return float(selected + np.sum(gammaln(counts + self.smoothing) - gammaln(self.smoothing)))
+        return float(selected + np.sum(gammaln(counts + smoothing) - gammaln(smoothing)))
+
+    def _smoothing_now(self, statistics: SelectedCounts) -> float:
+        return self.smoothing_of(statistics, statistics.total)
 
     def predictive(self, statistics: SelectedCounts) -> Floats:
         """f(v) of every term: shape (V,). It is the posterior mean of the topic."""
-        inside, outside = self.law(statistics.given).coefficients(statistics.distinct, statistics.total)
-        terms = statistics.terms
-        return np.where(terms > 0, (terms + self.smoothing) * inside, outside)
+        smoothing, terms = self._smoothing_now(statistics), statistics.terms
+        law = self.law(statistics.given, smoothing)
+        inside, outside = law.coefficients(statistics.distinct, statistics.total)
+        return np.where(terms > 0, (terms + smoothing) * inside, outside)
 
     def posterior_mean(self, statistics: SelectedCounts) -> Floats:
         """Mean of the topic, shape (V,): equation 11 of the paper, averaged over the selections."""
@@ -251,7 +341,8 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     def selected_terms(self, statistics: SelectedCounts) -> float:
         """Expected number of terms that a dish selects, given its data: those that it has, and E y others."""
-        return float(self.law(statistics.given).expected(statistics.distinct, statistics.total))
+        law = self.law(statistics.given, self._smoothing_now(statistics))
+        return float(law.expected(statistics.distinct, statistics.total))
 
     # ------------------------------------------------------------------ simulation, and the state
 
@@ -274,9 +365,19 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
     def parts(self, state: Any) -> Mapping[str, Part]:
-        """The selection proportions, where they are stored."""
-        return {NAME: SelectionProportions(state)} if self.proportions == "stored" else {}
+        """The selection proportions, where they are stored, and the smoothings, where each dish has one."""
+        parts: dict[str, Part] = {}
+        if not self.conjugate:
+            parts[SMOOTHING] = SmoothingOfDishes(state)
+        if self.proportions == "stored":
+            parts[NAME] = SelectionProportions(state)
+        return parts
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return counts in Python."""
-        return SelectionBank(self, np.asarray(data.values))
+        return self.readable_bank(data)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return counts in Python, with what the state keeps of each dish."""
+        kind = SelectionBank if self.conjugate else SmoothingBank
+        return kind(self, np.asarray(data.values))

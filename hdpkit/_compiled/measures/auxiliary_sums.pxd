@@ -1,0 +1,34 @@
+"""Sums over selections of dishes that a small block of customers would begin, at any smoothing."""
+
+from libc.stdint cimport int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
+
+cdef enum:
+    SMALL = 32                  # customers of a block whose sums come from nodes that serve for all smoothings
+
+
+cdef struct NodeRange:
+    int64_t begin, end          # of the nodes; empty: not known
+    double log_first            # log of smoothing times Z(a, 1), which doesn't depend on the smoothing
+
+
+cdef cppclass AuxiliarySums:
+    int64_t stamp               # of the law of dishes without a proportion, for which all this holds; 0: none
+    NodeRange of_terms[SMALL + 1]       # by number of different terms
+    vector[double] size         # numbers of selected terms at the nodes,
+    vector[double] weight       # and weights, which sum to one for each number of different terms
+
+
+cdef inline void set_beside(SparseCounts *b, SelectionLaw *law, double smoothing) noexcept nogil:
+    """The law of dishes without a proportion, at another smoothing; the table keeps what it has."""
+    law[0] = b.shared
+    law.smoothing = smoothing
+    b.sums.last_stamp += 1
+    law.stamp = b.sums.last_stamp
+
+
+cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil
+cdef int64_t auxiliary_bytes(const AuxiliarySums *kept) noexcept nogil

@@ -1,0 +1,93 @@
+# distutils: language = c++
+"""Sums over selections of dishes that a small block of customers would begin, at any smoothing.
+
+Each block is offered dishes with smoothings that nobody asks for again, so that a table of sums is of no use. But
+
+    Z(a, n) / Z(a, 1) = E prod 1 / (lambda R + j) over j = 1 .. n - 1,
+
+where R has the law of a dish of one customer with a terms, which doesn't depend on lambda. As a function of R the
+product has poles at -j / lambda alone: the larger lambda, the nearer they are, so that nodes for the largest lambda
+that is allowed serve for all. One set for each a is kept.
+"""
+
+from libc.stdint cimport int64_t
+from hdpkit.vectors cimport has_room
+
+from hdpkit._compiled.measures.selection cimport log_sum_of, log_sum_ratio
+from hdpkit._compiled.measures.selection_bell cimport gather_bell
+from hdpkit._compiled.measures.selection_cells cimport fill_cell
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
+from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
+from hdpkit.numerics cimport det_log
+
+cdef double LARGEST = 1e6           # of smoothings
+cdef double LEAST = 1e-280          # of products
+
+
+cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nogil:
+    """Nodes for dishes with so many terms; -1 if there is no memory."""
+    cdef SelectionNodes *nodes = &b.sums.nodes
+    cdef SelectionLaw law
+    cdef NodeRange *of = &kept.of_terms[a]
+    cdef int64_t i, n_nodes, begin = <int64_t>kept.size.size()
+    cdef double total = 0.0
+    cdef int status
+    law = b.shared
+    law.smoothing = LARGEST
+    if fill_cell(nodes, &law, a, 1, &b.sums.cell) < 0:
+        return -1
+    of.log_first = log_sum_of(&law, a, 1, b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns]) + det_log(
+        LARGEST)
+    status = gather_bell(nodes, &law, a, 1, 1, SMALL)
+    if status == 1:
+        status = gather(nodes, &law, a, 1, 1, SMALL)
+    if status < 0:
+        return -1
+    n_nodes = <int64_t>nodes.y.size()
+    if not has_room(kept.size, begin + n_nodes) or not has_room(kept.weight, begin + n_nodes):
+        return -1
+    for i in range(n_nodes):
+        total += nodes.weight[i]
+    for i in range(n_nodes):
+        kept.size.push_back(a + nodes.y[i])
+        kept.weight.push_back(nodes.weight[i] / total)
+    of.begin = begin
+    of.end = begin + n_nodes
+    return 0
+
+
+cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
+    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if there is no memory."""
+    cdef const NodeRange *of
+    cdef SelectionLaw law
+    cdef int64_t i, j
+    cdef double total = 0.0, product, step
+    if kept.stamp != b.shared.stamp:
+        for i in range(SMALL + 1):
+            kept.of_terms[i].begin = kept.of_terms[i].end = 0
+        kept.size.clear()
+        kept.weight.clear()
+        kept.stamp = b.shared.stamp
+    if 1 <= a <= n <= SMALL:
+        of = &kept.of_terms[a]
+        if of.end == of.begin and add_nodes(kept, b, a) < 0:
+            return 0.0 / 0.0
+        for i in range(of.begin, of.end):
+            step = smoothing * kept.size[i]
+            product = kept.weight[i]
+            for j in range(1, n):
+                product /= step + j
+            total += product
+        if total > LEAST:
+            return of.log_first - det_log(smoothing) + det_log(total)
+    set_beside(b, &law, smoothing)
+    if fill_cell(&b.sums.nodes, &law, a, n, &b.sums.cell) < 0:
+        return 0.0 / 0.0
+    return log_sum_ratio(
+        &law, 0, 0, 0.0, a, n,
+        b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns + (n - b.sums.cell.n)])
+
+
+cdef int64_t auxiliary_bytes(const AuxiliarySums *kept) noexcept nogil:
+    return (kept.size.capacity() + kept.weight.capacity()) * sizeof(double)

@@ -1,0 +1,46 @@
+"""Smoothings of sparse topics by slot, and what sweeps ask of topics that have them."""
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.auxiliary_sums cimport AuxiliarySums
+from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
+
+# Of the bank, called with the interpreter lock; a negative answer leaves an exception set.
+ctypedef int (*of_slot_t)(void *keeper, int32_t slot) noexcept
+ctypedef int (*of_step_t)(void *keeper) noexcept
+ctypedef int (*of_customers_t)(void *keeper, const int32_t *customers, int64_t n) noexcept
+ctypedef int (*of_weights_t)(void *keeper, int64_t n, double *mean) noexcept
+
+
+cdef cppclass OwnSmoothings:
+    SparseCounts *b                 # whose counts these are; its smoothing is that of a dish without values
+    void *keeper                    # the bank, which owns all this
+    of_slot_t tell_born             # a smoothing for the dish of a slot
+    of_slot_t tell_died
+    of_step_t tell_begin            # customers have left a dish: auxiliary dishes of before are gone
+    of_customers_t tell_end         # these customers are seated
+    of_customers_t tell_offer       # auxiliary dishes for these: fills `offered`
+    of_weights_t tell_weigh         # log of the mean of their probabilities, which are in `logs` from place n on
+    vector[double] own              # smoothing of each slot
+    vector[double] offered          # of the auxiliary dishes of a block
+    vector[double] base             # scratch, by column: smoothings of a block,
+    vector[double] logs             # and log probabilities
+    AuxiliarySums sums
+    int32_t leaving_slot            # what was taken out last, and its first customer
+    int32_t leaving_customer
+    int64_t n_lent                  # customers outside who have taken a smoothing along
+    bint pending                    # whether the dish that is born next is an auxiliary one
+
+
+cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil
+cdef const Coefficients *own_value(OwnSmoothings *s, int32_t slot) noexcept nogil
+cdef int own_born(void *self, int32_t slot) noexcept nogil
+cdef int own_died(void *self, int32_t slot) noexcept nogil
+cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+cdef int own_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+cdef int own_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil
+cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                       double *out) noexcept nogil

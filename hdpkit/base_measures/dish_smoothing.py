@@ -1,0 +1,219 @@
+"""One smoothing a dish of a sparse Dirichlet-multinomial: parameters that the dishes keep in the state."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.kept_parameters import KeptParameters
+from hdpkit.base_measures.proportions import SelectionBank
+from hdpkit.base_measures.reference.selection import check_smoothing
+from hdpkit.errors import AuditError, DataError, ParameterError, StateError
+from hdpkit.parts import Part
+from hdpkit.priors import log_density_at
+from hdpkit.random import ChoiceSource
+from hdpkit.returned import log_densities
+
+__all__ = ["SMOOTHING", "DishSmoothings", "SmoothingBank", "SmoothingOfDishes"]
+
+Ints = Sequence[int] | npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+SMOOTHING = "smoothing"
+
+
+def _is_smoothing(value: Any) -> bool:
+    try:
+        check_smoothing(value)
+    except ParameterError:
+        return False
+    return True
+
+
+class DishSmoothings(KeptParameters):
+    """The smoothing lambda_k of each dish, independently from the prior.
+
+    Where one customer is seated, a new dish weighs (1 - p(no term)) / V whatever its smoothing is. So a dish
+    that is born for one customer draws its smoothing from the prior, which is then also the posterior. The
+    probability of a block under a new dish depends on the smoothing: there are auxiliary dishes.
+    """
+
+    def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
+        """Raise a DataError unless this can be the smoothing of a dish."""
+        array = np.array(parameter)
+        if array.shape != () or array.dtype.kind not in "iuf" or not _is_smoothing(float(array)):
+            raise DataError(key, parameter, "the smoothing of a dish, from 1e-6 to 1e6", remedy)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the smoothing of a dish."""
+        super().set_parameter(slot, check_smoothing(float(parameter)))
+
+
+class SmoothingBank(SelectionBank):
+    """Statistics in Python of a measure with selected terms, each dish with a smoothing of its own."""
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, values)
+        self.kept = DishSmoothings(measure, values)
+
+    # ------------------------------------------------------------------ dishes
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Draw from here until the end of a verb."""
+        self.kept.prepare(source)
+
+    def born(self, slot: int) -> None:
+        """Empty statistics, and a smoothing."""
+        self.kept.born(slot)
+        super().born(slot)
+
+    def died(self, slot: int) -> None:
+        """The smoothing is gone with the dish, but for the step under way."""
+        self.kept.died(slot)
+        super().died(slot)
+
+    def remove(self, slot: int, customers: Ints) -> None:
+        """Take these customers' values out of a slot."""
+        self.kept.left(slot, int(customers[0]))
+        super().remove(slot, customers)
+
+    def add(self, slot: int, customers: Ints) -> None:
+        """Add these customers' values to a slot."""
+        self.kept.seated(customers)
+        super().add(slot, customers)
+
+    def begin(self, slot: int) -> Any:
+        """Statistics without values, with the smoothing and the proportion of a slot."""
+        made = super().begin(slot)
+        made.smoothing = self.kept.parameter(slot)
+        return made
+
+    def _many(self, slots: Ints) -> list[Any]:
+        many = super()._many(slots)
+        for slot, statistics in zip(slots, many, strict=False):  # the last is of no slot
+            statistics.smoothing = self.kept.parameter(slot)
+        return many
+
+    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+        """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
+        if len(customers) == 1:  # the same under all auxiliary dishes: there are none
+            return self.log_predictive(customers[0], slots)
+        offered = self.kept.offered(customers)
+        measure: Any = self.measure
+        many = [*self._many(slots)[:-1], *(measure.begun(smoothing) for smoothing in offered)]
+        values = [self.values[i] for i in customers]
+        logs = log_densities(measure, "log_block", measure.log_block(values, many), len(many))
+        return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
+
+    def adopt(self, measure: Any) -> bool:
+        """Take over other parameter values; statistics and smoothings stay."""
+        self.kept.measure = measure
+        return super().adopt(measure)
+
+    # ------------------------------------------------------------------ smoothings
+
+    def bring_back(self, customer: int) -> None:
+        """The next dish that is born has the smoothing that this customer took along, if it did."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot: int) -> float:
+        """Smoothing of a dish."""
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish has one already."""
+        return self.kept.has_parameter(slot)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the smoothing of a dish."""
+        self.kept.set_parameter(slot, parameter)
+
+    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+        """Return the log marginal of a dish as a function of its smoothing."""
+        statistics = self._many([slot])[0]
+        return lambda smoothing: self.measure.log_marginal(
+            attrs.evolve(statistics, smoothing=float(smoothing))
+        )
+
+    # ------------------------------------------------------------------ kept with the state
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+        """Recount everything from each customer's dish (-1: unseated)."""
+        self.kept.rebuild(dishes, slots)
+        super().rebuild(dishes, slots)
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+        self.kept.relabelled(mapping)
+        super().relabelled(mapping)
+
+    def freeze(self) -> dict[str, Any]:
+        """The smoothings."""
+        return self.kept.freeze()
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are smoothings, one each for these dishes; None passes."""
+        self.kept.check_frozen(frozen, slots)
+
+    def thaw(self, frozen: Any) -> None:
+        """Take over frozen smoothings."""
+        self.kept.thaw(frozen)
+
+    def memory_bytes(self) -> int:
+        """Bytes of counts and smoothings."""
+        return super().memory_bytes() + self.kept.memory_bytes()
+
+
+class SmoothingOfDishes(Part):
+    """What the state says of the smoothings of its dishes. The bank of the measure keeps them.
+
+    Parameters
+    ----------
+    state : Franchise
+        Over a `SparseDirichletMultinomial` with ``smoothing=hk.Each(prior)``.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self._state = weakref.ref(state)  # which has this part
+
+    @property
+    def state(self) -> Any:
+        """The franchise that it belongs to."""
+        state = self._state()
+        if state is None:
+            raise StateError("franchise", None, "still there", "Keep the franchise for as long as its parts.")
+        return state
+
+    def smoothings(self) -> Floats:
+        """Return the smoothing of each dish, in the order of the dishes."""
+        slots, bank = self.state.slots.occupied_slots().tolist(), self.state.bank
+        return np.array([bank.parameter(slot) for slot in slots], dtype=float)
+
+    def log_density(self, state: Any) -> float:
+        """Log prior density of the smoothings. The likelihood is given them."""
+        prior = state.measure.smoothing.prior
+        return math.fsum(log_density_at(prior, smoothing) for smoothing in self.smoothings().tolist())
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """The mean over the dishes."""
+        return {"mean": float(np.mean(self.smoothings()))}
+
+    def audit(self, slots: npt.NDArray[np.int32]) -> None:
+        """A smoothing for each dish."""
+        bank = self.state.bank
+        for slot in slots.tolist():
+            if not (bank.has_parameter(slot) and _is_smoothing(bank.parameter(slot))):
+                raise AuditError(
+                    SMOOTHING, f"none of the dish in slot {slot}", "one of each dish",
+                    "The state contradicts itself: report the move that ran last.",
+                )  # fmt: skip
+
+    def clone(self, state: Any) -> Self:
+        """A franchise makes its own."""
+        raise NotImplementedError

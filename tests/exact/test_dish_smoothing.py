@@ -1,0 +1,256 @@
+"""One smoothing a dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated.
+
+A grid of smoothings makes the states finitely many. The marginal of a dish given its smoothing goes through
+all subsets of the vocabulary; it is no code of the measure's. What draws numbers is sampled: all p-values are
+registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures.proportions import NAME
+from hdpkit.franchise import start
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.combinations import serves
+from hdpkit.testing.exact import check_exact
+from hdpkit.testing.exact_parameters import Grid, exact_model
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_selection import (
+    SELECTION_P_VALUES,
+    ExactSmoothedSelectionModel,
+    one_step_of_selections,
+)
+from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+GRID = Grid([0.2, 1.5], [1.0, 2.0])
+SHAPES = (1.3, 0.8)
+CORNER = Corner(0.9, 0.7, 0.3, 0.6)
+KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+CELLS = [
+    (hk.SparseDirichletMultinomial, "explicit", "generic"),
+    (hk.SparseDirichletMultinomial, "histogram", "generic"),
+    (hk.SparseDirichletMultinomial, "explicit", "reference"),
+    (hk.SparseDirichletMultinomialReference, "explicit-reference", "reference"),
+    (hk.SparseDirichletMultinomialReference, "histogram-reference", "reference"),
+]
+
+
+def witness(**law):
+    """Log marginal of the values of a dish given its smoothing."""
+    return functools.cache(lambda one: sparse_dirichlet_multinomial_log_marginal(one, 3, **law))
+
+
+def model_of(shape, kind, store="explicit", kernel="auto", selection=None, grid=GRID, **options):
+    measure = kind(hk.Each(grid), hk.Beta(*SHAPES) if selection is None else selection, n_terms=3)
+    franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=CORNER, **options)
+    law = witness(shapes=SHAPES) if selection is None else witness(proportion=selection)
+    return exact_model(franchise, lambda values, smoothing: law(smoothing)(values))
+
+
+@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
+@pytest.mark.parametrize(("kind", "store", "kernel"), CELLS)
+def test_steps_of_gibbs_moves_are_exact(kind, store, kernel, shape):
+    model = model_of(shape, kind, store, kernel)
+    check_exact(model, moves.TableGibbs(), reversible=True)
+    if not shape.startswith("flat"):
+        check_exact(model, moves.DishGibbs(), reversible=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_proportion_of_all_dishes(kind):
+    model = model_of("2+1", kind, selection=0.4)
+    for move in (moves.TableGibbs(), moves.DishGibbs()):
+        check_exact(model, move)
+
+
+@pytest.mark.parametrize("move", [moves.DishParameters(), moves.Smoothing()])
+@pytest.mark.parametrize("kind", KINDS)
+def test_proposals_of_smoothings_from_the_prior_are_exact(kind, move):
+    model = model_of("2+1", kind, values=[0, 0, 0])
+    P = model.matrix(move.apply)
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+    assert np.any(P[P > 0.0] < 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_sweep_is_exact(kind):
+    """Dishes die and are born within it: no smoothing of a dish that is gone is there for another one."""
+    model = model_of("flat 3", kind)
+    P = model.matrix(moves.TableGibbs().apply)
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_log_joint_is_that_of_the_enumeration(kind):
+    model, offset = model_of("2+1 with one at the root", kind), set()
+    for state in range(len(model.states)):
+        franchise = model.enter(state)
+        offset.add(round(franchise.log_joint() - math.log(model.pi[state]), 9))
+        franchise.audit()
+    assert len(offset) == 1
+
+
+# ---------------------------------------------------------------------- proportions that are stored
+
+
+def stored(shape, kind, store="explicit", kernel="auto", **options):
+    measure = kind(hk.Each(GRID), hk.Beta(*SHAPES), "stored", n_terms=3)
+    franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=CORNER, **options)
+    return ExactSmoothedSelectionModel(franchise)
+
+
+# Two levels of the readable measure: `check_stored_dish_smoothings` among the planted bugs, too.
+@pytest.mark.parametrize(
+    ("kind", "store", "kernel", "shape"),
+    [(*cell, "flat 3") for cell in CELLS] + [(*cell, "2+1") for cell in CELLS[:3]],
+)
+def test_steps_are_reversible_for_seating_smoothings_and_proportions(monkeypatch, kind, store, kernel, shape):
+    monkeypatch.setattr(kind, "auxiliary", 2)  # fewer branches
+    model = stored(shape, kind, store, kernel)
+    assert check_balance(model, moves.TableGibbs()) > len(model.states)
+    if not shape.startswith("flat"):
+        assert check_balance(model, moves.DishGibbs()) > len(model.states)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_log_joint_has_the_density_of_proportions_and_smoothings(kind):
+    model, offset = stored("2+1", kind), set()
+    for state in range(len(model.states)):
+        given = model.generic_numbers(state)
+        joint = model.enter(state, given).log_joint()
+        offset.add(round(joint - math.log(model.density(state, given)), 9))
+    assert len(offset) == 1
+
+
+MOVES = {
+    "TableGibbs": moves.TableGibbs(),
+    "DishGibbs": moves.DishGibbs(),
+    "Selectors": moves.Selectors(),
+    "SelectorCounts": moves.SelectorCounts(),
+    "Smoothing": moves.Smoothing(),
+    "a schedule": [moves.TableGibbs(), moves.DishParameters(), moves.DishGibbs(), moves.Selectors()],
+}
+ONE_STEP = {f"one step: {name}, {kind.__name__}": (name, kind) for name in MOVES for kind in KINDS}
+for name_ in ONE_STEP:
+    FAMILY.register(name_, SELECTION_P_VALUES)
+
+
+@pytest.mark.parametrize("case", ONE_STEP)
+def test_one_step_from_exact_draws(case):
+    name, kind = ONE_STEP[case]
+    model = stored("2+1", kind)
+    draws = 1000 if kind is KINDS[0] else 300
+    FAMILY.check(case, lambda more, seed: one_step_of_selections(model, MOVES[name], draws * more, seed))
+
+
+# ---------------------------------------------------------------------- a prior with a density
+
+PRIOR = hk.Gamma(2.0, 2.0)
+UPDATES = {
+    "slice": moves.Smoothing(),
+    "walk": moves.Smoothing("metropolis"),
+    "dish parameters": moves.DishParameters(),
+}
+CONDITIONALS = {
+    f"smoothing by {update}, {scheme}, {kind.__name__}": (kind, scheme, UPDATES[update])
+    for kind in KINDS
+    for update, scheme in (("slice", "integrated"), ("walk", "stored"), ("dish parameters", "stored"))
+}
+for name_ in CONDITIONALS:
+    FAMILY.register(name_, ["first", "second"])
+
+
+def log_conditional(values, smoothing, proportion):
+    """Log density of the smoothing of a dish given its values, up to a constant."""
+    shapes = SHAPES if proportion is None else None
+    law = selected_numbers(smoothing, 3, values, shapes, proportion)
+    return PRIOR.log_density(smoothing) + math.log(sum(law))
+
+
+@pytest.mark.parametrize("name", CONDITIONALS)
+def test_one_update_from_exact_draws_of_the_smoothings(name):
+    kind, scheme, move = CONDITIONALS[name]
+    measure = kind(hk.Each(PRIOR), hk.Beta(*SHAPES), scheme, n_terms=3)
+    franchise = tiny_franchise("2+2", measure, store="explicit", values=[0, 0, 1, 0])
+    start(franchise, np.array([0, 0, 1, 1]), hk.random.RandomStream((1, 1)))
+    given = [None, None]
+    if scheme == "stored":
+        given = franchise.measure_parts[NAME].proportions().tolist()
+    grid = np.linspace(math.log(1e-4), math.log(30.0), 2000)  # of the logarithm; the law is flat in between
+    laws = []
+    for values, proportion in zip(([0, 0], [1, 0]), given, strict=True):
+        logs = np.array([log_conditional(values, math.exp(y), proportion) + y for y in grid])
+        cdf = np.cumsum(np.exp(logs - logs.max()))
+        laws.append(cdf / cdf[-1])
+    assert np.abs(laws[0] - laws[1]).max() > 0.02
+
+    def run(more, seed):
+        streams, found = hk.random.Streams(seed), [[], []]
+        n = (1000 if kind is KINDS[0] else 400) * more
+        starts = streams.source(1).uniform((n, 2))
+        for number in range(n):
+            for slot, law in enumerate(laws):
+                franchise.bank.set_parameter(
+                    slot, math.exp(float(np.interp(starts[number, slot], law, grid)))
+                )
+            move.apply(franchise, streams.source(2, number))
+            for slot, law in enumerate(laws):
+                found[slot].append(np.interp(math.log(franchise.bank.parameter(slot)), grid, law))
+        return [
+            one_sample_p(
+                np.bincount(np.minimum(np.array(u) * 10, 9).astype(int), minlength=10), np.full(10, 0.1)
+            )
+            for u in found
+        ]
+
+    FAMILY.check(name, run)
+
+
+WIDE = hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
+GEWEKE = {
+    f"geweke: {scheme}, {kind.__name__}, {store}, {shape}, {root}": (scheme, kind, update, store, shape, root)
+    for scheme, kind, update, store, shape, root in (
+        ("integrated", KINDS[0], "slice", "explicit", "3+3", "restaurant"),
+        ("integrated", KINDS[0], "walk", "histogram", "three levels", "restaurant"),
+        ("integrated", KINDS[0], "dish parameters", "counts", "3+3", "weights"),
+        ("stored", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
+        ("stored", KINDS[0], "dish parameters", "explicit", "flat 4", "restaurant"),
+        ("stored", KINDS[0], "walk", "explicit", "3+3", "weights"),
+        ("fixed", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
+        ("stored", KINDS[1], "slice", "explicit-reference", "2+1", "restaurant"),
+    )
+}
+
+
+def free(scheme, kind, update, store, shape, root):
+    selection = 0.4 if scheme == "fixed" else WIDE
+    more = {"proportions": scheme} if scheme != "fixed" else {}
+    measure = kind(hk.Each(PRIOR), selection, n_terms=3, **more)
+    prior = hk.Gamma(2.0, 1.0)
+    return tiny_franchise(shape, measure, store=store, root=root, concentration=(prior, prior))
+
+
+for name_, case_ in GEWEKE.items():
+    FAMILY.register(name_, list(statistics(free(*case_))))
+
+
+@pytest.mark.parametrize("name", GEWEKE)
+def test_gewekes_test(name):
+    franchise = free(*GEWEKE[name])
+    schedule = [
+        moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), UPDATES[GEWEKE[name][2]],
+        moves.SelectorCounts(), moves.BaseMeasureParameters(),
+    ]  # fmt: skip
+    schedule = [move for move in schedule if serves(franchise, move)]
+    replicas = 100 if GEWEKE[name][1] is KINDS[0] else 50
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))

@@ -1,0 +1,359 @@
+"""Smoothings of which each dish of a sparse Dirichlet-multinomial has its own: states, reports, refusals."""
+
+import math
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.errors import (
+    DataError,
+    DeclarationError,
+    KernelError,
+    ParameterError,
+    ScheduleError,
+    StateError,
+)
+from hdpkit.random import RandomStream
+from hdpkit.testing import tiny_franchise
+from hdpkit.testing.exact_parameters import Grid
+
+KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+GAMMA = hk.Gamma(2.0, 4.0)
+SCHEMES = ["integrated", "stored"]
+
+
+def documents(measure, store="histogram", **options):
+    corpus = hk.Corpus.from_documents([[0, 0, 1, 5], [1, 2, 2], [], [3, 3, 4]], n_terms=7)
+    root = hk.Restaurant(base=measure, concentration=1.0)
+    return hk.Franchise(
+        hk.Restaurant(base=root, concentration=0.8, each="document"), corpus, store=store, **options
+    )
+
+
+def each(kind=KINDS[0], scheme="integrated", **options):
+    return documents(kind(hk.Each(GAMMA), hk.Beta(1.3, hk.Gamma(2.0, 2.0)), scheme), **options)
+
+
+def schedule(scheme="integrated"):
+    more = [moves.SelectorCounts()] if scheme == "stored" else []
+    return hk.Scheduler(
+        [moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing(), moves.BaseMeasureParameters(), *more]
+    )
+
+
+def smoothings(franchise):
+    return franchise.parts["smoothing"].smoothings()
+
+
+# ---------------------------------------------------------------------- the measure
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_of_the_measure(kind):
+    measure = kind(hk.Each(GAMMA), hk.Beta(GAMMA, 2.0), n_terms=5)
+    assert not measure.conjugate
+    assert measure.predicts
+    assert measure.parameters == {"r": 0.5, "s": 2.0}
+    assert measure.with_parameters(r=0.3).smoothing == hk.Each(GAMMA)
+    assert kind(hk.Each(GAMMA), 0.3).parameters == {"selection": 0.3}
+    for smoothing in (1e-3, 0.4, 20.0):
+        began = measure.begun(smoothing)
+        assert measure.log_predictive(2, [began, measure.make()]) == pytest.approx(
+            measure.log_predictive(2, [measure.make()])[0], rel=1e-12
+        )
+    with pytest.raises(StateError, match="begun"):
+        measure.log_block([0, 1], [measure.make()])
+    with pytest.raises(ParameterError, match="smoothing"):
+        measure.begun(0.0)
+
+
+def test_a_prior_without_mass_where_smoothings_are():
+    class Outside:
+        mean, log_density = 1.0, staticmethod(lambda x: 0.0)
+        draw = staticmethod(lambda generator, size=None: 1e9)
+
+    franchise = documents(hk.SparseDirichletMultinomial(hk.Each(Outside())))
+    with pytest.raises(DeclarationError, match="mass"):
+        hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
+
+
+def test_a_prior_that_fails():
+    class Failing:
+        mean, log_density = 1.0, staticmethod(lambda x: 0.0)
+        calls = 0
+
+        def draw(self, generator, size=None):
+            self.calls += 1
+            if self.calls % 7 == 0:
+                raise RuntimeError("no more draws")
+            return float(generator.gamma(1.0))
+
+    for kind in KINDS:
+        franchise = documents(kind(hk.Each(Failing())))
+        run = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+        failed = 0
+        for seed in range(8):
+            try:
+                run.run(franchise, sweeps=2, rng=seed, init="sequential")
+            except RuntimeError:
+                failed += 1
+                if np.all(franchise.dishes >= 0):
+                    franchise.audit()
+        assert failed
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("move", [moves.SplitMerge(), moves.ReseatGroups()])
+def test_moves_that_need_marginals(kind, move):
+    with pytest.raises(ScheduleError, match=r"not conjugate.*DishParameters"):
+        hk.Scheduler([move]).run(each(kind), sweeps=1, rng=0)
+
+
+def test_no_fused_sweep_serves():
+    franchise = each()
+    assert franchise.kernel("reseat") == "generic"
+    with pytest.raises(KernelError):
+        each(kernel="fused")
+    assert documents(hk.SparseDirichletMultinomial(GAMMA)).kernel("reseat") == "fused"
+
+
+def test_moves_over_shared_smoothings_have_nothing_to_do():
+    franchise = documents(hk.SparseDirichletMultinomial(0.5))
+    for move in (moves.Smoothing(), moves.DishParameters()):
+        with pytest.raises(ScheduleError):
+            hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
+
+
+# ---------------------------------------------------------------------- states
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_frozen_state_goes_on_bit_for_bit(kind, scheme):
+    franchise = each(kind, scheme)
+    schedule(scheme).run(franchise, sweeps=15, rng=3)
+    twin, thawed = franchise.copy(), each(kind, scheme)
+    thawed.thaw(franchise.freeze())
+    traces = [schedule(scheme).run(one, sweeps=10, init=None) for one in (franchise, twin, thawed)]
+    for name in ("log_joint", "smoothing/mean", "base/s"):
+        assert np.array_equal(traces[0][name], traces[1][name])
+        assert np.array_equal(traces[0][name], traces[2][name])
+    assert np.array_equal(smoothings(franchise), smoothings(thawed))
+    franchise.audit()
+    assert len(np.unique(traces[0]["smoothing/mean"])) > 5
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_both_banks_say_the_same(scheme):
+    fast = each(KINDS[0], scheme)
+    schedule(scheme).run(fast, sweeps=20, rng=1)
+    slow = each(KINDS[1], scheme)
+    slow.thaw(fast.freeze())
+    assert slow.log_joint() == pytest.approx(fast.log_joint(), rel=1e-12)
+    assert slow.log_likelihood() == pytest.approx(fast.log_likelihood(), rel=1e-12)
+    assert slow.dish_parameters() == pytest.approx(fast.dish_parameters(), rel=1e-11)
+    assert slow.selected_terms() == pytest.approx(fast.selected_terms(), rel=1e-11)
+    assert fast.dish_parameters().sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    slots = fast.slots.occupied_slots()
+    for customer in range(len(fast.data)):
+        rows = [np.asarray(one.bank.log_predictive(customer, slots)) for one in (fast, slow)]
+        assert rows[0] == pytest.approx(rows[1], rel=1e-11)
+    for one in (fast, slow):
+        one.bank.prepare(RandomStream((1, 2)))
+    block = list(range(7))
+    rows = [np.asarray(one.bank.log_block(block, slots)) for one in (fast, slow)]
+    assert rows[0] == pytest.approx(rows[1], rel=1e-11)
+    for place, slot in enumerate(slots.tolist()):
+        of_dish = np.flatnonzero(fast.dishes == place)
+        for smoothing in (0.01, 0.7, 30.0):
+            both = [one.bank.log_likelihood_of(slot, of_dish)(smoothing) for one in (fast, slow)]
+            assert both[0] == pytest.approx(both[1], rel=1e-11)
+
+
+@pytest.mark.parametrize("size", [2, 30])
+def test_a_block_of_many_customers_under_one_dish(size):
+    """By the marginals of the dish with the block and without, and of the auxiliary dishes."""
+    corpus = hk.Corpus.from_documents([[0, 1, 2] * size, [3, 3, 0] * size], n_terms=30)
+    root = hk.Restaurant(base=hk.SparseDirichletMultinomial(hk.Each(GAMMA)), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, init="one")
+    bank, measure = franchise.bank, franchise.measure
+    block = np.arange(size, dtype=np.int32)
+    bank.prepare(RandomStream((1, 2)))
+    slots = franchise.slots.occupied_slots()
+    row = np.asarray(bank.log_block(block, slots))
+    values = franchise.data.values[block].tolist()
+    begun = bank.statistics(slots, franchise.seating.dishes())
+    assert row[:-1] == pytest.approx(measure.log_block(values, begun), rel=1e-11)
+    source = RandomStream((1, 2))
+    offered = [measure.begun(measure.draw(source)) for _ in range(measure.auxiliary)]
+    mean = np.log(np.mean(np.exp(measure.log_block(values, offered))))
+    assert row[-1] == pytest.approx(mean, rel=1e-11)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_run_folder_is_resumed(tmp_path, capsys, scheme):
+    whole = each(KINDS[0], scheme)
+    trace = schedule(scheme).run(whole, sweeps=12, rng=5)
+    half = each(KINDS[0], scheme)
+    schedule(scheme).run(half, sweeps=5, rng=5, folder=tmp_path / "run")
+    rest = hk.open_run(tmp_path / "run").resume(sweeps=7)
+    assert set(trace) == set(rest)
+    for name in trace:
+        assert np.array_equal(trace[name], rest[name]), name
+    rebuilt = hk.open_run(tmp_path / "run").franchise()
+    assert rebuilt.measure.smoothing == hk.Each(GAMMA)
+    assert len(smoothings(rebuilt)) == rebuilt.n_dishes
+    for command in ("topics", "verify"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, str(tmp_path / "run")])
+        assert ended.value.code == 0, capsys.readouterr()
+
+
+def test_smoothings_are_checked_in_a_frozen_state():
+    for kind in KINDS:
+        franchise = each(kind)
+        schedule().run(franchise, sweeps=2, rng=0)
+        frozen = franchise.freeze()
+        parameters = frozen["bank"]["parameters"]
+        for wrong in (
+            parameters[:-1],
+            [*parameters[:-1], np.array(0.0)],
+            [*parameters[:-1], np.array(np.nan)],
+            [*parameters[:-1], np.array([1.0, 2.0])],
+            [*parameters[:-1], np.array("a")],
+            [*parameters[:-1], np.array(1e7)],
+        ):
+            with pytest.raises(DataError):
+                franchise.thaw({**frozen, "bank": {**frozen["bank"], "parameters": wrong}})
+        franchise.thaw(frozen)
+        with pytest.raises(ParameterError):
+            franchise.bank.set_parameter(int(frozen["slots"][0]), 0.0)
+        fresh = documents(kind(hk.Each(GAMMA), hk.Beta(1.3, hk.Gamma(2.0, 2.0))))
+        with pytest.raises(StateError, match="source"):
+            fresh.thaw({**frozen, "bank": None})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_customer_takes_its_smoothing_along_and_back(kind):
+    corpus = hk.Corpus.from_documents([[0, 1, 2]], n_terms=3)
+    franchise = hk.Franchise(hk.Restaurant(base=kind(hk.Each(GAMMA))), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init=np.arange(3))
+    view, rng = franchise.restaurant("root"), RandomStream((1, 2))
+    for customer in range(3):
+        if view.customers_of(place := int(franchise.dishes[customer])) == 1:
+            smoothing = smoothings(franchise)[place]
+            view.unseat(customer, rng)
+            twin = franchise.copy()
+            view.seat(customer, franchise.n_dishes, rng)
+            assert smoothings(franchise)[franchise.dishes[customer]] == smoothing
+            twin.restaurant("root").seat(customer, twin.n_dishes, 1)
+            assert smoothings(twin)[twin.dishes[customer]] == smoothing
+            franchise.audit()
+    assert "lent" not in franchise.bank.freeze()
+
+
+def test_dishes_get_new_numbers():
+    for kind in KINDS:
+        franchise = each(kind)
+        for sweep in range(30):
+            schedule().run(franchise, sweeps=1, rng=sweep, init="sequential" if sweep == 0 else None)
+            franchise.settle()
+            franchise.audit()
+
+
+def test_data_are_simulated():
+    for kind in KINDS:
+        made = each(kind, "stored").simulate(1)
+        made.audit()
+        again = made.simulate(2, keep="seating")
+        assert np.array_equal(smoothings(made), smoothings(again))
+        assert not np.array_equal(made.data.values, again.data.values)
+
+
+def test_memory_counts_them():
+    franchise = each()
+    schedule().run(franchise, sweeps=2, rng=0)
+    assert franchise.memory_parts()["statistics"] >= 8 * franchise.n_dishes
+    assert franchise.memory_parts()["smoothing"] == 0  # the bank has them
+
+
+# ---------------------------------------------------------------------- reports
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_documents_are_folded_in(kind):
+    franchise = each(kind)
+    schedule().run(franchise, sweeps=20, rng=1)
+    new = hk.Corpus.from_documents([[0, 0, 1], [3, 3, 6]], n_terms=7)
+    folded = franchise.fold_in(new, rng=0)
+    weights = np.asarray(folded.proportions)
+    assert weights.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_each_dish_finds_its_own_smoothing():
+    """Of two topics one is flat over its terms and one is not: a small smoothing goes with the latter."""
+    generator = np.random.default_rng(0)
+    flat = [generator.integers(0, 20, size=60).tolist() for _ in range(10)]
+    steep = [(20 + np.minimum(generator.geometric(0.6, size=60), 20) - 1).tolist() for _ in range(10)]
+    corpus = hk.Corpus.from_documents(flat + steep, n_terms=40)
+    measure = hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(0.5, 0.1)), 0.5)
+    root = hk.Restaurant(base=measure, concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=0.5, each="document"), corpus)
+    dishes = np.repeat([0, 1], 600)
+    hk.Scheduler([moves.Smoothing()]).run(franchise, sweeps=1, rng=0, init=dishes)
+    drawn = []
+    for sweep in range(100):
+        moves.Smoothing().apply(franchise, RandomStream((2, sweep)))
+        drawn.append(smoothings(franchise))
+    flat_one, steep_one = np.median(drawn, axis=0)
+    assert flat_one > 1.5 > 0.6 > steep_one
+
+
+def test_tiny_franchises_over_a_weighted_root():
+    measure = hk.SparseDirichletMultinomial(hk.Each(GAMMA), n_terms=3)
+    for store in ("counts", "histogram"):
+        franchise = tiny_franchise("3+3", measure, store=store, root="weights")
+        run = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing()])
+        run.run(franchise, sweeps=10, rng=0, audit_every=1)
+
+
+# ---------------------------------------------------------------------- sums of auxiliary dishes
+
+SELECTIONS = {
+    "uniform": hk.Beta(1.0, 1.0),
+    "few": hk.Beta(0.01, 50.0),
+    "none or all": hk.Beta(1e-3, 1e-3),
+    "many": hk.Beta(50.0, 0.02),
+    "a narrow law": hk.Beta(300.0, 1e5),
+    "hardly any": hk.Beta(1e-6, 1e6),
+    "fixed": 0.3,
+    "fixed, tiny": 1e-6,
+}
+
+
+@pytest.mark.parametrize("n_terms", [3, 40, 100_000])
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_nodes_serve_for_all_smoothings(monkeypatch, selection, n_terms):
+    """Against sums that are computed for the one smoothing."""
+    monkeypatch.setattr(hk.SparseDirichletMultinomial, "auxiliary", 1)
+    sizes = [(n, a) for n in (1, 2, 3, 9, 32, 33) for a in {1, 2, n // 2, n} if 1 <= a <= min(n, n_terms)]
+    data = hk.Corpus.from_documents([[i % a for i in range(n)] for n, a in sizes], n_terms=n_terms)
+    firsts = np.cumsum([0, *(n for n, _ in sizes)])
+    for smoothing in (1e-6, 1e-3, 0.9, 1e4, 1e6):
+        prior = hk.Each(Grid([smoothing]))
+        measure = hk.SparseDirichletMultinomial(prior, SELECTIONS[selection], n_terms=n_terms)
+        bank = measure.bank(data)
+        bank.prepare(RandomStream((1, 1)))
+        for (n, a), first in zip(sizes, firsts.tolist(), strict=False):
+            found = bank.log_block(np.arange(first, first + n, dtype=np.int32), np.empty(0, np.int32))[-1]
+            counts = np.bincount(np.arange(n) % a)
+            of_counts = sum(math.log(smoothing + i) for count in counts.tolist() for i in range(count))
+            expected = measure.law(None, smoothing).log_sum(a, n) + of_counts
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
