@@ -231,7 +231,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """
         return float(self.smoothing) if self.conjugate else mean_of(self.smoothing.prior)
 
-    def smoothing_of(self, statistics: SelectedCounts, total: int) -> float:
+    def _smoothing_of(self, statistics: SelectedCounts, total: int) -> float:
         """Smoothing of a dish that is asked about so many values in all."""
         if self.conjugate or (statistics.smoothing is None and total <= 1):
             return self.smoothing_without_values
@@ -300,7 +300,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """Log f(v) under each dish: shape (n,)."""
         f = []
         for one in many:
-            smoothing = self.smoothing_of(one, one.total + 1)
+            smoothing = self._smoothing_of(one, one.total + 1)
             inside, outside = self.law(one.given, smoothing).coefficients(one.distinct, one.total)
             f.append((one.terms[value] + smoothing) * inside if one.terms[value] else outside)
         return np.log(np.array(f, dtype=float))
@@ -312,7 +312,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         for k, one in enumerate(many):
             before = one.terms[terms]
             a, n = one.distinct + int(np.count_nonzero(before == 0)), one.total + int(counts.sum())
-            smoothing = self.smoothing_of(one, n)
+            smoothing = self._smoothing_of(one, n)
             start = before + smoothing
             out[k] = self.law(one.given, smoothing).log_ratio(one.distinct, one.total, a, n)
             out[k] += np.sum(scipy.special.gammaln(start + counts) - scipy.special.gammaln(start))
@@ -326,7 +326,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return float(selected + np.sum(gammaln(counts + smoothing) - gammaln(smoothing)))
 
     def _smoothing_now(self, statistics: SelectedCounts) -> float:
-        return self.smoothing_of(statistics, statistics.total)
+        return self._smoothing_of(statistics, statistics.total)
 
     def predictive(self, statistics: SelectedCounts) -> Floats:
         """f(v) of every term: shape (V,). It is the posterior mean of the topic."""
