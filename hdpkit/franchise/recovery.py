@@ -118,7 +118,7 @@ class Recovery(Owner):
         home = state.topology.home
         for customer in np.flatnonzero(dishes >= 0).tolist():
             walk.seat(customer, int(home[customer]), int(dishes[customer]), source)
-        if detail_of(store) is Detail.COUNTS:
+        if walk.tables_at_end:
             draw = table_counts.draw_tables if isinstance(store, Seating) else readable.draw_tables
             draw(walk, 0, state.topology.n_nodes, source)
         if lent:

@@ -39,8 +39,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "tables as they were left",
         "A verb over counts ends without drawing the tables of its restaurants.",
         _TABLES,
-        "if detail_of(walk.store) is not Detail.COUNTS:",
-        "if detail_of(walk.store) is not Detail.COUNTS or len(list(nodes)) < 3:",
+        "if not walk.tables_at_end:",
+        "if not walk.tables_at_end or len(list(nodes)) < 3:",
         "check_direct_assignment",
     ),
     PlantedBug(

@@ -28,7 +28,7 @@ cdef int cannot(int32_t dish) except -1:
 
 
 cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil:
-    """Restaurants of data customers first .. last - 1, ascending, if the store has tables drawn for them at the end.
+    """Restaurants of data customers first .. last - 1, ascending, if tables are drawn for them at the end.
 
     To be called before a verb changes anything: it asks for memory.
     """
@@ -37,7 +37,7 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
     cdef int32_t node = -1
     cdef const int32_t *home
     cdef int32_t *found
-    if not walk.store.tables_at_end or first >= last:
+    if not walk.tables_at_end or first >= last:
         return 0
     home = &walk.home[0]
     for i in range(first, last):

@@ -43,6 +43,7 @@ cdef class Walk:
             refuse("slots", slots, "DishSlots itself", "Compiled code would not see what a subclass overrides.")
         self.turn = store.turn
         self.store = store
+        self.tables_at_end = store.tables_at_end
         self.slots = slots
         self.topology = (parent, home, concentration, discount)
         root.bind(store, slots, concentration, discount)
@@ -183,8 +184,8 @@ cdef class Walk:
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
-            # A store of counts gets its tables at the end of the verb (`draw_tables`).
-            if place >= 0 and (step < last or self.root.opens_again()) and not self.store.tables_at_end:
+            # Over a store of counts tables may come at the end of the verb (`draw_tables`).
+            if place >= 0 and (step < last or self.root.opens_again()) and not self.tables_at_end:
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
                 share = entry.customers - self.discount[r] * entry.tables

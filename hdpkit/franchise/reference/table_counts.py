@@ -14,7 +14,6 @@ import numpy.typing as npt
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Detail, detail_of
 
 __all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_of", "draw_totals"]
 
@@ -22,13 +21,13 @@ Wide = npt.NDArray[np.int64]
 
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
-    """Draw the tables of these restaurants given their customers, if the store is one of counts.
+    """Draw the tables of these restaurants given their customers, if that is left to the end of a verb.
 
     Of n customers who eat a dish the ith opens a table with probability a / (a + i - 1), whatever the others
     do, where a = theta P_parent(dish): the first always does (Teh et al. 2006, section 5.3). What stands
     above the restaurants is fixed, and each table of the root is a dish.
     """
-    if detail_of(walk.store) is not Detail.COUNTS:
+    if not walk.tables_at_end:
         return
     store: Any = walk.store
     above = _above(walk)

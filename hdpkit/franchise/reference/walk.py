@@ -43,6 +43,8 @@ class ReferenceWalk:
         self.concentration = concentration
         self.discount = discount
         self.root = ReferenceRoot() if root is None else root
+        # A verb draws tables at its end, given counts of customers.
+        self.tables_at_end = detail_of(store) is Detail.COUNTS
 
     def prior_row(self, node: int) -> Floats:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
@@ -95,8 +97,8 @@ class ReferenceWalk:
             return True
         if parent < 0 and not self.root.opens_again():
             return False  # latent dishes: each table of the root is a dish of its own
-        if detail_of(self.store) is Detail.COUNTS:
-            return False  # tables are drawn at the end of the verb
+        if self.tables_at_end:
+            return False
         theta, d = self.concentration[node], self.discount[node]
         share = self.store.customers(node, dish) - d * tables
         above = self.root.above(dish) if parent < 0 else self.probability(parent, dish)
