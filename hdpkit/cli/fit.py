@@ -19,7 +19,7 @@ from hdpkit.cli.priors import (
     restaurants_of,
 )
 from hdpkit.cli.runs import carry_out
-from hdpkit.stores import Detail, at_least
+from hdpkit.stores import stores
 
 __all__ = ["fit"]
 
@@ -42,7 +42,7 @@ __all__ = ["fit"]
     "that has a prior]",
 )
 @click.option(
-    "--store", type=click.Choice(sorted(at_least(Detail.SIZES))), default="histogram", show_default=True,
+    "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
     help="How seating is remembered.",
 )  # fmt: skip
 @click.option(

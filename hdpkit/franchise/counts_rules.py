@@ -1,4 +1,9 @@
-"""Where a store of counts can serve: what stands above the restaurants must be fixed while customers move."""
+"""Where a store of counts can serve, and what its verbs do with tables there.
+
+Under a restaurant numbers of tables are part of the state, which steps change together with dishes: at any
+depth, with discounts. Under weights of the root, drawn or fixed, tables are drawn at the end of each verb given
+the customers: that leaves the posterior alone at two levels, where restaurants below the root have no discount.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +17,27 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, StateErro
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.stores import Detail, detail_of
 
-__all__ = ["check_counts_store", "check_no_discount", "check_weights"]
+__all__ = ["check_counts_store", "check_no_discount", "check_weights", "tables_at_end"]
 
 _OTHERWISE = "Or take store='histogram'."
+
+
+def tables_at_end(store: Any, root: str) -> bool:
+    """Whether verbs draw tables at their end, given the customers.
+
+    Parameters
+    ----------
+    store : SeatingStore or type
+    root : str
+        What the root's children draw from.
+    """
+    return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms")
 
 
 def check_counts_store(
     store: type, root: str, declarations: Sequence[Restaurant], observed: bool = False
 ) -> None:
     """Raise a DeclarationError unless a store of counts can serve a franchise; any other store passes.
-
-    Tables are drawn at the end of each verb given the customers. That leaves the posterior alone where the
-    root's weights are part of the state, at two levels, where restaurants below the root have no discount.
 
     Parameters
     ----------
@@ -38,64 +52,76 @@ def check_counts_store(
     """
     if detail_of(store) is not Detail.COUNTS:
         return
-    if root == "restaurant":
+    if observed:
         raise DeclarationError(
-            "root",
-            root,
-            "'weights' or FixedWeights over a store of counts",
-            f"Write root='weights'. {_OTHERWISE}",
+            "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE
         )
+    if not tables_at_end(store, root):
+        _check_one_discount(declarations)
+        return
     if len(declarations) > 2:
         raise DeclarationError(
             "restaurant",
             f"{len(declarations)} levels",
-            "two levels at most over a store of counts",
-            _OTHERWISE,
-        )
-    if observed:
-        raise DeclarationError(
-            "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE
+            "two levels at most over a store of counts, where the root is no restaurant",
+            f"Leave root out. {_OTHERWISE}",
         )
     for declaration in declarations[1:]:
         discount = declaration.hyperparameters[1]
         if discount.prior is not None or discount.start != 0.0:
             raise DeclarationError(
                 f"discount of {declaration.name!r}", declaration.discount,
-                "0 below the root, over a store of counts", f"Leave the discount out. {_OTHERWISE}",
+                "0 below the root, over a store of counts where the root is no restaurant",
+                f"Leave the discount out, or leave root out. {_OTHERWISE}",
             )  # fmt: skip
 
 
-def check_weights(store: Any, root: str, verb: str) -> None:
+def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
+    """Each discount has a table of Stirling numbers of its own."""
+    for declaration in declarations[1:]:
+        if declaration.hyperparameters[1].each:
+            raise DeclarationError(
+                f"discount of {declaration.name!r}", declaration.discount,
+                "one for all restaurants of a declaration, over a store of counts",
+                f"Leave hk.Each out. {_OTHERWISE}",
+            )  # fmt: skip
+
+
+def check_weights(store: Any, declared: str, root: str, verb: str) -> None:
     """Raise a StateError if a verb would draw tables of a store of counts while there are no weights.
 
     Parameters
     ----------
     store : SeatingStore
-    root : str
-        What the root's children draw from now.
+    declared, root : str
+        What the root's children draw from, as the franchise was built and now.
     verb : str
     """
-    if root == "restaurant" and detail_of(store) is Detail.COUNTS:
+    if tables_at_end(store, declared) and not tables_at_end(store, root):
         raise StateError(
             "root", root, "'weights' for the length of this verb over a store of counts",
             f"Call {verb} outside `with franchise.root_integrated(rng):`.",
         )  # fmt: skip
 
 
-def check_no_discount(store: Any, discount: npt.NDArray[np.float64], *, frozen: bool = False) -> None:
-    """Raise an error if restaurants below the root get a discount over a store of counts.
+def check_no_discount(
+    store: Any, root: str, discount: npt.NDArray[np.float64], *, frozen: bool = False
+) -> None:
+    """Raise an error if restaurants below the root get a discount where tables are drawn given customers.
 
     Parameters
     ----------
     store : SeatingStore or type
+    root : str
+        What the root's children draw from, as the franchise was built.
     discount : float64 array
         Of the restaurants in question, without the root.
     frozen : bool
         Whether they are those of a frozen state: then the error is a DataError.
     """
-    if detail_of(store) is not Detail.COUNTS or not np.any(discount != 0.0):
+    if not tables_at_end(store, root) or not np.any(discount != 0.0):
         return
-    allowed = "0 below the root, over a store of counts"
+    allowed = "0 below the root, over a store of counts where the root is no restaurant"
     if frozen:
         raise DataError("discount, in the frozen state", discount, allowed, "Thaw it over store='histogram'.")
     raise ParameterError("value (a discount)", discount, allowed, f"Leave it at 0. {_OTHERWISE}")

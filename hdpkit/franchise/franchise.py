@@ -265,6 +265,11 @@ class Franchise(State):
         """Whether tables are drawn given the customers (`draw_tables`): over a store of counts."""
         return self._verbs.draws_tables
 
+    @property
+    def counts_tables(self) -> bool:
+        """Whether tables are part of the state by their numbers alone: over counts, under a restaurant."""
+        return self._verbs.counts_tables
+
     def kernel(self, verb: str) -> str:
         """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
         return self._serving.of(verb)[0]
@@ -283,13 +288,20 @@ class Franchise(State):
         return Block(self._turn, self)
 
     @unguarded
-    def seated_out(self, source: ChoiceSource) -> Block:
+    def seated_out(self, source: ChoiceSource, sizes: bool = False) -> Block:
         """Know who sits where for the length of a block.
 
         A store of counts or sizes lends its state to one of seats: a labelled seating is drawn given what it
         keeps, and reduced to that again at the end. Nested blocks share one seating.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        sizes : bool
+            Whether sizes of tables are enough: then a store that keeps them lends nothing.
         """
-        return self._seats.out(source)
+        return self._seats.out(source, sizes)
 
     @unguarded
     def root_integrated(self, source: ChoiceSource) -> Block:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
 from hdpkit.errors import StateError
-from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
@@ -109,7 +108,8 @@ class Freezing(Owner):
     def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
         state = self.state
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else state.streams
-        seating = self.seats.in_detail(frozen["seating"], detail_of(state.store), source)
+        discount = np.asarray(frozen["discount"], dtype=np.float64)
+        seating = self.seats.in_detail(frozen["seating"], detail_of(state.store), source, discount)
         self.statistics.set_base_parameters(**frozen.get("measure", {}))
         state.store.thaw(seating)
         state.hyperparameters.replace(frozen["concentration"], frozen["discount"])
@@ -126,7 +126,7 @@ class Freezing(Owner):
         bank: Any = state.bank
         observed = state._dish_kind.frozen()
         seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
-        check_no_discount(state.store, np.asarray(frozen["discount"])[1:], frozen=True)
+        state.check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy.typing as npt
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology
-from hdpkit.franchise.counts_rules import check_no_discount
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
 from hdpkit.franchise.topology import Topology
 from hdpkit.priors import Prior, draw_from, log_density_at
@@ -35,8 +34,8 @@ class Hyperparameters:
     declarations : sequence of Restaurant
         The root's first. They say which restaurants share a value.
     topology : Topology
-    store_type : type
-        A store of counts allows no discount below the root.
+    check_discount : callable
+        Raises an error if restaurants below the root may not have these discounts.
     theta, d : float64 arrays, shape (n_nodes,), optional
         Present values; by default all are 0 until `reset`.
 
@@ -52,13 +51,13 @@ class Hyperparameters:
         self,
         declarations: Sequence[Restaurant],
         topology: Topology | ContextTopology,
-        store_type: type,
+        check_discount: Callable[[Floats], None],
         theta: Floats | None = None,
         d: Floats | None = None,
     ) -> None:
         self.declarations = tuple(declarations)
         self.topology = topology
-        self.store_type = store_type
+        self.check_discount = check_discount
         self.theta: Floats = np.zeros(topology.n_nodes) if theta is None else theta
         self.d: Floats = np.zeros(topology.n_nodes) if d is None else d
         self.version = next(_versions)
@@ -117,7 +116,7 @@ class Hyperparameters:
             if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
                 raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
             if number > 0:
-                check_no_discount(self.store_type, np.atleast_1d(d))
+                self.check_discount(np.atleast_1d(d))
         elif not np.all(theta > -d):
             raise _outside("concentration", values["concentration"], "finite and above -discount")
         self._put(nodes, theta, d)
@@ -163,7 +162,7 @@ class Hyperparameters:
                 new[topology.nodes(number)] = value
             new[to[kept]] = old[kept]
             made.append(new)
-        return type(self)(self.declarations, topology, self.store_type, *made)
+        return type(self)(self.declarations, topology, self.check_discount, *made)
 
     # ------------------------------------------------------------------ what kernels ask before they serve
 

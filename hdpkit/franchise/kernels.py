@@ -16,6 +16,7 @@ import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
 import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
 import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
 import hdpkit._compiled.generic_sweeps.groups as compiled_groups
+import hdpkit._compiled.generic_sweeps.indicators as indicators
 import hdpkit._compiled.generic_sweeps.sweeps as sweeps
 import hdpkit._compiled.generic_sweeps.units as units
 import hdpkit._compiled.stores.seating_out as compiled_seating_out
@@ -33,8 +34,9 @@ from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.errors import KernelError
-from hdpkit.franchise.reference import groups, table_counts
+from hdpkit.franchise.reference import counts_walk, groups, table_counts
 from hdpkit.franchise.reference import sweeps as reference
+from hdpkit.stores import Detail, detail_of
 from hdpkit.stores.reference import seating_out
 
 __all__ = ["KERNELS", "VERBS", "available_kernels", "choose_kernel", "is_compiled"]
@@ -106,6 +108,8 @@ class Row:
         The number of levels; None: any.
     roots : set of str, optional
         What the root's children draw from, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
+    detail : Detail, optional
+        How much a store keeps; None: any.
     """
 
     name: str
@@ -116,6 +120,7 @@ class Row:
     roots: frozenset[str] | None = None
     #: Whether its arithmetic keeps the law at the present hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
+    detail: Detail | None = None
 
     def serves(self, store: type, bank: Any, depth: int, root: str) -> bool:
         """Whether it can run over this store, bank, number of levels and root."""
@@ -124,6 +129,7 @@ class Row:
             and (self.banks is None or type(bank) in self.banks)
             and self.depth in (None, depth)
             and (self.roots is None or root in self.roots)
+            and self.detail in (None, detail_of(store))
         )
 
 
@@ -194,11 +200,24 @@ TABLE = [
         frozenset(fused_observed.STORES),
         frozenset({AtomicBank}),
     ),
+    Row(  # tables are part of the state, and counts all that is kept of them
+        "generic",
+        SimpleNamespace(reseat=indicators.reseat),
+        frozenset({CountsStore}),
+        COMPILED_BANKS,
+        roots=frozenset({"restaurant"}),
+    ),
     Row(
         "generic",
         _namespace(sweeps, units, compiled_groups, compiled_seating_out, compiled_table_counts),
         COMPILED_STORES,
         COMPILED_BANKS,
+    ),
+    Row(
+        "reference",
+        SimpleNamespace(reseat=counts_walk.reseat),
+        roots=frozenset({"restaurant"}),
+        detail=Detail.COUNTS,
     ),
     Row("reference", _namespace(reference, groups, seating_out, table_counts)),
 ]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hdpkit._compiled.support.turn import Block
+from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
-from hdpkit.checks import choice, instance
+from hdpkit.checks import choice, flag, instance
+from hdpkit.franchise.counts_rules import tables_at_end
 from hdpkit.franchise.kernels import KERNELS
 from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.serving import Serving
@@ -55,8 +58,11 @@ class Seats(Owner):
         state = self.state
         t, theta, d = state.topology, state.hyperparameters.theta, state.hyperparameters.d
         above = self.root._for_walk(kernel)
+        counts = detail_of(store) is Detail.COUNTS and not tables_at_end(store, self.root.kind)
         if kernel == "reference":
-            return ReferenceWalk(store, slots, t, theta, d, above)
+            return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
+        if counts:
+            return CountsWalk(store, slots, t.parent, t.home, theta, d, above, t.declaration)
         return Walk(store, slots, t.parent, t.home, theta, d, above)
 
     # ------------------------------------------------------------------ stores
@@ -71,11 +77,16 @@ class Seats(Owner):
         return state._store_for(state.topology, state.measure, state.bank)
 
     def in_detail(
-        self, seating: dict[str, Any], detail: Detail, source: ChoiceSource | None = None
+        self,
+        seating: dict[str, Any],
+        detail: Detail,
+        source: ChoiceSource | None = None,
+        discount: Any = None,
     ) -> dict[str, Any]:
         """Return a seating that a store froze in the form of a store of this detail.
 
-        For more detail than it has a source is needed: what is missing is drawn.
+        For more detail than it has a source is needed: what is missing is drawn, given the discounts of the
+        restaurants.
         """
         topology = self.state.topology
         frozen = FrozenSeating.of(seating)
@@ -84,22 +95,24 @@ class Seats(Owner):
         if detail < frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
         draws = Draws(*(self.serving.of(verb)[1] for verb in ("draw_sizes", "seat_out")))
-        return frozen.to(detail, topology, source, draws).arrays()
+        return frozen.to(detail, topology, source, draws, discount).arrays()
 
     # ------------------------------------------------------------------ seating out
 
-    def out(self, source: ChoiceSource) -> Block:
+    def out(self, source: ChoiceSource, sizes: bool = False) -> Block:
         """See `Franchise.seated_out`."""
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self.turns.turn, self.state, lambda: self._lend(source), self.give_back)
+        flag("sizes", sizes)
+        enough = Detail.SIZES if sizes else Detail.SEATS
+        return Block(self.turns.turn, self.state, lambda: self._lend(source, enough), self.give_back)
 
-    def _lend(self, source: ChoiceSource) -> bool:
+    def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to take back."""
         self.turns.outside()
         state = self.state
-        if detail_of(state.store) is Detail.SEATS or state._lent is not None:
+        if detail_of(state.store) >= enough or state._lent is not None:
             return False
-        labelled = self.in_detail(state.store.freeze(), Detail.SEATS, source)
+        labelled = self.in_detail(state.store.freeze(), Detail.SEATS, source, state.hyperparameters.d)
         working = self.new_store(labelled=True)
         working.thaw(labelled)
         state._lent = working

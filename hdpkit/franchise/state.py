@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hdpkit._compiled.measures.measure import CompiledBank
@@ -16,7 +17,7 @@ from hdpkit.checks import choice, instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.contexts import ContextTopology
-from hdpkit.franchise.counts_rules import check_counts_store
+from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.dish_kinds import dish_kind_of
 from hdpkit.franchise.guard import Guarded
@@ -117,7 +118,8 @@ class State(Guarded):
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
         self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
-        self.hyperparameters = Hyperparameters(self.declarations, self.topology, self.store_type)
+        self.check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
+        self.hyperparameters = Hyperparameters(self.declarations, self.topology, self.check_discount)
         self.sweep = 0
         self.attempt = 0
         self.seeded_calls = 0

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from hdpkit.checks import whole_numbers
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.counts_rules import check_weights
+from hdpkit.franchise.counts_rules import check_weights, tables_at_end
+from hdpkit.franchise.declarations import kind_of_root
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
@@ -82,7 +83,7 @@ class Verbs(Owner):
         kernel, function = self.serving.of(verb)
         self.turns.outside()
         if verb in _DRAW_TABLES:
-            check_weights(self.state.seating, self.root.kind, verb)
+            check_weights(self.state.seating, kind_of_root(self.root.declared), self.root.kind, verb)
         if self.statistics.stale:
             self.statistics.catch_up()
         if kernel != "reference":
@@ -231,12 +232,22 @@ class Verbs(Owner):
 
     @property
     def draws_tables(self) -> bool:
-        """Whether tables are drawn given the customers (`draw_tables`): over a store of counts."""
-        return detail_of(self.state.seating) is Detail.COUNTS
+        """Whether tables are drawn given the customers (`draw_tables`).
+
+        So it is over a store of counts, unless the root is a restaurant.
+        """
+        return tables_at_end(self.state.seating, kind_of_root(self.root.declared))
+
+    @property
+    def counts_tables(self) -> bool:
+        """Whether tables are part of the state by their numbers alone: over counts, under a restaurant."""
+        return detail_of(self.state.seating) is Detail.COUNTS and not self.draws_tables
 
     @changes
     def draw_tables(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Draw the tables of restaurants first .. last - 1 given their customers. For a store of counts.
+        """Draw the tables of restaurants first .. last - 1 given their customers.
+
+        For a store of counts, where the root has weights.
 
         Verbs that seat or unseat customers do so at their end for the restaurants of these.
 
@@ -250,7 +261,7 @@ class Verbs(Owner):
         Raises
         ------
         StateError
-            Over a store that keeps tables.
+            Where tables are part of the state: over any other store, and where the root is a restaurant.
         """
         check_range(first, last, self.state.topology.n_nodes)
         check_source(source)
@@ -332,6 +343,6 @@ class Verbs(Owner):
     def _need_counts(self) -> None:
         if not self.draws_tables:
             raise StateError(
-                "store", type(self.state.seating).__name__, "one of counts",
-                "Any other store has tables as they are drawn: leave the call out.",
+                "store", type(self.state.seating).__name__, "one of counts, beside root='weights'",
+                "Anywhere else tables are part of the state: leave the call out.",
             )  # fmt: skip

@@ -45,6 +45,7 @@ class Discount(ByMethod):
     """
 
     updates = ("discount",)
+    needs_sizes = True
 
     def check(self, state: Franchise) -> None:
         """Refuse a franchise whose discounts are all fixed, and auxiliary variables that don't fit."""

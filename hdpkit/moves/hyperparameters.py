@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Sequence
-from typing import Self
+from contextlib import nullcontext
+from typing import ClassVar, Self
 
 import attrs
 import numpy as np
@@ -38,6 +39,8 @@ class ByMethod(Move):
     """Base of the moves that update by auxiliary variables or by slice."""
 
     continuous = True
+    needs_sizes: ClassVar[bool] = False
+    """Whether it needs the sizes of tables."""
 
     method: str = attrs.field(
         default="auto",
@@ -56,7 +59,8 @@ class ByMethod(Move):
         info = MoveInfo()
         if steps == (0, 0):
             return info
-        with state.root_integrated(rng):  # the root's weights depend on its hyperparameters
+        sizes = state.seated_out(rng, sizes=True) if self.needs_sizes else nullcontext()
+        with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
             for number, declaration in enumerate(state.declarations):
                 info += self._update(state, number, declaration, rng)
         return info

@@ -24,8 +24,10 @@ class TableCounts(Move):
 
     The tables of n customers have the law of a sum of Bernoulli draws with probabilities a / (a + i - 1),
     i = 1 .. n, where a is the concentration times the root's weight of the dish (Teh et al. 2006, section
-    5.3). Over a store that keeps tables (of sizes or seats) they are part of the state that other moves draw,
-    and this one does nothing.
+    5.3). It needs weights of the root: then restaurants are independent. Over a store that keeps tables (of
+    sizes or seats) they are part of the state that other moves draw, and this one does nothing. Over counts
+    under a root that is a restaurant it is refused: there, too, tables are part of the state, and
+    `TableGibbs` draws them.
 
     Parameters
     ----------
@@ -40,7 +42,13 @@ class TableCounts(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Refuse method "binomial" where each restaurant has a concentration of its own."""
+        """Refuse counts under a restaurant, and one binomial draw for restaurants that differ."""
+        if state.counts_tables:
+            raise ScheduleError(
+                "moves", self.name, "moves that have something to do",
+                "The root is a restaurant, so that numbers of tables are part of the state, and TableGibbs "
+                "draws them: leave TableCounts out, or build hk.Franchise(..., root='weights').",
+            )  # fmt: skip
         each: Any = any(d.hyperparameters[0].each for d in state.declarations[1:])
         if self.method == "binomial" and each and state.draws_tables:
             raise ScheduleError(

@@ -15,7 +15,13 @@ class TableGibbs(Move):
 
     P(dish k) is proportional to P_restaurant(k) f_k(x), a new dish included; then the customer shares a
     table of the dish or opens one, and so on upwards (Teh et al. 2006, section 5.1, at any depth).
-    Step i is customer i.
+
+    Over a store of counts there are two laws. With weights of the root, P(dish k) is proportional to
+    (n_jk + alpha beta_k) f_k(x) (section 5.3), and tables are drawn at the end, given the customers. Under a
+    root that is a restaurant the customer's dish and table indicators are drawn together, and who sits with
+    whom is summed out (Chen, Du & Buntine 2011; here at any depth, with discounts): the customer counts for a
+    table with probability tables / customers of its dish, and stays as it is for this step where that is the
+    only table of several customers. Step i is customer i.
     """
 
     def n_steps(self, state: Franchise) -> int:

@@ -33,6 +33,8 @@ from hdpkit.stores.protocol import Frozen, Ints
 from hdpkit.stores.reference import seating_out as readable
 from hdpkit.stores.seating_out import lump
 
+Floats = npt.NDArray[np.float64]
+
 __all__ = ["COMPILED", "READABLE", "Draws", "FrozenCounts", "FrozenSeating", "FrozenSeats", "FrozenSizes"]
 
 
@@ -56,7 +58,7 @@ class Tree(Protocol):
 class Draws:
     """The functions that draw what a form of less detail leaves open: compiled, or the ones to read."""
 
-    draw_sizes: Callable[[Frozen, ChoiceSource], Frozen]
+    draw_sizes: Callable[[Frozen, ChoiceSource, Floats | None], Frozen]
     seat_out: Callable[[Frozen, Ints, Ints, Ints, ChoiceSource], Frozen]
 
 
@@ -134,6 +136,7 @@ class FrozenSeating:
         tree: Tree | None = None,
         source: ChoiceSource | None = None,
         draws: Draws = COMPILED,
+        discount: Floats | None = None,
     ) -> FrozenSeating:
         """Return the form of another `Detail`.
 
@@ -144,9 +147,12 @@ class FrozenSeating:
         tree : Topology, optional
             The restaurants. Needed for a form of more detail.
         source : ChoiceSource, optional
-            The same: what is missing is drawn uniformly among the labelled seatings that fit what is there.
+            The same: what is missing is drawn given what is there. Labelled seatings that fit sizes of tables
+            are alike; sizes that fit counts have the law of the model.
         draws : Draws
             The functions to draw by.
+        discount : float64 array, shape (n_nodes,), optional
+            That of each restaurant, for sizes; None: 0.
 
         Raises
         ------
@@ -163,13 +169,15 @@ class FrozenSeating:
             allowed = f"given, to draw seats of customers from {_WORDS[found.DETAIL]}"
             raise StateError(missing, None, allowed, "Pass a choice source or an rng.")
         while detail > found.DETAIL:
-            found = found._higher(tree, source, draws)
+            found = found._higher(tree, source, draws, discount)
         return found
 
     def _lower(self) -> FrozenSeating:
         raise NotImplementedError
 
-    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSeating:
+    def _higher(
+        self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None
+    ) -> FrozenSeating:
         raise NotImplementedError
 
 
@@ -218,7 +226,7 @@ class FrozenSizes(FrozenSeating):
         totals = [np.add.reduceat(c, begins) if len(node) else begins for c in (customers, self.bin_count)]
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
-    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSeats:
+    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
         return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source))
 
 
@@ -234,5 +242,5 @@ class FrozenCounts(FrozenSeating):
     count_customers: Ints
     count_tables: Ints
 
-    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws) -> FrozenSizes:
-        return FrozenSizes(**draws.draw_sizes(self.arrays(), source))
+    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
+        return FrozenSizes(**draws.draw_sizes(self.arrays(), source, discount))

@@ -186,7 +186,10 @@ class TallyStore(SeatingStore, Protocol):
     """
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
-        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers."""
+        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+
+        With ``parent`` -1 no other restaurant changes.
+        """
 
 
 class TableStore(SeatingStore, Protocol):

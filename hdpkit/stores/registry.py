@@ -26,7 +26,7 @@ def at_least(detail: Detail) -> list[str]:
     Parameters
     ----------
     detail : Detail
-        `Detail.SIZES` for those that serve every franchise: a store of counts needs ``root="weights"``.
+        `Detail.SIZES` for those that serve every franchise: a store of counts needs latent dishes.
 
     Returns
     -------

@@ -21,6 +21,7 @@ __all__ = [
     "fewer_units",
     "kernels_of",
     "serves",
+    "serving_stores",
     "stores_and_kernels",
 ]
 
@@ -57,10 +58,26 @@ def kernels_of(
 def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
-    """Every store that needs no weights of the root, with its kernels over this measure (and such values)."""
-    for name in at_least(Detail.SIZES):
+    """Every store that serves under a restaurant, with its kernels over this measure (and such values)."""
+    for name in serving_stores("restaurant", observed=measure.atomic):
         for kernel in kernels_of(stores[name].thing, measure, values, shape):
             yield name, kernel
+
+
+def serving_stores(root: str, depth: int = 1, observed: bool = False) -> list[str]:
+    """Names of the stores that serve a franchise of this depth, where discounts are fixed.
+
+    Parameters
+    ----------
+    root : str
+        "restaurant" or "weights".
+    depth : int
+        Levels of restaurants.
+    observed : bool
+        Whether dishes are observed.
+    """
+    counts = not observed and (root == "restaurant" or depth <= 2)
+    return at_least(Detail.COUNTS if counts else Detail.SIZES)
 
 
 def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:
@@ -70,9 +87,8 @@ def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator
     for root in ("restaurant", "weights"):
         if root == "weights" and measure.atomic:
             continue
-        counts = root == "weights" and tree.depth <= 2
         kind = "atoms" if measure.atomic else root
-        for name in at_least(Detail.COUNTS if counts else Detail.SIZES):
+        for name in serving_stores(root, tree.depth, measure.atomic):
             for kernel in available_kernels(stores[name].thing, tiny.bank, tiny.topology.n_levels, kind):
                 yield name, kernel, root
 

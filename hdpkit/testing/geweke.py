@@ -26,7 +26,7 @@ from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing.cases import SHAPES, tiny_franchise
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.combinations import serves, serving_stores
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
 
@@ -218,9 +218,9 @@ def check_geweke(
         for kind, options in kinds.items():
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
-            # Stores of counts need weights, and serve two levels without discounts.
-            counts = root == "weights" and kind == "tied, middle" and SHAPES[shape].depth <= 2
-            for store in at_least(Detail.COUNTS if counts else Detail.SIZES):
+            # Counts serve without discounts under weights, without discounts of one's own under a restaurant.
+            counts = kind == "tied, middle" if root == "weights" else kind != "each"
+            for store in serving_stores(root, SHAPES[shape].depth) if counts else at_least(Detail.SIZES):
                 franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise

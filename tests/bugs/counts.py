@@ -9,6 +9,8 @@ __all__ = ["BUGS"]
 _TABLES = "hdpkit.franchise.reference.table_counts"
 _STORE = "hdpkit.stores.reference.tallies"
 _PARTITIONS = "hdpkit.stores.reference.partitions"
+_STIRLING = "hdpkit.stores.reference.stirling"
+_INDICATORS = "hdpkit.franchise.reference.counts_walk"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -78,9 +80,110 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "Stirling numbers with n for n - 1",
         "s(n + 1, t) = s(n, t - 1) + (n + 1) s(n, t).",
-        _STORE,
-        "here = log(i) if i else -np.inf",
-        "here = log(i + 1) if i else -np.inf",
+        _STIRLING,
+        "log(i - j * d)",
+        "log(i + 1 - j * d)",
         "check_log_seating_of_counts",
+    ),
+    PlantedBug(
+        "Stirling number of n for n + 1",
+        "A customer without a table multiplies by S(n, t) / S(n, t) for S(n + 1, t) / S(n, t).",
+        _STIRLING,
+        "exp(log_stirling(n + 1, t, d) - log_stirling(n, t, d))",
+        "exp(log_stirling(n, t, d) - log_stirling(n, t, d))",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "the stuck customer moves",
+        "The only one of several customers who counts for a table is taken out as if it did not.",
+        _INDICATORS,
+        "return None",
+        "break",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "the stuck customer moves, with the table",
+        "It is taken out with its table; the others are left without one.",
+        _INDICATORS,
+        "                if t == 1:\n                    return None\n",
+        "",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "an indicator with the probability of sitting alone",
+        "u = 1 with probability S(n - 1, t - 1) / S(n, t) for t / n.",
+        _INDICATORS,
+        "source.bernoulli(t / n)",
+        "source.bernoulli(one_alone(n, t, self.discount[node]))",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "an indicator by a fair coin",
+        "u = 1 with probability 1/2 for t / n.",
+        _INDICATORS,
+        "source.bernoulli(t / n)",
+        "source.bernoulli(0.5)",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "(n - t + 1) / (n + 1) left out",
+        "p(z, u) without 1 / C(n, t), for a customer without a table.",
+        _INDICATORS,
+        "* (n - t + 1) / (n + 1) if",
+        "if",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "(t + 1) / (n + 1) left out",
+        "The same for a customer with a table.",
+        _INDICATORS,
+        "* (t + 1) / (n + 1))",
+        ")",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "the root as it was before",
+        "The root's factor is that of before the customer has left it.",
+        _INDICATORS,
+        "        if walk.take_out(i, node, dish, closes, source):\n            walk.slots.close(dish)\n",
+        "        live, stale = walk.slots.occupied_slots().tolist(), walk.prior_row(0).tolist()\n"
+        "        before = type(walk).weight\n"
+        "        walk.weight = lambda r, k: (\n"
+        "            dict(zip(live, stale)).get(k, stale[-1]) if r == 0 else before(walk, r, k)\n"
+        "        )\n"
+        "        if walk.take_out(i, node, dish, closes, source):\n            walk.slots.close(dish)\n",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "opened without d T",
+        "A customer with a table multiplies by theta for theta + d T.",
+        _INDICATORS,
+        "self.concentration[node] + self.discount[node] * self.store.node_tables(node)",
+        "self.concentration[node]",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "indicators that end at the first restaurant",
+        "A customer with u = 1 is taken out of the parent without an indicator of its own.",
+        _INDICATORS,
+        "                if not source.bernoulli(t / n):\n",
+        "                if closes or not source.bernoulli(t / n):\n",
+        "check_indicators",
+    ),
+    PlantedBug(
+        "a table closes with its indicator",
+        "Who leaves for good takes a table along with probability t / n, for that of sitting alone.",
+        _INDICATORS,
+        "source.bernoulli(one_alone(n, t, self.discount[node]))",
+        "source.bernoulli(t / n)",
+        "check_leaving_counts",
+    ),
+    PlantedBug(
+        "joining tables by size",
+        "Sizes of tables drawn from counts, in a restaurant with a discount, with size for size - d.",
+        _PARTITIONS,
+        "source.choose(np.array(sizes) - d)",
+        "source.choose(np.array(sizes, dtype=float))",
+        "check_seats_drawn_from_discounted_counts",
     ),
 )

@@ -13,6 +13,7 @@ from bugs import BUGS
 from counts_checks import *  # noqa: F403 - its checks are among those of this file
 from evaluation_checks import *  # noqa: F403 - the same
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
+from indicator_checks import *  # noqa: F403 - the same
 from observed_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same

@@ -505,7 +505,7 @@ def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bu
 
 def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
     report = check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
-    assert len(report) == 2 * len(at_least(Detail.SIZES))
+    assert len(report) == 2 * len(at_least(Detail.COUNTS))
     plant(monkeypatch, "scale for rate")
     with pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
@@ -513,7 +513,7 @@ def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
 
 def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
     report = check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
-    assert len(report) == 2 * len(at_least(Detail.SIZES))
+    assert len(report) == len(at_least(Detail.COUNTS)) + len(at_least(Detail.SIZES))
     with planted(bug_named("a and b exchanged")), pytest.raises(SampledTestFailure, match="Discount"):
         check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -11,13 +12,12 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise import start, verbs
-from hdpkit.franchise import state as composed
+from hdpkit.franchise import start
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
-from hdpkit.stores.reference.tallies import log_stirling
+from hdpkit.stores.reference.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -28,8 +28,8 @@ MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 TWINS = {"compiled": (CountsStore, "generic", compiled), "readable": (CountsReference, "reference", readable)}
 
 
-def law_of(run):
-    law, source = defaultdict(float), ScriptedSource()
+def law_of(run, continuous=()):
+    law, source = defaultdict(float), ScriptedSource(continuous=list(continuous))
     while True:
         outcome = run(source)
         law[outcome] += source.probability
@@ -155,21 +155,23 @@ def test_one_binomial_draw_needs_one_concentration(twin):
 # ------------------------------------------------------------------------- scores
 
 
-@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root"])
+@pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.3, 0.0), (0.2, 0.6)])
+@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
 @pytest.mark.parametrize("store", [CountsStore, CountsReference])
-def test_log_seating_is_the_sum_over_labelled_seatings(name, store):
+def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
     tree = tiny_franchise(name, MEASURE).topology
     shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
     theta, sums, some = [1.3] + [0.6] * (shape.n_nodes - 1), defaultdict(float), {}
+    d = [discounts[0], *[discounts[1]] * (shape.n_nodes - 1)]
     for key in seatings(shape):
         state = lump_to_counts(key, shape)
-        sums[state] += math.exp(log_prior(key, shape, theta, [0.0] * shape.n_nodes))
+        sums[state] += math.exp(log_prior(key, shape, theta, d))
         some[state] = key
     for state, key in some.items():
         one = store(shape.n_customers, shape.n_nodes)
         one.thaw(FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS).arrays())
         assert counts_of(one.freeze()) == state
-        score = one.log_seating(np.array(theta), np.zeros(shape.n_nodes))
+        score = one.log_seating(np.array(theta), np.array(d))
         assert score == pytest.approx(math.log(sums[state]), rel=1e-12, abs=1e-12)
 
 
@@ -187,6 +189,47 @@ def test_stirling_numbers_in_logs():
     for n, t in ((3, 0), (3, 4), (0, 0)):
         with pytest.raises(errors.ParameterError):
             stirling.sum_of_logs(np.array([n]), np.array([t]))
+        with pytest.raises(errors.ParameterError):
+            stirling.ratios_at(n, t, 0.0)
+    for d in (-0.1, 1.0, np.nan):
+        with pytest.raises(errors.ParameterError):
+            stirling.sum_of_logs(np.array([3]), np.array([2]), d)
+        with pytest.raises(errors.ParameterError):
+            stirling.ratios_at(3, 2, d)
+
+
+def discounted_stirling(d, n):
+    """S_d(n, t) for t = 0 .. n, in fractions."""
+    row = [Fraction(1)]
+    for i in range(n):
+        row = [(row[t - 1] if t else 0) + ((i - t * d) * row[t] if 0 < t <= i else 0) for t in range(i + 2)]
+    return row
+
+
+@pytest.mark.parametrize("d", [0.0, 0.25, 0.5, 0.96875])
+def test_generalised_stirling_numbers_and_their_ratios(d):
+    rows = [discounted_stirling(Fraction(d), i) for i in range(93)]
+    for n, t in [(i, j) for i in (1, 2, 3, 7, 40, 91) for j in range(1, i + 1)]:
+        own = rows[n][t]
+        exact = math.log(own.numerator) - math.log(own.denominator)
+        single = stirling.sum_of_logs(np.array([n]), np.array([t]), d)
+        assert single == pytest.approx(exact, rel=1e-12, abs=1e-12)
+        assert log_stirling(n, t, d) == pytest.approx(exact, rel=1e-12, abs=1e-12)
+        ratios = [rows[n + 1][t] / own, rows[n + 1][t + 1] / own, rows[n - 1][t - 1] / own]
+        assert stirling.ratios_at(n, t, d) == pytest.approx([float(r) for r in ratios], rel=1e-12)
+        if n < 10:
+            readable = [one_shares(n, t, d), one_opens(n, t, d), one_alone(n, t, d)]
+            assert readable == pytest.approx([float(r) for r in ratios], rel=1e-12)
+    assert one_opens(0, 0, d) == 1.0
+
+
+def test_ratios_of_large_counts():
+    # Without a discount the last of n customers at two tables is alone with probability 1 / ((n - 1) H_(n-1)).
+    n = 5000
+    harmonic = math.fsum(1 / i for i in range(1, n))
+    assert stirling.ratios_at(n, 2, 0.0)[2] == pytest.approx(1 / ((n - 1) * harmonic), rel=1e-11)
+    with pytest.raises(errors.ParameterError, match="histogram"):
+        stirling.ratios_at(2**31 - 1, 2**20, 0.5)
 
 
 # ------------------------------------------------------------------------- refusals
@@ -201,7 +244,7 @@ def test_sizes_are_refused():
     with pytest.raises(errors.StateError, match="sizes of tables"):
         CountsStore(3, 2).size_counts(np.array([1]))
     with pytest.raises(errors.ParameterError, match="discount"):
-        CountsStore(3, 2).log_seating(np.ones(2), np.array([0.0, 0.5]))
+        CountsStore(3, 2).log_seating(np.ones(2), np.zeros(3))
 
 
 def test_a_store_of_counts_looks_at_what_it_is_given():
@@ -237,8 +280,11 @@ def declared(levels, discount=0.0):
 def test_where_a_store_of_counts_can_serve(kind):
     for levels in (1, 2):
         check_counts_store(kind, "weights", declared(levels))
+        check_counts_store(kind, "restaurant", declared(levels + 1, 0.3))
+        check_counts_store(kind, "restaurant", declared(levels + 1, hk.Beta(1, 1)))
     wrong = [
-        ("restaurant", declared(2), False, "root='weights'"),
+        ("restaurant", declared(2, hk.Each(hk.Beta(1, 1))), False, "one for all"),
+        ("restaurant", declared(2), True, "latent"),
         ("weights", declared(3), False, "two levels"),
         ("weights", declared(2, 0.3), False, "discount"),
         ("weights", declared(2, hk.Beta(1, 1)), False, "discount"),
@@ -249,17 +295,28 @@ def test_where_a_store_of_counts_can_serve(kind):
             check_counts_store(kind, root, declarations, observed)
         check_counts_store(HistogramStore, root, declarations, observed)
     store = kind(1, 1)
-    check_no_discount(store, np.zeros(3))
+    check_no_discount(store, "weights", np.zeros(3))
     with pytest.raises(errors.ParameterError, match="discount"):
-        check_no_discount(store, np.array([0.0, 0.2]))
+        check_no_discount(store, "weights", np.array([0.0, 0.2]))
     with pytest.raises(errors.DataError, match="discount"):
-        check_no_discount(store, np.array([0.2]), frozen=True)
-    check_no_discount(HistogramStore(1, 1), np.array([0.2]))
+        check_no_discount(store, "weights", np.array([0.2]), frozen=True)
+    check_no_discount(store, "restaurant", np.array([0.2]))
+    check_no_discount(HistogramStore(1, 1), "weights", np.array([0.2]))
 
 
-def test_a_franchise_without_weights_refuses_it():
-    with pytest.raises(errors.DeclarationError, match="root='weights'"):
-        tiny_franchise("2+1", MEASURE, store=CountsStore)
+@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
+def test_tables_are_part_of_the_state_under_a_restaurant(kind):
+    franchise = tiny_franchise("2+1", MEASURE, store=kind)
+    assert not franchise.draws_tables
+    for method in ("bernoulli", "binomial"):
+        with pytest.raises(errors.ScheduleError, match="part of the state"):
+            hk.Scheduler([moves.TableGibbs(), moves.TableCounts(method)]).run(franchise, sweeps=1, rng=0)
+    for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
+                 lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
+        with pytest.raises(errors.StateError, match="part of the state"):
+            call()
+    with pytest.raises(errors.ScheduleError, match="RootWeights"):
+        hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
 
 
 def test_verbs_for_counts_are_refused_by_other_stores():
@@ -280,15 +337,8 @@ def test_verbs_for_counts_are_refused_by_other_stores():
 # ------------------------------------------------------------------------- verbs, both twins
 
 
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Whatever stands above the restaurants: for what both twins do alike, even where it is no Gibbs step."""
-    monkeypatch.setattr(composed, "check_counts_store", lambda *arguments: None)
-    monkeypatch.setattr(verbs, "check_weights", lambda *arguments: None)
-
-
-def states_of(name):
-    franchise = tiny_franchise(name, MEASURE, store=CountsReference, kernel="reference")
+def states_of(name, corner):
+    franchise = tiny_franchise(name, MEASURE, store=CountsReference, kernel="reference", corner=corner)
     t = franchise.topology
     shape = Shape(tuple(t.parent.tolist()), tuple(t.home.tolist()))
     found = {}
@@ -319,14 +369,15 @@ VERBS = {
 }
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("name", ["flat 3", "2+1", "2+1 with one at the root"])
-def test_both_twins_of_a_verb_have_one_law(name, verb):
+@pytest.mark.parametrize("corner", ["middle", "discounts"])
+@pytest.mark.parametrize("name", ["flat 3", "2+1", "2+1 with one at the root", "three levels of three"])
+def test_both_twins_of_a_verb_have_one_law(name, corner, verb):
     franchises = [
-        tiny_franchise(name, MEASURE, store=kind, kernel=kernel) for kind, kernel, _ in TWINS.values()
+        tiny_franchise(name, MEASURE, store=kind, kernel=kernel, corner=corner)
+        for kind, kernel, _ in TWINS.values()
     ]
-    for state, frozen in states_of(name).items():
+    for state, frozen in states_of(name, corner).items():
         laws = []
         for franchise in franchises:
 
@@ -341,14 +392,14 @@ def test_both_twins_of_a_verb_have_one_law(name, verb):
         assert laws[0].keys() == laws[1].keys(), state
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("twin", TWINS)
 def test_tables_of_the_restaurants_of_a_verb_are_drawn_at_its_end(twin):
     # With one dish only nothing is drawn of dishes: tables have their law given 4 and 3 customers.
     kind, kernel, _ = TWINS[twin]
     franchise = tiny_franchise("4+3", hk.DirichletMultinomial(1e6, n_terms=1), store=kind, kernel=kernel,
-                               values=[0] * 7, concentration=(1e-300, 0.7))  # fmt: skip
+                               values=[0] * 7, concentration=(1e-300, 0.7), root="weights")  # fmt: skip
     frozen = franchise.freeze()
+    frozen["components"] = {name: {"weights": np.array([1.0, 0.0])} for name in frozen["components"]}
     expected = law_of_tables(4, 0.7)
 
     def run(source):
@@ -358,36 +409,45 @@ def test_tables_of_the_restaurants_of_a_verb_are_drawn_at_its_end(twin):
         assert franchise.store.tables(2, 0) == before, "a restaurant that no customer is of is left alone"
         return franchise.store.tables(1, 0)
 
-    law = law_of(run)
+    law = law_of(run, [0.5] * 2)  # for dishes that are born with next to no probability
     assert max(abs(law[t] - p) for t, p in expected.items()) <= TOLERANCE
 
 
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("root", ["weights", "restaurant"])
 @pytest.mark.parametrize("twin", TWINS)
-def test_a_franchise_over_counts_goes_on_through_everything_else(twin):
+def test_a_franchise_over_counts_goes_on_through_everything_else(twin, root):
     kind, kernel, _ = TWINS[twin]
     rng = np.random.default_rng(3)
     corpus = hk.Corpus.from_documents([rng.integers(0, 9, 30).tolist() for _ in range(12)], n_terms=9)
     restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1, 1)),
                                each="document", concentration=hk.Gamma(1, 1))  # fmt: skip
-    franchise = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel)
-    schedule = [moves.TableGibbs(), moves.TableCounts(), moves.TableCounts("binomial"), moves.DishGibbs(),
-                moves.SplitMerge(), moves.Concentration()]  # fmt: skip
+    franchise = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel, root=root)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+    if root == "weights":
+        schedule += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=0)
     franchise.audit()
     assert np.isfinite(franchise.log_joint())
-    with pytest.raises(errors.ParameterError, match="discount"):
-        franchise.set_discount("document", 0.2)
     frozen = franchise.freeze()
-    with pytest.raises(errors.DataError, match="discount"):
-        franchise.thaw({**frozen, "discount": np.full_like(frozen["discount"], 0.1)})
+    discounted = {**frozen, "discount": np.full_like(frozen["discount"], 0.1)}
+    if root == "weights":
+        with pytest.raises(errors.ParameterError, match="discount"):
+            franchise.set_discount("document", 0.2)
+        with pytest.raises(errors.DataError, match="discount"):
+            franchise.thaw(discounted)
+    else:
+        franchise.set_discount("document", 0.2)
+        franchise.thaw(discounted)
+        hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()]).run(franchise, sweeps=1, rng=1)
+        franchise.audit()
+        franchise.thaw(frozen)
     for store in ("histogram", "explicit"):
-        other = hk.Franchise(restaurant, corpus, store=store)
+        other = hk.Franchise(restaurant, corpus, store=store, root=root)
         other.thaw(frozen, RandomStream((1, 2)))
         other.audit()
         assert other.n_tables == franchise.n_tables
         assert np.array_equal(other.dishes, franchise.dishes)
-        back = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel)
+        back = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel, root=root)
         back.thaw(other.freeze())
         assert all(np.array_equal(back.freeze()["seating"][k], a) for k, a in frozen["seating"].items())
     twin = franchise.copy()
@@ -413,7 +473,6 @@ class Clock:
         return self.now
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("kernel", ["fused", "generic", "reference"])
 def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
     # Tables are drawn at the end of each piece of a sweep.

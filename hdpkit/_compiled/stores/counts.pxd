@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.seating cimport Seating
+from hdpkit._compiled.stores.seating cimport Entry, Seating
 
 
 cdef class CountsStore(Seating):
@@ -9,6 +9,16 @@ cdef class CountsStore(Seating):
 
     cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
                           const int32_t *above) except -1 nogil
+    cdef inline int take_out(self, int32_t node, int32_t dish, int32_t customer, bint closes) noexcept nogil:
+        """Count a customer out, with a table that closes or without."""
+        cdef int32_t place = self.find(node, dish)
+        cdef Entry *entry = self.entries(node) + place
+        self.count_out(node, entry, closes)
+        self.label(customer, -1)
+        if entry.tables == 0:
+            self.erase(node, place)
+        return 0
+
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] node, const int32_t[::1] served,
                   const int32_t[::1] customers, const int32_t[::1] tables) except -1

@@ -1,10 +1,11 @@
 # distutils: language = c++
 """The store of counts: customers and tables by restaurant and dish, and the dish of each data customer.
 
-It keeps no sizes of tables. While verbs run, nothing depends on how many tables there are (Teh et al. 2006, section
-5.3), so that a customer who joins draws nothing, and one who leaves takes a table along only where tables would
-outnumber customers. At the end of a verb the tables of its restaurants are drawn anew, given the customers
-(`hdpkit._compiled.walk.table_counts`).
+It keeps no sizes of tables, and draws nothing itself. Given weights of the root, nothing that a verb draws depends on how
+many tables there are (Teh et al. 2006, section 5.3): a customer who leaves takes a table along only where tables would
+outnumber customers, and at the end of a verb the tables of its restaurants are drawn anew, given the customers
+(`hdpkit._compiled.walk.table_counts`). Under a restaurant numbers of tables are part of the state, and the walk draws
+whether a table closes with a customer (`hdpkit._compiled.walk.counts_walk`).
 """
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, refuse, whole32
+from hdpkit._compiled.support.arguments cimport check_length, whole32
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
-from hdpkit._compiled.stores.stirling cimport log_stirling_sum
+from hdpkit._compiled.stores.stirling cimport log_discounted_sum
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport choice_source
@@ -68,11 +69,8 @@ cdef class CountsStore(Seating):
         cdef int32_t place = self.find(node, dish)
         cdef Entry *entry = self.entries(node) + place
         cdef bint closes = entry.tables == entry.customers
-        self.count_out(node, entry, closes)
-        self.label(customer, -1)
+        self.take_out(node, dish, customer, closes)
         as_customer[0] = ANONYMOUS
-        if entry.tables == 0:
-            self.erase(node, place)
         return closes
 
     cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
@@ -157,7 +155,7 @@ cdef class CountsStore(Seating):
         tables : int
             From 1 to the customers of the dish.
         parent : int
-            The parent restaurant, -1 for the root.
+            The parent restaurant; -1 for the root, and where the parent's customers are counted otherwise.
         """
         cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node)
@@ -198,32 +196,37 @@ cdef class CountsStore(Seating):
         """Log probability of the COUNTS of all restaurants given theta, one each a restaurant.
 
         It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and t_k of
-        them with dish k, theta^T / [theta]_1^n prod_k s(n_k, t_k), with unsigned Stirling numbers of the first kind.
-        Stores of more detail return the log probability of one labelled seating, which is another number.
+        them with dish k, [theta+d]_d^(T-1) / [theta+1]_1^(n-1) prod_k S_d(n_k, t_k), with generalised Stirling numbers
+        (`hdpkit._compiled.stores.stirling`). Stores of more detail return the log probability of one labelled seating,
+        which is another number.
         """
         cdef Held hold = in_turn(self.turn)
         cdef double total = 0.0
         cdef int32_t node, place
         cdef Node *record
         cdef Entry *entry
+        cdef double d
         cdef vector[int64_t] customers, tables
         check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
         check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
-        for node in range(<int32_t>self.nodes.size()):
-            if discount[node] != 0.0:
-                refuse("discount", discount[node], "0 over a store of counts", "Take store='histogram'.")
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
                 record = &self.nodes[node]
+                d = discount[node]
+                if node > 0 and d != discount[node - 1]:   # restaurants of a level come together and share theirs
+                    total += log_discounted_sum(&customers, &tables, discount[node - 1])
+                    customers.clear()
+                    tables.clear()
                 if record.customers == 0:
                     continue
-                total += log_rising_by(concentration[node], 0.0, record.tables - 1)
+                total += log_rising_by(concentration[node] + d, d, record.tables - 1)
                 total -= log_rising(concentration[node] + 1.0, record.customers - 1)
                 for place in range(record.n_entries):
                     entry = self.entries(node) + place
                     customers.push_back(entry.customers)
                     tables.push_back(entry.tables)
-            total += log_stirling_sum(&customers, &tables)
+            if self.nodes.size() > 0:
+                total += log_discounted_sum(&customers, &tables, discount[<int64_t>self.nodes.size() - 1])
         return total
 
     def freeze(self):

@@ -7,7 +7,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32
+from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
@@ -126,8 +127,37 @@ cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_
     return 0
 
 
-def draw_sizes(frozen, ChoiceSource source not None):
-    """Draw sizes of tables given dishes and counts, where discounts are 0."""
+cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] *table, vector[double] *weights,
+                          vector[int32_t] *sizes, choice_source *source) except -1 nogil:
+    """The same in a restaurant with a discount: of a partition the weight is the product of [1-d]_1^(size-1)."""
+    cdef int64_t i, j
+    cdef double d = ratios.d
+    sizes.clear()
+    table.assign(n, 0)
+    for i in range(n, 0, -1):      # the last of i customers at t tables sits alone, or not
+        j = t == i
+        if not j and t > 1:
+            j = source.bernoulli(source.state, one_alone(ratios, i, t))
+            if j < 0:
+                return -2
+        table.data()[i - 1] = <int32_t>j
+        t -= j
+    weights.clear()
+    for i in range(n):
+        if table.data()[i]:
+            sizes.push_back(1)
+            weights.push_back(1.0 - d)
+        else:
+            j = source.choose(source.state, weights.data(), weights.size())
+            if j < 0:
+                return -2
+            sizes.data()[j] += 1
+            weights.data()[j] += 1.0
+    return 0
+
+
+def draw_sizes(frozen, ChoiceSource source not None, discount=None):
+    """Draw sizes of tables given dishes and counts, and the discount of each restaurant (None: 0)."""
     cdef const int32_t[::1] node = frozen["count_node"]
     cdef const int32_t[::1] dish = frozen["count_dish"]
     cdef const int32_t[::1] customers = frozen["count_customers"]
@@ -136,6 +166,18 @@ def draw_sizes(frozen, ChoiceSource source not None):
     cdef vector[int32_t] table, sizes, of_size, bins
     cdef int32_t size, largest
     cdef int failed
+    cdef double d = 0.0
+    cdef bint discounted = discount is not None
+    cdef const double[::1] discounts
+    cdef Ratios ratios
+    cdef vector[double] weights
+    clear_ratios(&ratios)
+    if discounted:
+        discounts = discount
+        check_numbers32("count_node", node, 0, discounts.shape[0] - 1)
+        for i in range(discounts.shape[0]):
+            if not 0.0 <= discounts[i] < 1.0:
+                refuse("discount", discounts[i], "from 0 to 1 (excluded)", "Give one for each restaurant.")
     check_length("count_dish", dish.shape[0], n)
     check_length("count_customers", customers.shape[0], n)
     check_length("count_tables", tables.shape[0], n)
@@ -145,7 +187,13 @@ def draw_sizes(frozen, ChoiceSource source not None):
                              "Pass what freeze() returned.")
     with nogil:
         for i in range(n):
-            failed = table_sizes(customers[i], tables[i], &table, &sizes, &source.c)
+            if discounted:
+                d = discounts[node[i]]
+            if d > 0.0 and 1 < tables[i] < customers[i]:
+                cover_ratios(&ratios, d, customers[i], tables[i])
+                failed = discounted_sizes(customers[i], tables[i], &ratios, &table, &weights, &sizes, &source.c)
+            else:
+                failed = table_sizes(customers[i], tables[i], &table, &sizes, &source.c)
             if failed < 0:
                 with gil:
                     raise FloatingPointError("sizes of tables can't be drawn")

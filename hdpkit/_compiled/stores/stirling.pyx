@@ -1,11 +1,18 @@
 # distutils: language = c++
-"""Unsigned Stirling numbers of the first kind, in logs: s(n, t) permutations of n have t cycles."""
+"""Stirling numbers: s(n, t) permutations of n have t cycles (unsigned, of the first kind), in logs; and ratios.
+
+With a discount: S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t), S_d(0, 0) = 1; S_0 = s. It is the sum of the
+product of [1-d]_1^(size-1) over all partitions of n customers into t tables (Teh 2006; Chen, Du & Buntine 2011).
+"""
 
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, refuse
-from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, refuse, whole
+from hdpkit.errors import ParameterError
+from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma, log_rising
+
+cdef int64_t MOST = 1 << 28       # entries of a table of ratios: 2 GB
 
 
 cdef double log_stirling_sum(vector[int64_t] *n, vector[int64_t] *t) except? -1.0 nogil:
@@ -55,21 +62,141 @@ cdef inline double log_sum(double a, double b) noexcept nogil:
     return a + det_log1p(det_exp(b - a)) if a > b else b + det_log1p(det_exp(a - b))
 
 
-def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None):
-    """Sum of log s(n, t) over pairs.
+cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d) except? -1.0 nogil:
+    """Sum of log S_d(n, t) over pairs, 1 <= t <= n."""
+    cdef double total = 0.0, before, own
+    cdef int64_t i, j, largest_n = 0, largest_t = 0, row
+    cdef vector[double] logs                   # log S_d(row, j), j = 1 ..
+    cdef vector[int64_t] first, following      # pairs of each n, as lists
+    if d == 0.0:
+        return log_stirling_sum(n, t)
+    for i in range(<int64_t>n.size()):
+        if t.at(i) == 1:
+            total += log_rising(1.0 - d, n.at(i) - 1)
+        elif t.at(i) < n.at(i):
+            largest_n = max(largest_n, n.at(i))
+            largest_t = max(largest_t, t.at(i))
+    if largest_n == 0:
+        return total
+    first.assign(largest_n + 1, -1)
+    following.assign(n.size(), -1)
+    for i in range(<int64_t>n.size()):
+        if 1 < t.at(i) < n.at(i):
+            following[i] = first[n.at(i)]
+            first[n.at(i)] = i
+    logs.assign(largest_t + 1, 0.0)
+    for row in range(2, largest_n + 1):        # from S_d(row - 1, j) to S_d(row, j)
+        before = logs[1]
+        logs[1] += det_log((row - 1) - d)
+        for j in range(2, min(row - 1, largest_t) + 1):
+            own = logs[j]
+            logs[j] = log_sum(before, own + det_log((row - 1) - j * d))
+            before = own
+        if row <= largest_t:
+            logs[row] = 0.0                    # S_d(n, n) = 1
+        i = first[row]
+        while i >= 0:
+            total += logs[t.at(i)]
+            i = following[i]
+    return total
+
+
+def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, double d=0.0):
+    """Sum of log S_d(n, t) over pairs.
 
     Parameters
     ----------
     n, t : int64 arrays
         1 <= t <= n, one pair at each place.
+    d : float
+        The discount.
     """
     cdef vector[int64_t] these, those
     cdef int64_t i
     check_length("t", t.shape[0], n.shape[0])
     check_numbers64("n", n, 1, 2**31 - 1)
+    check_discount(d)
     for i in range(n.shape[0]):
         if not 1 <= t[i] <= n[i]:
             refuse("t", t[i], f"from 1 to {n[i]}", "A permutation of n has 1 to n cycles.")
         these.push_back(n[i])
         those.push_back(t[i])
-    return log_stirling_sum(&these, &those)
+    return log_discounted_sum(&these, &those, d)
+
+
+cdef int check_discount(double d) except -1:
+    if not 0.0 <= d < 1.0:
+        refuse("d", d, "from 0 to 1 (excluded)", "It is the restaurant's discount.")
+    return 0
+
+
+# ------------------------------------------------------------------------- ratios, from a table that grows
+
+cdef int clear_ratios(Ratios *ratios) except -1 nogil:
+    """An empty table."""
+    ratios.d = 0.0
+    ratios.rows = 0
+    ratios.columns = 0
+    ratios.fewer.clear()
+    return 0
+
+
+cdef int too_large(int64_t n, int64_t t) except -1:
+    raise ParameterError("customers and tables of one dish in a restaurant", (n, t),
+                         f"at most {MOST:,} as a product, over a store of counts", "Take store='histogram'.")
+
+
+cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 nogil:
+    """See to it that the table has the ratios of n customers at t tables, and of one table more.
+
+    All terms are positive, so that nothing cancels. A table that is too small grows by half and is filled again: at
+    a discount that has changed, too.
+    """
+    cdef int64_t rows = ratios.rows, columns = ratios.columns, i, j
+    cdef double *row
+    cdef const double *above
+    if n <= rows and t + 1 <= columns and d == ratios.d:
+        return 0
+    if n > rows:
+        rows = max(n + 1, rows + rows // 2)
+    if t + 1 > columns:
+        columns = max(t + 1, columns + columns // 2)
+    columns = max(min(columns, rows), t + 1)
+    if rows > MOST // columns:
+        rows, columns = n, t + 1
+        if rows > MOST // columns:
+            with gil:
+                too_large(n, t)
+    ratios.rows = 0              # nothing is covered if memory is lacking
+    ratios.fewer.resize(rows * columns)
+    ratios.d = d
+    ratios.columns = columns
+    ratios.fewer[0] = 0.0        # S_d(1, 0) = 0
+    for i in range(1, rows):     # from n = i to n = i + 1
+        above = ratios.fewer.data() + (i - 1) * columns
+        row = ratios.fewer.data() + i * columns
+        row[0] = 0.0
+        for j in range(2, min(i, columns) + 1):
+            row[j - 1] = above[j - 1] * (((i - (j - 1) * d) + above[j - 2]) / ((i - j * d) + above[j - 1]))
+        if i < columns:
+            row[i] = (i - i * d) + above[i - 1]
+    ratios.rows = rows
+    return 0
+
+
+def ratios_at(n, t, double d):
+    """S_d(n + 1, t) / S_d(n, t), S_d(n + 1, t + 1) / S_d(n, t) and S_d(n - 1, t - 1) / S_d(n, t).
+
+    Parameters
+    ----------
+    n, t : int
+        1 <= t <= n.
+    d : float
+        The discount.
+    """
+    cdef Ratios ratios
+    cdef int64_t i = whole("n", n, 1, 2**31 - 1), j = whole("t", t, 1, n)
+    check_discount(d)
+    clear_ratios(&ratios)
+    cover_ratios(&ratios, d, i, j)
+    return one_shares(&ratios, i, j), one_opens(&ratios, i, j), one_alone(&ratios, i, j)

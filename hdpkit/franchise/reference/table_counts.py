@@ -21,14 +21,19 @@ Wide = npt.NDArray[np.int64]
 
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
-    """Draw the tables of these restaurants given their customers, if that is left to the end of a verb.
+    """At the end of a verb: draw the tables of these restaurants, if that is left to it."""
+    if not walk.tables_at_end:
+        return
+    _draw(walk, nodes, source)
+
+
+def _draw(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
+    """Draw the tables of these restaurants given their customers.
 
     Of n customers who eat a dish the ith opens a table with probability a / (a + i - 1), whatever the others
     do, where a = theta P_parent(dish): the first always does (Teh et al. 2006, section 5.3). What stands
     above the restaurants is fixed, and each table of the root is a dish.
     """
-    if not walk.tables_at_end:
-        return
     store: Any = walk.store
     above = _above(walk)
     for node in sorted(set(nodes) - {0}):
@@ -40,7 +45,7 @@ def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSour
 
 def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
     """Draw the tables of restaurants first .. last - 1 given their customers."""
-    draw_tables_of(walk, range(first, last), source)
+    _draw(walk, range(first, last), source)
 
 
 def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:

@@ -2,15 +2,18 @@
 
 Their twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a restaurant
 without a discount, who sits with whom is a uniformly random permutation with t cycles: the partition has
-probability proportional to the product of (size - 1)! over its tables.
+probability proportional to the product of (size - 1)! over its tables; with a discount, of [1-d]_1^(size-1).
 """
 
 from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
+from hdpkit.stores.reference.stirling import one_alone
 
 __all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]
 
@@ -30,20 +33,25 @@ def _stirling() -> list[list[float]]:
 _S = _stirling()
 
 
-def draw_table_sizes(n: int, t: int, source: ChoiceSource) -> list[int]:
+def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> list[int]:
     """Draw the sizes of t tables where n customers sit, in the order in which they opened.
 
     The customers come one after the other. Which of them open a table is drawn first; each of the others
-    joins the table of a customer drawn uniformly among those before.
+    joins the table of a customer drawn uniformly among those before: with a discount, a table with
+    probability proportional to its size - d.
 
     Parameters
     ----------
     n, t : int
         1 <= t <= n.
     source : ChoiceSource
+    d : float
+        The discount.
     """
     if t == 1 or t == n:
         return [n] if t == 1 else [1] * n
+    if d > 0.0:
+        return _discounted_sizes(n, t, source, d)
     table: list[int] = []
     sizes: list[int] = []
     for i, opens in enumerate(openings(n, t, source)):
@@ -53,6 +61,21 @@ def draw_table_sizes(n: int, t: int, source: ChoiceSource) -> list[int]:
         else:
             table.append(table[source.index(i)])
             sizes[table[-1]] += 1
+    return sizes
+
+
+def _discounted_sizes(n: int, t: int, source: ChoiceSource, d: float) -> list[int]:
+    opens = [False] * n  # from the last customer to the first: the last of i sits alone, or not
+    for i in range(n, 0, -1):
+        if t == i or (t > 1 and source.bernoulli(one_alone(i, t, d))):
+            opens[i - 1] = True
+            t -= 1
+    sizes: list[int] = []
+    for alone in opens:
+        if alone:
+            sizes.append(1)
+        else:
+            sizes[int(source.choose(np.array(sizes) - d))] += 1
     return sizes
 
 

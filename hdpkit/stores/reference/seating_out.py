@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Frozen, Ints
@@ -18,17 +19,22 @@ from hdpkit.stores.reference.partitions import draw_table_sizes
 __all__ = ["draw_sizes", "seat_out"]
 
 
-def draw_sizes(frozen: Frozen, source: ChoiceSource) -> Frozen:
-    """Draw sizes of tables given dishes and counts, where discounts are 0.
+def draw_sizes(
+    frozen: Frozen, source: ChoiceSource, discount: npt.NDArray[np.float64] | None = None
+) -> Frozen:
+    """Draw sizes of tables given dishes and counts.
 
     With who sits where drawn uniformly given the sizes (`seat_out`), who sits with whom in a restaurant and
-    dish with n customers at t tables is a uniformly random permutation with t cycles.
+    dish with n customers at t tables has the law of the model: without a discount a uniformly random
+    permutation with t cycles.
 
     Parameters
     ----------
     frozen : dict
         Dishes and counts, as a store of counts freezes them.
     source : ChoiceSource
+    discount : float64 array, shape (n_nodes,), optional
+        That of each restaurant; None: 0.
 
     Returns
     -------
@@ -39,7 +45,8 @@ def draw_sizes(frozen: Frozen, source: ChoiceSource) -> Frozen:
     bins = [
         (node, dish, size, count)
         for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in names), strict=True)
-        for size, count in sorted(Counter(draw_table_sizes(customers, tables, source)).items())
+        for d in [0.0 if discount is None else float(discount[node])]
+        for size, count in sorted(Counter(draw_table_sizes(customers, tables, source, d)).items())
     ]
     columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
     places = enumerate(("bin_node", "bin_dish", "bin_size", "bin_count"))

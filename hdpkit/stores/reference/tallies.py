@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import lgamma, log
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail
 from hdpkit.stores.protocol import Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
+from hdpkit.stores.reference.stirling import log_stirling
 
-__all__ = ["CountsReference", "log_stirling"]
+__all__ = ["CountsReference"]
 
 ANONYMOUS = -1  # a table as a customer of the parent, where nobody remembers which
 _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
@@ -23,9 +24,9 @@ _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
 class CountsReference(CountedStore):
     """Customers and tables by restaurant and dish, and the dish of each data customer.
 
-    While verbs run, nothing depends on how many tables there are (Teh et al. 2006, section 5.3): a customer
-    who joins draws nothing, and one who leaves takes a table along only where tables would outnumber
-    customers. At the end of a verb the tables of its restaurants are drawn given the customers.
+    A customer who joins draws nothing, and one who leaves takes a table along only where tables would
+    outnumber customers. Whoever calls draws tables: under weights of the root at the end of a verb, given the
+    customers (Teh et al. 2006, section 5.3), under a restaurant as customers leave and come.
     """
 
     DETAIL = Detail.COUNTS
@@ -89,9 +90,11 @@ class CountsReference(CountedStore):
             n, tables = self.node_customers(node), self.node_tables(node)
             if n == 0:
                 continue
-            total += (tables - 1) * log(theta) - sum(log(theta + i) for i in range(1, n))
+            d = float(discount[node])
+            total += sum(log(theta + i * d) for i in range(1, tables))
+            total -= sum(log(theta + i) for i in range(1, n))
             for dish, customers in self._customers[node].items():
-                total += log_stirling(customers, self.tables(node, dish))
+                total += log_stirling(customers, self.tables(node, dish), d)
         return total
 
     def freeze(self) -> Frozen:
@@ -113,16 +116,3 @@ class CountsReference(CountedStore):
         self._dish = frozen["dish"].tolist()
         for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in _NAMES), strict=True):
             self._count(node, dish, customers=customers, tables=tables)
-
-
-def log_stirling(n: int, t: int) -> float:
-    """log s(n, t): how many permutations of n have t cycles (unsigned, of the first kind)."""
-    if t == 1:
-        return lgamma(n)
-    logs = np.full(t + 1, -np.inf)
-    logs[0] = 0.0
-    for i in range(n):
-        here = log(i) if i else -np.inf
-        shifted = np.concatenate([[-np.inf], logs[:-1]])
-        logs = np.logaddexp(shifted, logs + here)
-    return float(logs[t])

@@ -1,0 +1,27 @@
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit._compiled.stores.stirling cimport Ratios
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.random._source cimport choice_source
+
+cdef enum:
+    STAYS = -1      # a customer without whom a dish would have customers and no table
+
+
+cdef class CountsWalk(Walk):
+    cdef CountsStore counts
+    cdef const int32_t[::1] declaration    # of each restaurant
+    cdef vector[Ratios] ratios             # of each declaration, whose restaurants share a discount
+    cdef vector[int64_t] customers         # no dish has more in the restaurants that were looked at, by declaration
+    cdef vector[int64_t] tables
+    cdef int32_t seen                      # restaurant that was looked at last, with those above it; -1 for none
+
+    cdef int begin(self) except -1
+    cdef int cover(self, int32_t node) except -1 nogil
+    cdef int closings(self, int32_t node, int32_t dish, choice_source *source) except -2 nogil
+    cdef int indicators(self, int32_t node, int32_t dish, choice_source *source) except -2 nogil
+    cdef int take_out(self, int32_t customer, int32_t node, int32_t dish, int closes) except -1 nogil
+    cdef int fill_weights(self, int32_t node) except -1 nogil
+    cdef int seat_indicated(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil

@@ -1,0 +1,165 @@
+"""The walk over counts whose tables are part of the state, and table Gibbs over it: the functions to read.
+
+Their twins are `hdpkit._compiled.walk.counts_walk` and `hdpkit._compiled.generic_sweeps.indicators`.
+
+The law of dishes and counts is that of labelled seatings, summed over who sits with whom: n customers of a
+dish at t tables of a restaurant count S_d(n, t) times, with generalised Stirling numbers. Table indicators
+(Chen, Du & Buntine 2011) say which t of the n customers count for a table; given the counts all choices are
+alike: p(z, u) = p(z, t) / prod C(n, t).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import StatisticsBank
+from hdpkit.errors import StateError
+from hdpkit.franchise.reference.sweeps import _add, _draw, _put_back
+from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.reference.stirling import one_alone, one_opens, one_shares
+
+__all__ = ["CountsReferenceWalk", "reseat"]
+
+Floats = npt.NDArray[np.float64]
+
+ANONYMOUS = -1  # a table as a customer of the parent
+
+
+class CountsReferenceWalk(ReferenceWalk):
+    """Seats customers over a store of counts, under a root that is a restaurant of latent dishes.
+
+    Predictives depend on counts alone, so that a customer comes as in any store. One who leaves takes a table
+    along with the probability of having sat alone.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.tables_at_end = False
+
+    # ------------------------------------------------------------------ who leaves
+
+    def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
+        """Take a customer out; True if the dish has lost its last one."""
+        return self.take_out(customer, node, dish, self.closings(node, dish, source), source)
+
+    def closings(self, node: int, dish: int, source: ChoiceSource) -> int:
+        """At how many restaurants, from this one up, a table closes if a customer of the dish leaves.
+
+        One of n customers at t tables sits alone with probability S_d(n - 1, t - 1) / S_d(n, t).
+        """
+        closes = 0
+        while node > 0:
+            n, t = self.store.customers(node, dish), self.store.tables(node, dish)
+            if t < n and (t == 1 or not source.bernoulli(one_alone(n, t, self.discount[node]))):
+                break
+            closes += 1
+            node = int(self.topology.parent[node])
+        return closes
+
+    def indicators(self, node: int, dish: int, source: ChoiceSource) -> int | None:
+        """Draw a customer's indicators: at how many restaurants, from this one up, it counts for a table.
+
+        u = 1 with probability t / n; a customer with u = 1 is one of the parent, where it has an indicator of
+        its own. None where its table is the only one of several customers: then no other dish, and no u = 0,
+        has any probability given the other customers, and this one stays as it is.
+        """
+        closes = 0
+        while node > 0:
+            n, t = self.store.customers(node, dish), self.store.tables(node, dish)
+            if t < n:
+                if not source.bernoulli(t / n):
+                    break
+                if t == 1:
+                    return None
+            closes += 1
+            node = int(self.topology.parent[node])
+        return closes
+
+    def take_out(self, customer: int, node: int, dish: int, closes: int, source: ChoiceSource) -> bool:
+        """Take a customer out, with a table at so many restaurants; True if the dish is gone."""
+        store: Any = self.store
+        for closing in range(closes + 1):
+            tables = store.tables(node, dish)
+            closed, _ = store.remove(node, dish, customer, source)  # draws nothing
+            if closing < closes and not closed:
+                store.set_tables(node, dish, tables - 1, -1)  # the parent's customer follows
+            customer, node = ANONYMOUS, int(self.topology.parent[node])
+        return store.tables(0, dish) == 0
+
+    # ------------------------------------------------------------------ who comes, with indicators
+
+    def sharing(self, node: int, dish: int) -> float:
+        """What a customer without a table (u = 0) multiplies p(z, u) by, but for theta + c."""
+        n, t = self.store.customers(node, dish), self.store.tables(node, dish)
+        return one_shares(n, t, self.discount[node]) * (n - t + 1) / (n + 1) if t > 0 else 0.0
+
+    def opening(self, node: int, dish: int) -> float:
+        """The same for a customer with a table (u = 1), but for the parent's factor, too."""
+        n, t = self.store.customers(node, dish), self.store.tables(node, dish)
+        factor = self.concentration[node] + self.discount[node] * self.store.node_tables(node)
+        return float(factor * one_opens(n, t, self.discount[node]) * (t + 1) / (n + 1))
+
+    def weight(self, node: int, dish: int) -> float:
+        """W_r = [(u = 0) + (u = 1) W_parent] / (theta + c): both together, and all that is above."""
+        if node == 0:
+            place = self.slots.place(dish)
+            return float(self.prior_row(0)[place if place >= 0 else -1])
+        above = self.weight(int(self.topology.parent[node]), dish)
+        customers = self.store.node_customers(node)
+        if customers == 0:
+            return above  # it opens for certain
+        own = self.sharing(node, dish) + self.opening(node, dish) * above
+        return float(own / (self.concentration[node] + customers))
+
+    def weights(self, node: int) -> Floats:
+        """`weight` of every live dish, ascending, and of a new one: shape (K + 1,)."""
+        live = self.slots.occupied_slots().tolist()
+        return np.array([self.weight(node, dish) for dish in [*live, self.slots.vacant()]])
+
+    def seat_indicated(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
+        """Seat a customer who eats this dish, its indicators drawn from this restaurant up."""
+        opened = []
+        while node >= 0:
+            if self.store.tables(node, dish) > 0:
+                if node == 0:
+                    break
+                fresh = self.opening(node, dish) * self.weight(int(self.topology.parent[node]), dish)
+                if not source.bernoulli(fresh / (fresh + self.sharing(node, dish))):
+                    break
+            opened.append(node)
+            node = int(self.topology.parent[node])
+        for r in opened:
+            customer = self.store.open(r, dish, customer)
+        if node >= 0:
+            self.store.join(node, dish, customer, self.discount[node], source)
+
+
+def reseat(
+    walk: CountsReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource
+) -> None:
+    """Table Gibbs by indicators: dish and indicators of each customer given those of all others."""
+    for i in range(first, last):
+        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        if dish < 0:
+            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        walk.ready(node)
+        closes = walk.indicators(node, dish, source)
+        if closes is None:
+            continue
+        bank.remove(dish, [i])
+        if walk.take_out(i, node, dish, closes, source):
+            walk.slots.close(dish)
+        try:
+            live = walk.slots.occupied_slots()
+            place = _draw(source, np.log(walk.weights(node)) + bank.log_predictive(i, live))
+            dish = int(live[place]) if place < len(live) else int(walk.slots.open([i]))
+            _add(walk, bank, dish, [i])
+            walk.seat_indicated(i, node, dish, source)
+        except BaseException:
+            if walk.store.dish_of(i) < 0:
+                walk.seat(i, node, _put_back(walk), source)
+            raise

@@ -1,0 +1,196 @@
+"""What table Gibbs by indicators must do over counts under a restaurant: for the tests of the tests, too."""
+
+import math
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit.moves import TableGibbs
+from hdpkit.random import ScriptedSource
+from hdpkit.stores import Detail, FrozenSeating
+from hdpkit.stores.frozen import READABLE
+from hdpkit.testing.cases import TinyShape, tiny_franchise
+from hdpkit.testing.counted_states import counts_key, lump_to_counts
+from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+
+__all__ = [
+    "check_formulas_of_indicators",
+    "check_indicators",
+    "check_leaving_counts",
+    "check_seats_drawn_from_discounted_counts",
+]
+
+TOLERANCE = 1e-12
+TWINS = {
+    "compiled": ("counts", "generic"),
+    "readable": ("counts-reference", "reference"),
+    "mixed": ("counts", "reference"),
+}
+#: Three customers of one table and more in the document, tables that several documents share.
+SHAPES = {
+    "4": TinyShape({"document": [0] * 4}, 4),
+    "3+1": TinyShape({"document": [0, 0, 0, 1]}, 4),
+    "three levels": TinyShape({"author": ["a", "a", "a", "b"], "document": [0, 0, 1, 2]}, 4),
+}
+
+
+def model_of(shape, corner, twin="readable"):
+    store, kernel = TWINS[twin]
+    tree = SHAPES[shape] if isinstance(shape, str) else shape
+    measure = hk.DirichletMultinomial(0.5, n_terms=3)
+    franchise = tiny_franchise(tree, measure, store=store, kernel=kernel, corner=corner)
+    return ExactModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
+
+
+def audited(first, last):
+    def apply(franchise, source):
+        franchise.reseat(first, last, source)
+        franchise.audit()
+
+    return apply
+
+
+def check_indicators():
+    """Every step of table Gibbs leaves the posterior of dishes and counts alone, and states whole."""
+    for shape, corner in (("4", "middle"), ("3+1", "discounts"), ("three levels", "discounts")):
+        model = model_of(shape, corner)
+        n = model.franchise.topology.n_customers
+        check_exact(model, TableGibbs(), matrices=(model.matrix(audited(i, i + 1)) for i in range(n)))
+
+
+def check_leaving_counts(twin="readable"):
+    """A customer who leaves and enters again, each verb by itself, leaves the posterior alone."""
+    for shape, corner in (("4", "discounts"), ("3+1", "middle"), ("three levels", "discounts")):
+        model = model_of(shape, corner, twin)
+        for i in (1, 3):
+
+            def leave_and_enter(franchise, source, i=i):
+                franchise.leave(i, i + 1, source)
+                franchise.enter(i, i + 1, source)
+
+            P = model.matrix(leave_and_enter)
+            assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
+            assert np.abs(model.pi @ P - model.pi).max() <= TOLERANCE
+
+
+def stirling(n, t, d):
+    """S_d(n, t), a fraction."""
+    if n == t:
+        return Fraction(1)
+    if not 0 < t < n:
+        return Fraction(0)
+    return stirling(n - 1, t - 1, d) + (n - 1 - t * d) * stirling(n - 1, t, d)
+
+
+def by_hand(model, state, customer):
+    """The law of a step in two levels, as Chen, Du & Buntine (2011) have it, in fractions: by state.
+
+    The customer's indicator is drawn, and then its dish and indicator given those of all others.
+    """
+    franchise = model.enter(state)
+    store, home = franchise.store, int(franchise.topology.home[customer])
+    dishes, new = store.dishes().tolist(), 99
+    theta = [Fraction(franchise.root.concentration), Fraction(franchise.concentration("document"))]
+    d = [Fraction(franchise.root.discount), Fraction(franchise.discount("document"))]
+    counts = {
+        (node, k): (store.customers(node, k), store.tables(node, k))
+        for node in range(franchise.topology.n_nodes)
+        for k in store.node_dishes(node).tolist()
+    }
+    law, old = Counter(), dishes[customer]
+    n, m = counts[home, old]
+    for u in (0, 1):
+        p = Fraction(m, n) if u else 1 - Fraction(m, n)
+        if u and m == 1 and n > 1:
+            law[model.states[state]] += p  # it stays
+            continue
+        if p == 0:
+            continue
+        others = added(counts, home, old, -1, -u)
+        here = {k: row for (node, k), row in others.items() if node == home}
+        root = {k: row[0] for (node, k), row in others.items() if node == 0}
+        T, M, K = sum(t for _, t in here.values()), sum(root.values()), len(root)
+        opens = theta[1] + d[1] * T if here else Fraction(1)
+        weights = {}
+        for k in [*root, new]:
+            c, t = here.get(k, (0, 0))
+            f = likelihood(
+                model, [x for i, x in enumerate(model.values) if i != customer and dishes[i] == k], customer
+            )
+            if t > 0:
+                ratio = stirling(c + 1, t, d[1]) / stirling(c, t, d[1])
+                weights[k, 0] = f * ratio * Fraction(c - t + 1, c + 1)
+            if k != new:
+                above = (root[k] - d[0]) / (theta[0] + M)
+            else:
+                above = (theta[0] + d[0] * K) / (theta[0] + M) if M else Fraction(1)
+            ratio = stirling(c + 1, t + 1, d[1]) / stirling(c, t, d[1])
+            weights[k, 1] = f * opens * above * ratio * Fraction(t + 1, c + 1)
+        for (k, opened), weight in weights.items():
+            rows = [(*pair, *row) for pair, row in added(others, home, k, 1, opened).items()]
+            eaten = [k if i == customer else dish for i, dish in enumerate(dishes)]
+            law[counts_key(eaten, rows)] += p * weight / sum(weights.values())
+    return law
+
+
+def added(counts, node, dish, customers, tables):
+    """Counts of (node, dish), and of the root, where a customer came (or went) with a table or without."""
+    found = dict(counts)
+    n, t = found.get((node, dish), (0, 0))
+    above, _ = found.get((0, dish), (0, 0))
+    found[node, dish] = n + customers, t + tables
+    found[0, dish] = above + tables, 1
+    return {pair: row for pair, row in found.items() if row[0] > 0}
+
+
+def likelihood(model, values, customer):
+    """f_k(x), a fraction: terms 0, 1, 2 with eta = 1/2."""
+    return (values.count(model.values[customer]) + Fraction(1, 2)) / (len(values) + Fraction(3, 2))
+
+
+def check_formulas_of_indicators(twin="readable"):
+    """The law of dishes and counts after a step is that of the formulas, worked out in fractions."""
+    for shape, corner in (("4", "middle"), ("3+1", "discounts")):
+        model = model_of(shape, corner, twin)
+        for customer in (0, 3):
+            P = model.matrix(lambda f, s, i=customer: f.reseat(i, i + 1, s))
+            for state in range(len(model.states)):
+                expected = by_hand(model, state, customer)
+                row = np.array([float(expected.pop(other, 0)) for other in model.states])
+                assert not expected, f"states that are none: {expected}"
+                assert np.abs(P[state] - row).max() <= TOLERANCE, model.states[state]
+
+
+LABELLED = Shape((-1, 0, 0), (1, 1, 1, 1, 2))
+DISCOUNTS = np.array([0.3, 0.6, 0.6])
+
+
+def law_of_seats(frozen, draws):
+    """Law of the labelled seating that is drawn from counts."""
+    tree = type("Tree", (), {"home": np.array(LABELLED.home, dtype=np.int32),
+                             "parent": np.array(LABELLED.parent, dtype=np.int32),
+                             "level": np.array([0, 1, 1], dtype=np.int32)})  # fmt: skip
+    law, source = defaultdict(float), ScriptedSource()
+    while True:
+        seats = frozen.to(Detail.SEATS, tree, source, draws, DISCOUNTS)
+        law[labelled_key(seats.arrays(), LABELLED)] += source.probability
+        if not source.advance():
+            return law
+
+
+def check_seats_drawn_from_discounted_counts(draws=READABLE):
+    """Who sits where, drawn from counts in restaurants with discounts, has its law given the counts."""
+    members = defaultdict(dict)
+    for key in seatings(LABELLED):
+        prior = math.exp(log_prior(key, LABELLED, [1.3, 0.7, 0.7], DISCOUNTS.tolist()))
+        members[lump_to_counts(key, LABELLED)][key] = prior
+    for priors in members.values():
+        frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), LABELLED)).to(Detail.COUNTS)
+        law = law_of_seats(frozen, draws)
+        assert law.keys() == priors.keys()
+        for key, prior in priors.items():
+            assert abs(law[key] - prior / sum(priors.values())) <= TOLERANCE
