@@ -1,8 +1,8 @@
 """Where a store of counts can serve, and what its verbs do with tables there.
 
 Under a restaurant numbers of tables are part of the state, which steps change together with dishes: at any
-depth, with discounts. Under weights of the root, drawn or fixed, tables are drawn at the end of each verb given
-the customers: that leaves the posterior alone at two levels, where restaurants below the root have no discount.
+depth, with discounts. Under weights of the root, drawn or fixed, tables are drawn at the end of each verb
+given the customers: that leaves the posterior alone at two levels, without discounts below the root.
 """
 
 from __future__ import annotations

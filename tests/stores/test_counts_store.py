@@ -224,7 +224,7 @@ def test_generalised_stirling_numbers_and_their_ratios(d):
 
 
 def test_ratios_of_large_counts():
-    # Without a discount the last of n customers at two tables is alone with probability 1 / ((n - 1) H_(n-1)).
+    # Without a discount the last of n customers at two tables is alone with probability 1/((n-1) H_(n-1)).
     n = 5000
     harmonic = math.fsum(1 / i for i in range(1, n))
     assert stirling.ratios_at(n, 2, 0.0)[2] == pytest.approx(1 / ((n - 1) * harmonic), rel=1e-11)
