@@ -47,7 +47,13 @@ from hdpkit.comparison import (
 )
 from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
-from hdpkit.evaluation import Evaluation, evaluate
+from hdpkit.evaluation import (
+    Evaluation,
+    RankedAllocations,
+    dishes_per_group,
+    evaluate,
+    rank_allocations,
+)
 from hdpkit.franchise import Component, FixedWeights, FoldIn, Franchise, IntegrablePart, Part, Restaurant
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
@@ -104,6 +110,7 @@ __all__ = [
     "NormalInverseWishartReference",
     "Part",
     "ProgressBar",
+    "RankedAllocations",
     "Restaurant",
     "Run",
     "ScheduleResult",
@@ -118,6 +125,7 @@ __all__ = [
     "Uniform",
     "base_measures",
     "compare_schedules",
+    "dishes_per_group",
     "errors",
     "evaluate",
     "expected_tables",
@@ -126,6 +134,7 @@ __all__ = [
     "instruction_set",
     "moves",
     "open_run",
+    "rank_allocations",
     "stores",
 ]
 

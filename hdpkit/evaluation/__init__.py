@@ -1,7 +1,16 @@
 """Held-out evaluation: scores of groups that a state was not sampled with."""
 
+from hdpkit.evaluation.allocations import RankedAllocations, dishes_per_group, rank_allocations
 from hdpkit.evaluation.completion import completion_perplexity, fit_proportions
 from hdpkit.evaluation.evaluate import evaluate
 from hdpkit.evaluation.result import Evaluation
 
-__all__ = ["Evaluation", "completion_perplexity", "evaluate", "fit_proportions"]
+__all__ = [
+    "Evaluation",
+    "RankedAllocations",
+    "completion_perplexity",
+    "dishes_per_group",
+    "evaluate",
+    "fit_proportions",
+    "rank_allocations",
+]
