@@ -124,7 +124,7 @@ def dishes_per_group(
 def _groups(franchise: Franchise, name: str | None) -> tuple[Ints, int]:
     """The group of each customer, -1 for none, and how many there are."""
     topology, names = franchise.topology, [one.name for one in franchise.declarations]
-    if name is not None and name not in names:
+    if name is not None and not (isinstance(name, str) and name in names):
         raise ParameterError("name", name, f"one of {names}", "Leave it out for the deepest.")
     number = len(names) - 1 if name is None else names.index(name)
     nodes = np.arange(topology.n_nodes)[topology.nodes(number)]
@@ -146,9 +146,7 @@ def _allocations(franchise: Franchise, allocations: Any) -> Ints:
         or len(given) == 0
         or not np.all((given >= 0) & (given < 2**53) & (given == np.floor(given)))
     ):
-        raise ParameterError(
-            "allocations", allocations, f"whole numbers >= 0, shape (n_draws, {n})", _REMEDY
-        )
+        raise ParameterError("allocations", allocations, f"whole numbers >= 0, shape (n_draws, {n})", _REMEDY)
     return given.astype(np.int64)
 
 

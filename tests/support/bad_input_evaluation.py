@@ -22,6 +22,20 @@ def foldable():
     return franchise
 
 
+def finite():
+    """A finite model of three dishes."""
+    corpus = hk.Corpus.from_documents([[0, 0], [1, 1]], n_terms=2)
+    document = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document")
+    return hk.Franchise(document, corpus, root=hk.FixedWeights(3))
+
+
+NO_FRANCHISE = [None, 5, "franchise", hk.Franchise, [], {}]
+NO_ALLOCATIONS = [
+    None, 5, "z", [], [0, 0, 1, 1], [[0, 0, 1]], [[0, 0, 1, -1]], [[0, 0, 1, 0.5]], [[0, 0, 1, math.nan]],
+    [[0, 0, 1, 1], [0]], {}, np.zeros((0, 4)), np.zeros((1, 1, 4)), [["0", "0", "1", "1"]], [[True] * 4], hk.Corpus,
+]  # fmt: skip
+
+
 def documents(*lists, farms=None, **options):
     farms = ["a"] * len(lists) if farms is None else farms
     return hk.Corpus.from_documents(list(lists), groups={"farm": farms}, **options)
@@ -57,6 +71,21 @@ EVALUATION = {
             "rng": NO_SEED,
         },
         aliases={"data": IN_DATA},
+    ),
+    "rank_allocations": Row(
+        lambda franchise: (hk.rank_allocations, {"franchise": finite(), "allocations": [[0, 0, 1, 1]]}),
+        {"franchise": NO_FRANCHISE, "allocations": [*NO_ALLOCATIONS, [[0, 1, 2, 3]]]},
+    ),
+    "dishes_per_group": Row(
+        lambda franchise: (
+            hk.dishes_per_group,
+            {"franchise": finite(), "allocations": [[0, 0, 1, 1]], "name": "document"},
+        ),
+        {
+            "franchise": NO_FRANCHISE,
+            "allocations": NO_ALLOCATIONS,
+            "name": [5, "", "farm", ["document"], b"document", {}],
+        },
     ),
     "evaluate": Row(
         lambda franchise: (
