@@ -58,9 +58,9 @@ def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> Ranked
     """Rank sampled allocations by their exact marginal posterior, topics and proportions integrated out.
 
     For a finite model (Fuentes et al. 2011, equation 3, with the denominators that it lacks): with weights
-    1/K, concentration alpha of a group and marginal likelihood m of a dish,
+    1/K, concentration alpha of a group and marginal likelihood m of a dish, p(z, data) is
 
-        p(z, data) = prod_j G(alpha) / G(alpha + N_j) prod_k G(alpha/K + n_jk) / G(alpha/K) prod_k m(data of k).
+        prod_j G(alpha) / G(alpha + N_j) prod_k G(alpha/K + n_jk) / G(alpha/K) prod_k m(data of k).
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ def finite():
 NO_FRANCHISE = [None, 5, "franchise", hk.Franchise, [], {}]
 NO_ALLOCATIONS = [
     None, 5, "z", [], [0, 0, 1, 1], [[0, 0, 1]], [[0, 0, 1, -1]], [[0, 0, 1, 0.5]], [[0, 0, 1, math.nan]],
-    [[0, 0, 1, 1], [0]], {}, np.zeros((0, 4)), np.zeros((1, 1, 4)), [["0", "0", "1", "1"]], [[True] * 4], hk.Corpus,
+    [[0, 0, 1, 1], [0]], {}, np.zeros((0, 4)), np.zeros((1, 1, 4)), [["0", "0", "1", "1"]], [[True] * 4],
+    hk.Corpus,
 ]  # fmt: skip
 
 
@@ -74,7 +75,7 @@ EVALUATION = {
     ),
     "rank_allocations": Row(
         lambda franchise: (hk.rank_allocations, {"franchise": finite(), "allocations": [[0, 0, 1, 1]]}),
-        {"franchise": NO_FRANCHISE, "allocations": [*NO_ALLOCATIONS, [[0, 1, 2, 3]]]},
+        {"franchise": NO_FRANCHISE, "allocations": [*NO_ALLOCATIONS, Told([[0, 1, 2, 3]], "4 dishes")]},
     ),
     "dishes_per_group": Row(
         lambda franchise: (

@@ -57,6 +57,7 @@ EXCLUDED = {
     "Draw": "a record that the scheduler makes",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
+    "RankedAllocations": "a record that rank_allocations returns",
     "Comparison": "a record that compare_schedules returns",
     "ScheduleResult": "a record that compare_schedules returns",
     "Tick": "a record that the scheduler makes",
