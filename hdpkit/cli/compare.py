@@ -97,8 +97,9 @@ def compare(corpus: Path, **options: Any) -> None:
     and no ESS/s. Needs the extra hdpkit[arviz]; a picture, hdpkit[examples].
 
     Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over sizes
-    of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment). Additions:
-    split-merge, reseat-groups (every 20th sweep). All sample one posterior.
+    of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment), indicators (table
+    indicators). Additions: dish-gibbs, split-merge, reseat-groups (every 20th sweep). All sample one
+    posterior.
 
     It takes schedules x chains x seconds, and somewhat more for starts and records. Ctrl-C ends it, and what
     was done so far is shown.

@@ -55,8 +55,14 @@ SCHEMES: dict[str, Scheme] = {
         store="counts",
         root="weights",
     ),
+    "indicators": Scheme(
+        "table indicators: numbers of tables, the root a restaurant (Chen, Du & Buntine 2011)",
+        lambda: [TableGibbs()],
+        store="counts",
+    ),
 }
 ADDITIONS: dict[str, Callable[[], list[Move]]] = {
+    "dish-gibbs": lambda: [DishGibbs()],
     "split-merge": lambda: [SplitMerge()],
     # One proposal for each document takes as long as some twenty sweeps.
     "reseat-groups": lambda: [ReseatGroups().every(20)],
@@ -92,8 +98,13 @@ def _check_name(name: str, known: Iterable[str], kind: str) -> None:
 
 
 def all_names() -> list[str]:
-    """Every scheme, alone and with each of the additions."""
-    return [f"{scheme}{more}" for scheme in SCHEMES for more in ["", *(f"+{one}" for one in ADDITIONS)]]
+    """Every scheme, alone and with each of the additions that it doesn't have already."""
+    names = []
+    for name, scheme in SCHEMES.items():
+        own = {move.name for move in scheme.moves()}
+        new = [one for one, moves in ADDITIONS.items() if not own.issuperset(move.name for move in moves())]
+        names += [name, *(f"{name}+{one}" for one in new)]
+    return names
 
 
 def ready_made(

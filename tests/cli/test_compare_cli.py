@@ -105,7 +105,10 @@ def test_every_ready_made_schedule_runs(ldac):
 
 
 def test_names_are_schemes_and_additions():
-    assert len(all_names()) == len(SCHEMES) * (1 + len(ADDITIONS))
+    assert set(SCHEMES) < set(all_names())
+    assert "direct+dish-gibbs" in all_names()
+    assert "crf-explicit+dish-gibbs" not in all_names()  # which has it
+    assert len(all_names()) == len(SCHEMES) * (1 + len(ADDITIONS)) - 2
     scheme, own = parts_of("direct+split-merge+reseat-groups")
     assert scheme is SCHEMES["direct"]
     assert [move.name for move in own] == ["TableGibbs", "RootWeights", "SplitMerge", "ReseatGroups"]

@@ -182,6 +182,7 @@ def test_a_toy_converges(even_clock):
         "tables": FIRST,
         "direct": hk.Candidate(direct, [moves.TableGibbs(), moves.RootWeights()]),
         "seats": hk.Candidate(franchise(store="explicit"), FIRST),
+        "indicators": hk.Candidate(franchise(store="counts"), FIRST),
     }
     comparison = compare(schedules, own, seconds=0.4)
     assert all(one.converged for one in comparison.values()), str(comparison)
