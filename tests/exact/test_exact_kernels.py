@@ -250,7 +250,7 @@ def is_compiled(measure):
     return any(kernel in COMPILED for _, kernel in stores_and_kernels(fitted(measure)))
 
 
-# Moves see a measure through its bank, and no store sees it: readable kernels over one readable store, compiled
+# Moves see a measure through its bank, and no store sees it: readable kernels over a readable store, compiled
 # ones over one store at each of the other depths.
 @pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
