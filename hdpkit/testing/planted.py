@@ -14,9 +14,10 @@ from __future__ import annotations
 import ast
 import gc
 import importlib
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from inspect import CO_OPTIMIZED, signature
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -82,7 +83,7 @@ def planted(bug: PlantedBug) -> Iterator[None]:
     filename, texts = str(bug.path), bug.sources()
     if _skeleton(texts[0]) != _skeleton(texts[1]):
         raise _misplanted(bug, "more than that", "bodies of functions: no signature, nothing run at import")
-    healthy, mutated = (_codes(compile(text, filename, "exec", dont_inherit=True)) for text in texts)
+    healthy, mutated = (_compiled(text, filename) for text in texts)
     # What is defined within a function comes with it; closures that live already are exchanged as well.
     changed = [key for key in healthy if key in mutated and _content(healthy[key]) != _content(mutated[key])]
     swapped: list[tuple[FunctionType, CodeType]] = []
@@ -146,6 +147,7 @@ class _Bodiless(ast.NodeTransformer):
         return node
 
 
+@lru_cache(maxsize=16)  # bugs of one file follow each other
 def _skeleton(text: str) -> str:
     """A module without the bodies of its functions, whatever lines it stands on."""
     return ast.dump(_Bodiless().visit(ast.parse(text)))
@@ -157,14 +159,37 @@ def _misplanted(bug: PlantedBug, value: str, allowed: str) -> ParameterError:
 
 def _holders(bug: PlantedBug, healthy: CodeType) -> list[FunctionType]:
     """Every live function that has this code."""
-    holders = [
-        thing for thing in gc.get_objects() if type(thing) is FunctionType and _is_from(thing, healthy)
-    ]
+    found = _functions() if "<locals>" in healthy.co_qualname else _defined_once(healthy)
+    holders = [function for function in found if _is_from(function, healthy)]
     if any(_content(function.__code__) != _content(healthy) for function in holders):
         raise _misplanted(bug, f"{healthy.co_qualname}, which differs from its file", "code as imported")
     if not holders and "<locals>" not in healthy.co_qualname:
         raise _misplanted(bug, f"{healthy.co_qualname}, which nobody holds", "functions that are in use")
     return holders
+
+
+def _functions() -> list[FunctionType]:
+    """Every function that lives."""
+    return [thing for thing in gc.get_objects() if type(thing) is FunctionType]
+
+
+_KNOWN: dict[tuple[str, str], list[weakref.ref[FunctionType]]] = {}  # by file and qualified name
+
+
+def _defined_once(code: CodeType) -> list[FunctionType]:
+    """Functions of this file and name that no other function makes: they stay as they were at the import.
+
+    They are looked up once for all bugs: a process of many tests has a million objects to go through.
+    """
+    key = code.co_filename, code.co_qualname
+    if not any(one() is not None for one in _KNOWN.get(key, [])):
+        _KNOWN.clear()
+        for function in _functions():
+            own = function.__code__
+            if "<locals>" not in own.co_qualname:
+                place = own.co_filename, own.co_qualname
+                _KNOWN.setdefault(place, []).append(weakref.ref(function))
+    return [function for function in (one() for one in _KNOWN.get(key, [])) if function is not None]
 
 
 def _is_from(function: FunctionType, healthy: CodeType) -> bool:
@@ -174,6 +199,11 @@ def _is_from(function: FunctionType, healthy: CodeType) -> bool:
         and code.co_firstlineno == healthy.co_firstlineno
         and code.co_filename == healthy.co_filename
     )
+
+
+@lru_cache(maxsize=16)
+def _compiled(text: str, filename: str) -> dict[tuple[str, int], CodeType]:
+    return _codes(compile(text, filename, "exec", dont_inherit=True))
 
 
 def _codes(module: CodeType) -> dict[tuple[str, int], CodeType]:

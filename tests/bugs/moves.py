@@ -16,8 +16,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "q left out",
         "The acceptance ratio lacks the probability of the proposal.",
         _SPLIT_MERGE,
-        "            - log_q\n",
-        "",
+        " + log_data - log_q",
+        " + log_data",
         "check_split_merge",
     ),
     PlantedBug(

@@ -14,6 +14,12 @@ _DRAWN = (
 )
 _STEPS, _GIVEN = "check_seating_and_root_weights", "check_root_weights_given_seating"
 _ANEW = "check_root_weights_are_drawn_anew"
+_WEIGHTED_PATH = '''        return weights
+
+    def restaurants(self, path: Sequence[int]) -> Sequence[int]:
+        """All but the root."""
+        return path[:-1]
+'''
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -73,8 +79,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "the root twice above its children",
         "The restaurants that change the weights include the root.",
         "hdpkit.franchise.reference.root",
-        "        return path[:-1]\n",
-        "        return path\n",
+        _WEIGHTED_PATH,
+        _WEIGHTED_PATH.replace("path[:-1]", "path"),
         _STEPS,
     ),
     PlantedBug(
@@ -121,8 +127,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "root weights kept by hyperparameters",
         "Concentration and Discount leave weights that belong to the values of before.",
         "hdpkit.moves.hyperparameters",
-        "with state.root_integrated(rng):",
-        "with state.turn():",
+        "with state.root_integrated(rng), sizes:",
+        "with state.turn(), sizes:",
         _ANEW,
     ),
 )
