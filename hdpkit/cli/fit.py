@@ -17,6 +17,7 @@ from hdpkit.cli.priors import (
     default_moves,
     model_options,
     restaurants_of,
+    root_of,
 )
 from hdpkit.cli.runs import carry_out
 from hdpkit.stores import stores
@@ -35,6 +36,10 @@ __all__ = ["fit"]
 )
 @config_option
 @model_options
+@click.option(
+    "--topics", type=click.IntRange(1, 2**30), metavar="K",
+    help="A finite model of K topics of equal weights: latent Dirichlet allocation.",
+)  # fmt: skip
 @click.option(
     "--moves",
     type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
@@ -82,6 +87,10 @@ def fit(corpus: Path, **options: Any) -> None:
     With --sparse each topic selects terms of its own, and is spread over these by --smoothing (Wang & Blei
     2009): how sparse topics are and how smooth they are have a parameter each. --eta is not used then.
 
+    With --topics K documents draw their topics from K of equal weights: with --document-concentration A the
+    proportions of a document are Dirichlet(A/K, ..., A/K). What is shown as the number of topics counts those
+    that have tokens.
+
     Ctrl-C stops the run, and hdpkit resume RUN goes on with it. The same seed gives the same chain.
 
     \b
@@ -96,12 +105,13 @@ def fit(corpus: Path, **options: Any) -> None:
     import hdpkit as hk
 
     folder: Path = options["out"]
-    base = base_measure_of(options)
+    base, root = base_measure_of(options), root_of(options)
     check_new_folder(folder)
     quiet = options["quiet"]
     data = given_corpus(corpus, options, quiet)
     restaurant = restaurants_of(base, options)
-    franchise = hk.Franchise(restaurant, data, store=options["store"], kernel=options["kernel"])
+    store, kernel = options["store"], options["kernel"]
+    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
     scheduler = hk.Scheduler(options["moves"] or default_moves(base, concentrations_of(options)))
 
     def run(progress: Any) -> Any:

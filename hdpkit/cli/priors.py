@@ -11,7 +11,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, SparseDirich
 from hdpkit.cli.options import Parsed
 from hdpkit.cli.parse import parse_number_or_prior, parse_selection, parse_smoothing
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Restaurant
+from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
@@ -22,6 +22,7 @@ from hdpkit.moves import (
     SplitMerge,
     TableGibbs,
 )
+from hdpkit.priors import Gamma
 
 __all__ = [
     "base_measure_of",
@@ -30,6 +31,7 @@ __all__ = [
     "model_options",
     "prior_type",
     "restaurants_of",
+    "root_of",
     "sparse_options",
     "updates_of",
 ]
@@ -88,9 +90,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--root-concentration",
             type=prior_type("root-concentration"),
-            default="gamma(1,1)",
-            show_default=True,
-            help="Of the topics of the whole corpus (gamma).",
+            help="Of the topics of the whole corpus (gamma).  [default: gamma(1,1)]",
         ),
     ]
     for option in reversed(options):
@@ -108,13 +108,43 @@ def restaurants_of(base: BaseMeasure, options: dict[str, Any]) -> Restaurant:
     options : dict
         With those of `model_options`.
     """
-    root = Restaurant(base=base, concentration=options["root_concentration"], name="root")
+    root = Restaurant(base=base, concentration=_root_concentration(options), name="root")
     return Restaurant(base=root, concentration=options["document_concentration"], each="document")
 
 
 def concentrations_of(options: dict[str, Any]) -> list[Any]:
     """What the options of `model_options` say of the concentrations."""
-    return [options["document_concentration"], options["root_concentration"]]
+    return [options["document_concentration"], _root_concentration(options)]
+
+
+def root_of(options: dict[str, Any]) -> str | FixedWeights:
+    """What stands above the documents: fixed weights where there is a number of topics.
+
+    Parameters
+    ----------
+    options : dict
+        With ``topics`` and those of `model_options`.
+
+    Raises
+    ------
+    ParameterError
+        If there are a number of topics and a concentration of the root.
+    """
+    if options["topics"] is None:
+        return "restaurant"
+    if options["root_concentration"] is not None:
+        raise ParameterError(
+            "root-concentration", options["root_concentration"], "left out with --topics",
+            "Topics of a finite model weigh the same: --document-concentration is K alpha.",
+        )  # fmt: skip
+    return FixedWeights(options["topics"])
+
+
+def _root_concentration(options: dict[str, Any]) -> Any:
+    if options["root_concentration"] is not None:
+        return options["root_concentration"]
+    # Under fixed weights it is not used.
+    return Gamma(1.0, 1.0) if options.get("topics") is None else 1.0
 
 
 def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
