@@ -126,7 +126,7 @@ class Freezing(Owner):
         bank: Any = state.bank
         observed = state._dish_kind.frozen()
         seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
-        state.check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
+        state._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])

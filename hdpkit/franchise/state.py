@@ -118,8 +118,8 @@ class State(Guarded):
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
         self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
-        self.check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
-        self.hyperparameters = Hyperparameters(self.declarations, self.topology, self.check_discount)
+        self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
+        self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep = 0
         self.attempt = 0
         self.seeded_calls = 0

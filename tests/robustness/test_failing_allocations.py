@@ -78,6 +78,8 @@ SCENARIOS = [
     "thaw histogram dm",
     "sweeps counts dm 2",
     "thaw counts dm",
+    "sweeps indicators dm 3",
+    "thaw indicators normal",
     "score histogram dm",
 ]
 

@@ -67,7 +67,7 @@ def values_for(measure, n):
     return repeated([0, 3, 1, 1, 5, 0, 2, 1, 4, 2, 3, 3, 5], n) if examples is None else repeated(examples, n)
 
 
-def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60):
+def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60, root=None):
     """Many dishes and tables for its size, so that everything grows; seated at one dish, or by its values."""
     measure = MEASURES[family]()
     discount = hk.Beta(1.0, 3.0) if family == "uniform" else 0.0
@@ -79,7 +79,7 @@ def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60):
             restaurant, concentration=hk.Gamma(10.0, 2.0), discount=discount, each=label
         )
     data = hk.Groups.from_labels(values_for(measure, n), labels)
-    root = "weights" if store.startswith("counts") else "restaurant"
+    root = root or ("weights" if store.startswith("counts") else "restaurant")
     made = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
     run_in(made, [], "sequential" if family == "uniform" else "one", 0)
     return made
@@ -170,7 +170,7 @@ def reading(state):
     state.log_likelihood()
     state.dish_counts if hasattr(state.measure, "eta") else None
     state.root_weights()
-    if not state.draws_tables:
+    if not state.draws_tables and not state.counts_tables:
         state.size_counts([0])
     view = state.restaurant(state.declarations[-1].name, state.keys(state.declarations[-1].name)[0])
     _ = view.customers, view.dishes, None if state.draws_tables else view.table_sizes()
@@ -235,6 +235,15 @@ def scenarios():
         yield f"thaw counts {family}", make, thawing
         yield f"read counts {family}", make, reading
         yield f"make counts {family}", make, making
+        for depth in (1, 2, 3):
+            make = lambda f=family, d=depth: franchise("counts", f, d, root="restaurant")  # noqa: E731
+            yield f"sweeps indicators {family} {depth}", make, sweeping()
+        yield f"thaw indicators {family}", make, thawing
+    yield (
+        "sweeps indicators reference dm 2",
+        lambda: franchise("counts", "dm", 2, kernel="reference", n=24, root="restaurant"),
+        sweeping(sweeps=1),
+    )
     yield (
         "sweeps counts-reference dm 2",
         lambda: franchise("counts-reference", "dm", 2, n=24),

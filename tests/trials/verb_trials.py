@@ -19,7 +19,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
-from hdpkit._compiled.generic_sweeps import groups, sweeps, units
+from hdpkit._compiled.generic_sweeps import groups, indicators, sweeps, units
 from hdpkit._compiled.stores import seating_out
 from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
@@ -31,7 +31,17 @@ STORES = ("histogram", "explicit", "counts")
 # Methods by which the owner changes its parts: memory stays whole, but what they are told is done.
 PARTS = ("store", "slots", "bank", "walk")
 PRIVATE = "_"
-KERNELS = (sweeps, units, groups, seating_out, table_counts, fused_topics, fused_blocks, fused_observed)
+KERNELS = (
+    sweeps,
+    indicators,
+    units,
+    groups,
+    seating_out,
+    table_counts,
+    fused_topics,
+    fused_blocks,
+    fused_observed,
+)
 
 
 # ------------------------------------------------------------------ what is misused
@@ -116,6 +126,9 @@ OVER_COUNTS = {
     "topics, reference": lambda store: direct(store, "reference"),
     "numbers": lambda store: direct(store, measure=hk.NormalGamma()),
     "measure in Python": lambda store: direct(store, measure=Counts()),
+    "topics, indicators": lambda store: topics(store),
+    "numbers, indicators": lambda store: numbers(store),
+    "measure in Python, indicators": lambda store: numbers(store, depth=2, measure=Counts()),
 }
 
 

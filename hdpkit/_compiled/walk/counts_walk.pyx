@@ -24,6 +24,7 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.root cimport LatentRoot, Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
 
@@ -183,8 +184,13 @@ cdef class CountsWalk(Walk):
                              choice_source *source) except -1 nogil:
         cdef int32_t r = node
         cdef Entry *entry
-        while r > 0:
+        while r >= 0:
+            if self.store.find(r, dish) < 0:      # changed through the store itself
+                with gil:
+                    raise StateError("dish", dish, f"one that restaurant {r} serves", "Run audit().")
             entry = self.store.entries(r) + self.store.find(r, dish)
+            if r == 0:
+                break
             cover_ratios(&self.ratios[self.declaration[r]], self.discount[r], entry.customers, entry.tables)
             r = self.parent[r]
         return self.take_out(customer, node, dish, self.closings(node, dish, source))
