@@ -197,12 +197,15 @@ class Reading(Owner):
         -------
         dict
             "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
-            of the compiled stores, "seating" of any other; "tree" (restaurants of customers, parents),
-            "hyperparameters" and "statistics" of the dishes (the topic-term counts).
+            of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts; "tree"
+            (restaurants of customers, parents), "hyperparameters" and "statistics" of the dishes (the
+            topic-term counts).
         """
         store = self.state.seating
         reports = isinstance(store, ReportsMemory)
         parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
+        if ratios := self.seats.memory_bytes():
+            parts = {**parts, "ratios": ratios}
         return {
             **{name: int(size) for name, size in parts.items()},
             "tree": self.state.topology.memory_bytes(),

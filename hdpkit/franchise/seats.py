@@ -65,6 +65,11 @@ class Seats(Owner):
             return CountsWalk(store, slots, t.parent, t.home, theta, d, above, t.declaration)
         return Walk(store, slots, t.parent, t.home, theta, d, above)
 
+    def memory_bytes(self) -> int:
+        """Bytes of what walks keep beside the seating: ratios of Stirling numbers."""
+        walks = [walk for _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
+        return int(sum(walk.memory_bytes() for walk in walks))
+
     # ------------------------------------------------------------------ stores
 
     def new_store(self, labelled: bool = False) -> Any:

@@ -22,6 +22,7 @@ import hdpkit
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
+from hdpkit.stores import CountsStore
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["bread", "butter", "oven", "salt", "harbour", "sail", "ship", "storm"]
@@ -342,6 +343,16 @@ def test_resume_gives_the_unbroken_run(chains, tmp_path, ldac):
         assert one.franchise(chain).log_joint() == other.franchise(chain).log_joint()
         np.testing.assert_array_equal(one.franchise(chain).dishes, other.franchise(chain).dishes)
     assert "at its end already" in done("resume", tmp_path / "broken").stderr
+
+
+def test_fit_over_counts_and_resume(tmp_path, ldac):
+    done("fit", ldac, "--store", "counts", "--sweeps", 5, "--out", tmp_path / "unbroken")
+    done("fit", ldac, "--store", "counts", "--sweeps", 2, "--out", tmp_path / "run")
+    done("resume", tmp_path / "run", "--sweeps", 3)
+    one, other = (hk.open_run(tmp_path / name) for name in ("unbroken", "run"))
+    assert one.trace["log_joint"].tolist() == other.trace["log_joint"].tolist()
+    assert other.franchise().store_type is CountsStore
+    assert other.franchise().root.declared == "restaurant"
 
 
 def test_resume_refuses_what_it_cannot_do(tmp_path, ldac):

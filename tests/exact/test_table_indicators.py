@@ -220,3 +220,11 @@ def test_a_sweep_that_runs_in_pieces_is_one():
         np.array_equal(array, pieces.freeze()["seating"][name])
         for name, array in whole.freeze()["seating"].items()
     )
+
+
+def test_the_ratios_are_counted_in_memory():
+    franchise = larger(levels=2)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1)
+    parts = franchise.memory_parts()
+    assert parts["ratios"] > 8
+    assert franchise.memory_bytes() == sum(parts.values())
