@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.proportions import SelectionBank
-from hdpkit.base_measures.reference.selection import check_smoothing
+from hdpkit.base_measures.reference.selection import LARGEST, SMALLEST, check_smoothing
 from hdpkit.errors import AuditError, DataError, ParameterError, StateError
 from hdpkit.parts import Part
-from hdpkit.priors import log_density_at
+from hdpkit.priors import draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities
 
@@ -43,6 +43,14 @@ class DishSmoothings(KeptParameters):
     that is born for one customer draws its smoothing from the prior, which is then also the posterior. The
     probability of a block under a new dish depends on the smoothing: there are auxiliary dishes.
     """
+
+    def _draw_several(self, n: int) -> list[float]:
+        """Draw smoothings at once: a sweep over blocks wants some for each block."""
+        prior = self.measure.smoothing.prior
+        if self._source is None or n == 0 or hasattr(prior, "choose"):
+            return super()._draw_several(n)
+        drawn = draw_from(prior, self._source, n).tolist()
+        return [one if SMALLEST <= one <= LARGEST else self._draw() for one in drawn]
 
     def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
         """Raise a DataError unless this can be the smoothing of a dish."""

@@ -55,6 +55,9 @@ class KeptParameters:
             raise StateError("source", None, "given by a verb", "Start the franchise, or run a move over it.")
         return self.measure.draw(self._source)
 
+    def _draw_several(self, n: int) -> list[Any]:
+        return [self._draw() for _ in range(n)]
+
     # ------------------------------------------------------------------ steps
 
     def born(self, slot: int) -> None:
@@ -94,7 +97,7 @@ class KeptParameters:
         """Return the parameters of the auxiliary dishes that are offered to a block of customers."""
         first = int(customers[0]) if len(customers) else -1
         lent = [self._lent[first]] if first in self._lent else []
-        return [*lent, *(self._draw() for _ in range(self.measure.auxiliary - len(lent)))]
+        return [*lent, *self._draw_several(self.measure.auxiliary - len(lent))]
 
     def weighed(self, parameters: list[Any], logs: Floats) -> float:
         """Return the log of the mean of the block's probabilities under the auxiliary dishes.

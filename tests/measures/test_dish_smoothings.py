@@ -297,6 +297,31 @@ def test_new_documents_are_folded_in(kind):
     assert weights.sum(axis=1) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_dishes_of_one_smoothing_are_those_of_a_shared_one(kind, scheme):
+    """Held-out scores, proportions of new documents, topics, and the likelihood."""
+    shared = documents(kind(0.5, hk.Beta(1.3, 0.8), scheme))
+    more = [moves.SelectorCounts()] if scheme == "stored" else []
+    hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *more]).run(shared, sweeps=10, rng=2)
+    own = documents(kind(hk.Each(Grid([0.5])), hk.Beta(1.3, 0.8), scheme))
+    frozen = shared.freeze()
+    kept = {"slots": frozen["slots"], "parameters": [np.array(0.5)] * len(frozen["slots"])}
+    own.thaw({**frozen, "bank": kept, "components": {**frozen["components"], "smoothing": {}}})
+    assert own.log_likelihood() == pytest.approx(shared.log_likelihood(), rel=1e-12)
+    assert own.log_joint() == pytest.approx(shared.log_joint(), rel=1e-12)  # one smoothing is certain
+    assert own.selected_terms() == pytest.approx(shared.selected_terms(), rel=1e-12)
+    assert own.dish_parameters() == pytest.approx(shared.dish_parameters(), rel=1e-12)
+    new = hk.Corpus.from_documents([[0, 0, 1], [3, 3, 6]], n_terms=7)
+    folded = [np.asarray(one.fold_in(new, 20, rng=0).proportions) for one in (own, shared)]
+    assert folded[0] == pytest.approx(folded[1], rel=1e-9)
+    scores = [
+        hk.evaluate(one, new, method="left-to-right", particles=5, rng=1).group_log_probability
+        for one in (own, shared)
+    ]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)
+
+
 def test_each_dish_finds_its_own_smoothing():
     """Of two topics one is flat over its terms and one is not: a small smoothing goes with the latter."""
     generator = np.random.default_rng(0)

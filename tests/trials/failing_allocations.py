@@ -53,6 +53,7 @@ MEASURES = {
     "dm-eta": lambda: hk.DirichletMultinomial(hk.Gamma(2.0, 4.0)),
     "sparse": lambda: hk.SparseDirichletMultinomial(0.5),
     "sparse-stored": lambda: hk.SparseDirichletMultinomial(hk.Gamma(2.0, 4.0), proportions="stored"),
+    "sparse-each": lambda: hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(2.0, 4.0)), proportions="stored"),
     "normal": lambda: example("normal-gamma"),
     "wishart": lambda: example("normal-inverse-wishart"),
     "poisson": lambda: example("gamma-poisson"),
@@ -131,6 +132,8 @@ def schedule(state, words):
         found += [moves.BaseMeasureParameters()]
     if state.measure_parts:
         found += [moves.Selectors(), moves.SelectorCounts()]
+    if "smoothing" in state.measure_parts:
+        found += [moves.Smoothing(), moves.DishParameters()]
     return [move for move in found if words is None or type(move).__name__ in words]
 
 

@@ -16,4 +16,3 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
     cdef int end_step(self, const int32_t *customers, int64_t n) except -1
     cdef int begin_step(self) except -1
     cdef int offer(self, const int32_t *customers, int64_t n) except -1
-    cdef int weigh(self, int64_t n, double *mean) except -1

@@ -13,7 +13,7 @@ from hdpkit._compiled.measures.selection_cells cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit.numerics cimport det_exp, det_log, log_rising
+from hdpkit.numerics cimport log_rising
 
 cdef extern from "Python.h":
     void PyErr_SetObject(object kind, object value) noexcept    # Python's own declaration raises at once
@@ -37,33 +37,35 @@ cdef int tell_born(void *keeper, int32_t slot) noexcept:
 
 
 cdef int tell_died(void *keeper, int32_t slot) noexcept:
-    (<DishSmoothingBank>keeper).end_smoothing(slot)
+    try:
+        (<DishSmoothingBank>keeper).end_smoothing(slot)
+    except MemoryError:
+        return -1
     return 0
 
 
 cdef int tell_begin(void *keeper) noexcept:
-    (<DishSmoothingBank>keeper).begin_step()
-    return 0
+    error = None
+    try:
+        (<DishSmoothingBank>keeper).begin_step()
+    except BaseException as raised:
+        error = raised
+    return left_set(error)
 
 
 cdef int tell_end(void *keeper, const int32_t *customers, int64_t n) noexcept:
-    (<DishSmoothingBank>keeper).end_step(customers, n)
-    return 0
+    error = None
+    try:
+        (<DishSmoothingBank>keeper).end_step(customers, n)
+    except BaseException as raised:
+        error = raised
+    return left_set(error)
 
 
 cdef int tell_offer(void *keeper, const int32_t *customers, int64_t n) noexcept:
     error = None
     try:
         (<DishSmoothingBank>keeper).offer(customers, n)
-    except BaseException as raised:
-        error = raised
-    return left_set(error)
-
-
-cdef int tell_weigh(void *keeper, int64_t n, double *mean) noexcept:
-    error = None
-    try:
-        (<DishSmoothingBank>keeper).weigh(n, mean)
     except BaseException as raised:
         error = raised
     return left_set(error)
@@ -91,12 +93,12 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         self.s.tell_begin = tell_begin
         self.s.tell_end = tell_end
         self.s.tell_offer = tell_offer
-        self.s.tell_weigh = tell_weigh
         self.s.sums.stamp = 0
         self.s.leaving_slot = -1
         self.s.leaving_customer = -1
         self.s.n_lent = 0
         self.s.pending = False
+        self.s.failed = False
         SparseDirichletMultinomialBank.__init__(self, terms, measure)
         self.c.self = &self.s
         self.c.born = own_born
@@ -122,10 +124,15 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         self.b.seen.assign(self.b.stride, -1)
         self.s.n_lent = self.kept.n_lent
         self.s.pending = False
+        self.s.failed = False
         self.s.leaving_slot = -1
         return 0
 
     cdef int begin_smoothing(self, int32_t slot) except -1:
+        cdef int64_t i, m = self.s.offered.size()
+        if self.s.pending and m > 0:
+            self.kept.weighed([self.s.offered[i] for i in range(m)],
+                              np.array([self.s.logs[self.s.first_log + i] for i in range(m)]))
         self.kept.born(slot)
         self.s.own[slot] = self.kept.parameter(slot)
         self.b.seen[slot] = -1
@@ -153,15 +160,8 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return 0
 
     cdef int offer(self, const int32_t *customers, int64_t n) except -1:
-        for smoothing in self.kept.offered([customers[0]] if n else []):
+        for smoothing in self.kept.offered((customers[0],) if n else ()):
             self.s.offered.push_back(smoothing)
-        return 0
-
-    cdef int weigh(self, int64_t n, double *mean) except -1:
-        cdef int64_t i, m = self.s.offered.size()
-        logs = np.array([self.s.logs[n + i] for i in range(m)])
-        mean[0] = self.kept.weighed([self.s.offered[i] for i in range(m)], logs)
-        self.s.pending = True
         return 0
 
     def prepare(self, source):
@@ -176,6 +176,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         """The next dish that is born has the smoothing that this customer took along, if it did."""
         cdef Held hold = in_turn(self.turn)
         self.kept.bring_back(customer)
+        self.s.offered.clear()
         self.s.pending = True
 
     def parameter(self, slot):

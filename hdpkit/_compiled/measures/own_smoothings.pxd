@@ -12,27 +12,27 @@ from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 ctypedef int (*of_slot_t)(void *keeper, int32_t slot) noexcept
 ctypedef int (*of_step_t)(void *keeper) noexcept
 ctypedef int (*of_customers_t)(void *keeper, const int32_t *customers, int64_t n) noexcept
-ctypedef int (*of_weights_t)(void *keeper, int64_t n, double *mean) noexcept
 
 
 cdef cppclass OwnSmoothings:
     SparseCounts *b                 # whose counts these are; its smoothing is that of a dish without values
     void *keeper                    # the bank, which owns all this
     of_slot_t tell_born             # a smoothing for the dish of a slot
-    of_slot_t tell_died
+    of_slot_t tell_died             # negative: without memory, and no exception is set
     of_step_t tell_begin            # customers have left a dish: auxiliary dishes of before are gone
     of_customers_t tell_end         # these customers are seated
     of_customers_t tell_offer       # auxiliary dishes for these: fills `offered`
-    of_weights_t tell_weigh         # log of the mean of their probabilities, which are in `logs` from place n on
     vector[double] own              # smoothing of each slot
     vector[double] offered          # of the auxiliary dishes of a block
     vector[double] base             # scratch, by column: smoothings of a block,
-    vector[double] logs             # and log probabilities
+    vector[double] logs             # and log probabilities,
+    int64_t first_log               # those of auxiliary dishes from this place on
     AuxiliarySums sums
     int32_t leaving_slot            # what was taken out last, and its first customer
     int32_t leaving_customer
     int64_t n_lent                  # customers outside who have taken a smoothing along
     bint pending                    # whether the dish that is born next is an auxiliary one
+    bint failed                     # whether a death found no memory
 
 
 cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil

@@ -4,9 +4,10 @@
 The sums over selections of a dish are those of its own smoothing: each slot has a law, in the same table of sums as
 all others. Smoothings are drawn, kept and lent in Python; the bank has a copy of them for the sweeps, by slot, and is
 told of steps through the functions of `OwnSmoothings`. The interpreter lock is taken where a dish is born or dies, and
-twice for a block of several customers.
+for a block of several customers.
 """
 
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory
 
@@ -20,7 +21,7 @@ from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport (
     SlotFactors, SparseCounts, factors_of, sparse_add, sparse_born, sparse_died, sparse_remove)
 from hdpkit._compiled.measures.term_counts cimport gather_block
-from hdpkit.numerics cimport det_log, log_rising
+from hdpkit.numerics cimport det_exp, det_log, log_rising
 
 cdef enum:
     FACTORS = 16         # from 1e-6 to 3e9, which times 1e-150 to 1e150 a double holds
@@ -65,27 +66,32 @@ cdef int own_born(void *self, int32_t slot) noexcept nogil:
 cdef int own_died(void *self, int32_t slot) noexcept nogil:
     cdef OwnSmoothings *s = <OwnSmoothings *>self
     with gil:
-        s.tell_died(s.keeper, slot)
+        s.failed = s.tell_died(s.keeper, slot) < 0 or s.failed
     return sparse_died(s.b, slot)
 
 
 cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef int status = 0
     s.leaving_slot = -1
+    if s.failed:        # a death can't fail: what it has left undone is told here, and everything is counted again
+        s.failed = False
+        return no_memory()
     if s.pending or s.n_lent > 0:
         with gil:
-            s.tell_end(s.keeper, customers, n)
-    return sparse_add(s.b, slot, customers, n)
+            status = s.tell_end(s.keeper, customers, n)
+    return sparse_add(s.b, slot, customers, n) if status >= 0 else -1
 
 
 cdef int own_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef int status = 0
     s.leaving_slot = slot
     s.leaving_customer = customers[0]
     if s.pending:
         with gil:
-            s.tell_begin(s.keeper)
-    return sparse_remove(s.b, slot, customers, n)
+            status = s.tell_begin(s.keeper)
+    return sparse_remove(s.b, slot, customers, n) if status >= 0 else -1
 
 
 cdef int own_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil:
@@ -186,6 +192,20 @@ cdef int add_sums_of_new(OwnSmoothings *s, double smoothing, int64_t n_customers
     return 0 if log_sum == log_sum else -1
 
 
+cdef double log_mean(const double *logs, int64_t n) noexcept nogil:
+    """Log of the mean of n probabilities."""
+    cdef double top = logs[0], total = 0.0
+    cdef int64_t i
+    for i in range(1, n):
+        if logs[i] > top:
+            top = logs[i]
+    if not isfinite(top):
+        return top
+    for i in range(n):
+        total += det_exp(logs[i] - top)
+    return top + det_log(total / n)
+
+
 cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                        double *out) noexcept nogil:
     """Log ratio of the marginals with the block and without; last the log of its mean over auxiliary dishes.
@@ -232,5 +252,7 @@ cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers
             return no_memory()
         out[n] = det_log(of_new.outside)
         return 0
-    with gil:
-        return s.tell_weigh(s.keeper, n, &out[n])
+    s.first_log = n
+    s.pending = True
+    out[n] = log_mean(s.logs.data() + n, n_columns - n)
+    return 0
