@@ -43,7 +43,7 @@ class LatentDishes:
 
     # ------------------------------------------------------------------ declarations
 
-    def check_root(self, root: str) -> None:
+    def check_root(self, root: Any) -> None:
         """Refuse what can't stand above these dishes."""
 
     def root_kind(self, kind: str) -> str:
@@ -139,7 +139,7 @@ class ObservedDishes(LatentDishes):
 
     name = "observed"
 
-    def check_root(self, root: str) -> None:
+    def check_root(self, root: Any) -> None:
         """Weights are given to dishes at their births."""
         if root != "restaurant":
             raise ParameterError(

@@ -109,7 +109,7 @@ class State(Guarded):
         self.store_type: Any = _store_type(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
         self._dish_kind = dish_kind_of(self)
-        self._dish_kind.check_root(kind_of_root(root))
+        self._dish_kind.check_root(root)
         self.foreign_store = self.store_type not in OWN_STORES
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}

@@ -245,8 +245,9 @@ def test_a_default_start_has_no_more_dishes():
     corpus = hk.Corpus.from_documents([rng.integers(0, 50, 60).tolist() for _ in range(40)], n_terms=50)
     Gj = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.1)), each="document")
     franchise = hk.Franchise(Gj, corpus, root=hk.FixedWeights(4))
-    trace = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()]).run(franchise, sweeps=3, rng=0)
-    assert trace["n_dishes"].max() <= 4
+    assert franchise.kernel("reseat") == "fused"
+    trace = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()]).run(franchise, sweeps=40, rng=0)
+    assert trace["n_dishes"].max() == 4
 
 
 def test_states_of_more_dishes_are_refused():
@@ -269,6 +270,13 @@ def test_what_the_root_may_declare():
     for n_dishes in (0, -1, 1.5, "3", None, True):
         with pytest.raises(errors.ParameterError, match="n_dishes"):
             hk.FixedWeights(n_dishes)
+
+
+def test_observed_dishes_have_no_fixed_weights():
+    words = hk.Groups.from_labels([0, 1], {"document": [0, 0]})
+    Gj = hk.Restaurant(hk.Restaurant(hk.Uniform(3)), each="document")
+    with pytest.raises(errors.ParameterError, match=r"FixedWeights\(n_dishes=3\)"):
+        hk.Franchise(Gj, words, root=hk.FixedWeights(3))
 
 
 def test_root_weights_are_not_drawn():
