@@ -42,17 +42,17 @@ def draw_picture(comparison: Any, path: Path) -> None:
 
     names = list(comparison)
     colours = [colormaps["tab20"](i % 20) for i in range(len(names))]
-    figure = Figure(figsize=(15, 4.5 + 0.12 * len(names)), layout="constrained")
-    joint, dishes, bars = figure.subplots(1, 3)
+    figure = Figure(figsize=(15, 4.0 + 0.12 * len(names)), layout="constrained")
+    joint, dishes, bars = figure.subplots(1, 3, width_ratios=[4, 4, 3])
     for name, colour in zip(names, colours, strict=True):
         for c, chain in enumerate(comparison[name].chains):
             at = _points(len(chain.seconds))
             # The start is at no time, which a logarithm has no place for.
             seconds = np.maximum(chain.seconds[at], comparison.seconds * 1e-4)
             style = {"color": colour, "linestyle": _LINES[c % len(_LINES)], "linewidth": 1.0}
-            joint.plot(seconds, chain.log_joint[at], label=_text(name) if c == 0 else None, **style)
+            joint.plot(seconds, chain.log_joint[at], **style)
             dishes.plot(seconds, np.maximum(chain.n_dishes[at], 1), **style)
-    _axes(joint, "log joint (a line style each chain)", comparison.seconds)
+    _axes(joint, "log joint (colours: schedules; line styles: chains)", comparison.seconds)
     _axes(dishes, "K, dishes with customers", comparison.seconds)
     dishes.set_yscale("log")
     if comparison.best_chain is not None:
@@ -63,10 +63,9 @@ def draw_picture(comparison: Any, path: Path) -> None:
         high = max(float(chain.log_joint.max()) for chain in chains)
         low = min(low, comparison.target)
         joint.set_ylim(low - 0.05 * (high - low) - 1.0, high + 0.05 * (high - low) + 1.0)
-    joint.legend(fontsize=7, loc="lower right")
     _draw_bars(bars, comparison, colours)
     data = io.BytesIO()
-    figure.savefig(data, format=ending, dpi=110)
+    figure.savefig(data, format=ending, dpi=90)
     saved(path, data.getvalue())
 
 
@@ -86,7 +85,9 @@ def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:
             axes.text(0.0, i, " not converged", va="center", fontsize=7)
         else:
             axes.text(rate, i, f" {rate:.3g}", va="center", fontsize=7)
-    axes.set_yticks(place, [_text(name) for name in comparison], fontsize=7)
+    axes.set_yticks(place, [_text(name) for name in comparison], fontsize=8, fontweight="bold")
+    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
+        label.set_color(colour)  # the legend of the lines
     axes.invert_yaxis()
     axes.set_title("effective draws of the log joint a second", fontsize=10)
     if all(math.isnan(rate) for rate in rates):
