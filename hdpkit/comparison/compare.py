@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,7 +15,6 @@ from hdpkit.comparison.candidates import candidates_of, starts_of
 from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing
 from hdpkit.comparison.convergence import (
     ConvergenceRule,
-    Diagnosis,
     Kept,
     diagnosed,
     joint_rhat,
@@ -163,7 +163,7 @@ def _compared(
         name: {key: diagnosed(values) for key, values in own.values.items()} for name, own in kept.items()
     }
     reasons = {name: reasons_of(kept[name], diagnoses[name], len(done[name]), rule) for name in done}
-    reasons |= _disagreements(kept, diagnoses, reasons, rule)
+    reasons |= _disagreements(kept, reasons, rule)
     best, best_chain = _best(kept)
     target = best - within * abs(best)
     results = {
@@ -187,32 +187,29 @@ def _compared(
 
 
 def _disagreements(
-    kept: Mapping[str, Kept],
-    diagnoses: Mapping[str, Mapping[str, Diagnosis]],
-    reasons: Mapping[str, tuple[str, ...]],
-    rule: ConvergenceRule,
+    kept: Mapping[str, Kept], reasons: Mapping[str, tuple[str, ...]], rule: ConvergenceRule
 ) -> dict[str, tuple[str, ...]]:
-    """Reasons of schedules whose chains agree with each other, but not with those of the best."""
+    """Reasons of schedules whose chains agree with each other, but not with those of most other schedules."""
     settled = [name for name, own in reasons.items() if not own]
-    if len(settled) < 2:
-        return {}
-    best = max(settled, key=lambda name: diagnoses[name]["log_joint"].mean)
-    found: dict[str, tuple[str, ...]] = {}
-    for name in settled:
-        if name == best:
-            continue
-        n = min(kept[name].n_draws, kept[best].n_draws)
+    apart: dict[str, dict[str, dict[str, float]]] = {name: {} for name in settled}
+    for one, other in itertools.combinations(settled, 2):
+        n = min(kept[one].n_draws, kept[other].n_draws)
         together = {
-            key: joint_rhat(np.concatenate([values[:, -n:], kept[best].values[key][:, -n:]]))
-            for key, values in kept[name].values.items()
+            key: joint_rhat(np.concatenate([values[:, -n:], kept[other].values[key][:, -n:]]))
+            for key, values in kept[one].values.items()
         }
-        apart = {key: rhat for key, rhat in together.items() if rhat > rule.rhat}
-        if apart:
-            found[name] = (
-                f"its chains agree with each other, but not with those of {best}, whose log joint is higher: "
-                f"R-hat of both together: {worst_of(apart, max)}",
-            )
-    return found
+        beyond = {key: rhat for key, rhat in together.items() if rhat > rule.rhat}
+        if beyond:
+            apart[one][other] = apart[other][one] = beyond
+    return {
+        name: tuple(
+            f"its chains agree with each other, but not with those of {other}: R-hat of both together: "
+            f"{worst_of(beyond, max)}"
+            for other, beyond in others.items()
+        )
+        for name, others in apart.items()
+        if 2 * len(others) > len(settled) - 1
+    }
 
 
 def _best(kept: Mapping[str, Kept]) -> tuple[float, tuple[str, int] | None]:

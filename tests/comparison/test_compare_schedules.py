@@ -127,14 +127,21 @@ def test_the_limits_can_be_set():
     assert not judged(hk.ConvergenceRule(drift=1e-9), a=[chain(noise(0)), chain(noise(1))])["a"].converged
 
 
+def settled(level, seeds):
+    return [chain(noise(seed, level=level)) for seed in seeds]
+
+
 def test_schedules_that_disagree_have_not_all_converged():
-    low = [chain(noise(seed, level=-100)) for seed in (0, 1)]
-    high = [chain(noise(seed, level=-90)) for seed in (2, 3)]
-    same = [chain(noise(seed, level=-90)) for seed in (4, 5)]
-    comparison = judged(low=low, high=high, same=same)
+    comparison = judged(low=settled(-100, (0, 1)), high=settled(-90, (2, 3)), same=settled(-90, (4, 5)))
     assert comparison["high"].converged
     assert comparison["same"].converged
-    assert any("not with those of" in why for why in comparison["low"].reasons)
+    assert [why.count("not with those of") for why in comparison["low"].reasons] == [1, 1]
+
+
+def test_of_two_that_disagree_neither_is_believed():
+    comparison = judged(low=settled(-100, (0, 1)), high=settled(-90, (2, 3)))
+    assert not comparison["low"].converged
+    assert not comparison["high"].converged
 
 
 def test_one_chain_is_compared_with_itself():
