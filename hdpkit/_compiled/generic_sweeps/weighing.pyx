@@ -22,9 +22,11 @@ cdef int64_t choose_dish(Walk walk, measure_t *measure, const int32_t *block, in
     cdef double total = 0.0
     for i in range(n_live + 1):
         w[i] *= row[i]
-        total += w[i]
-    if row[n_live] == 0.0 and not total >= LEAST_TOTAL:
-        weigh_again(measure, block, size, walk.slots.live.data(), n_live, row, w)
+    if row[n_live] == 0.0:      # the sum is for this case alone: it takes as long as the products
+        for i in range(n_live):
+            total += w[i]
+        if not total >= LEAST_TOTAL:
+            weigh_again(measure, block, size, walk.slots.live.data(), n_live, row, w)
     return source.choose(source.state, w, n_live + 1)
 
 
