@@ -31,6 +31,7 @@ from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.serving import Serving
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.snapshot import Snapshot
+from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.turns import Turns
@@ -114,6 +115,7 @@ class Franchise(State):
         self._reading = Reading(self, seats, statistics)
         self._verbs = Verbs(self, turns, self.root, serving, seats, statistics)
         self._blocks = Blocks(self._verbs)
+        self._slices = Slices(self, self._verbs)
         self._freezing = Freezing(self, turns, seats, statistics, parts)
         self._growth = Growth(self, turns, statistics, parts, self._verbs)
         self._recovery = Recovery(self, turns, seats, statistics)
@@ -245,6 +247,7 @@ class Franchise(State):
     enter = _of("_verbs", Verbs.enter)
     enter_given = _of("_verbs", Verbs.enter_given)
     reseat = _of("_verbs", Verbs.reseat)
+    reseat_documents = _of("_slices", Slices.reseat_documents)
     leave = _of("_verbs", Verbs.leave)
     draw_tables = _of("_verbs", Verbs.draw_tables)
     draw_tables_by_dish = _of("_verbs", Verbs.draw_tables_by_dish)

@@ -14,6 +14,7 @@ import attrs
 
 import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
 import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
+import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
 import hdpkit._compiled.generic_sweeps.groups as compiled_groups
 import hdpkit._compiled.generic_sweeps.indicators as indicators
@@ -46,6 +47,7 @@ VERBS = {
     "enter": False,
     "enter_given": False,
     "reseat": False,
+    "slice_sweep": False,
     "leave": False,
     "draw_sizes": False,
     "draw_tables": False,
@@ -136,7 +138,7 @@ class Row:
 def _namespace(*modules: ModuleType) -> SimpleNamespace:
     """Every verb from the module that has it."""
     return SimpleNamespace(
-        **{verb: next(getattr(m, verb) for m in modules if hasattr(m, verb)) for verb in VERBS}
+        **{verb: getattr(m, verb) for verb in VERBS for m in modules[::-1] if hasattr(m, verb)}
     )
 
 
@@ -193,6 +195,17 @@ TABLE = [
         frozenset({DirichletMultinomialBank}),
         2,
         frozenset({"weights", "fixed"}),
+    ),
+    *(
+        Row(
+            name,
+            SimpleNamespace(slice_sweep=fused_slices.slice_sweep),
+            frozenset({CountsStore}),
+            frozenset({DirichletMultinomialBank}),
+            2,
+            frozenset({"weights"}),
+        )
+        for name in ("fused", "generic")
     ),
     Row(
         "fused",

@@ -96,6 +96,31 @@ class Weights(Owner, IntegrablePart):
         shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
         self.table.put(slots, source.dirichlet(shapes))
 
+    def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
+        """Break the remainder into weights of dishes that nobody has, until less than this is left.
+
+        Given the seating the remainder is shared out as the weights of a Dirichlet process are (Sethuraman
+        1994), each taking the share nu ~ Beta(1, theta_0) of what those before it have left.
+
+        Returns
+        -------
+        weights : float64 array, in the order in which they are broken off
+        remainder : float
+        """
+        theta, d = self._numbers()
+        if d != 0.0:
+            raise StateError(
+                "discount of the root", d, "0 where the remainder is broken",
+                "With a discount it is never small: take TableGibbs.",
+            )  # fmt: skip
+        rest = float(self.table.remainder)
+        found = []
+        while rest >= least:
+            log_share, log_rest = source.log_beta(1.0, theta)
+            found.append(rest * float(np.exp(log_share)))
+            rest *= float(np.exp(log_rest))
+        return np.array(found), rest
+
     def started(self, state: Any, source: ChoiceSource) -> None:
         """Weights given the seats that were just taken."""
         self.draw(source)

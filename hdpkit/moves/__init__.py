@@ -8,6 +8,7 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
+from hdpkit.moves.documents import CountGibbs, SliceGibbs
 from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
@@ -20,6 +21,7 @@ from hdpkit.moves.table_gibbs import TableGibbs
 __all__ = [
     "BaseMeasureParameters",
     "Concentration",
+    "CountGibbs",
     "Discount",
     "DishGibbs",
     "DishParameters",
@@ -30,6 +32,7 @@ __all__ = [
     "Scheduled",
     "SelectorCounts",
     "Selectors",
+    "SliceGibbs",
     "Smoothing",
     "SplitMerge",
     "TableCounts",

@@ -97,6 +97,13 @@ class Move(abc.ABC):
     def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise will do
         """Raise a ScheduleError if this franchise can't serve the move or leaves it nothing to do."""
 
+    def threaded(self, threads: int) -> Move:
+        """Return the move with so many threads where it can use some; by default it can't.
+
+        Its chain may not depend on the number.
+        """
+        return self
+
     # ------------------------------------------------------------------ schedules
 
     def until(self, sweep: int) -> Scheduled:
@@ -193,6 +200,10 @@ class Scheduled(Move):
         """Whether the move has a turn in this sweep."""
         in_time = self.first <= sweep and (self.last is None or sweep <= self.last)
         return in_time and sweep % self.period == 0 and self.move.runs_in(sweep)
+
+    def threaded(self, threads: int) -> Move:
+        """As the move."""
+        return attrs.evolve(self, move=self.move.threaded(threads))
 
     def n_steps(self, state: Franchise) -> int:
         """Those of the move where it runs once."""

@@ -32,9 +32,11 @@ class Scheduler:
     ----------
     moves : sequence of Move
         For instance ``[TableGibbs(), SplitMerge().until(50)]``.
+    threads : int
+        For moves that can use some (`moves.SliceGibbs`). The chain doesn't depend on the number.
     """
 
-    def __init__(self, moves: Iterable[Move]) -> None:
+    def __init__(self, moves: Iterable[Move], threads: int = 1) -> None:
         remedy = "For instance [hdpkit.moves.TableGibbs()]."
         self.moves: Sequence[Move] = items("moves", moves, "a sequence of moves", remedy=remedy)
         if not self.moves:
@@ -42,6 +44,9 @@ class Scheduler:
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
+        whole_number("threads", threads, 1, remedy="One a processor.")
+        if threads > 1:
+            self.moves = [move.threaded(threads) for move in self.moves]
 
     def __repr__(self) -> str:
         return f"Scheduler({list(self.moves)!r})"

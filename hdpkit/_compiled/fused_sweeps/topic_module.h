@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "slice_text.h"
 #include "topic_blocks_text.h"
 #include "topic_sparse_text.h"
 #include "topic_sweep_text.h"
@@ -13,6 +14,12 @@ static const hdpkit_topic_functions functions = {
     HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),
     sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
     blocks_start, blocks_next, redish, scan_units,
+};
+
+static const hdpkit_slice_functions slices = {
+    Slices<float, false>::run<false>, Slices<double, true>::run<false>,
+    Slices<float, false>::run<true>, Slices<double, true>::run<true>,
+    smooth_of<float>, smooth_of<double>, draw_topics,
 };
 
 static struct PyModuleDef module = {
@@ -24,6 +31,12 @@ extern "C" PyMODINIT_FUNC HDPKIT_ISA_INIT(void) {
     if (self == 0) return 0;
     PyObject *capsule = PyCapsule_New((void *)&functions, HDPKIT_TOPIC_CAPSULE, 0);
     if (capsule == 0 || PyModule_AddObject(self, "topics", capsule) < 0) {
+        Py_XDECREF(capsule);
+        Py_DECREF(self);
+        return 0;
+    }
+    capsule = PyCapsule_New((void *)&slices, HDPKIT_SLICE_CAPSULE, 0);
+    if (capsule == 0 || PyModule_AddObject(self, "slices", capsule) < 0) {
         Py_XDECREF(capsule);
         Py_DECREF(self);
         return 0;

@@ -1,0 +1,136 @@
+/* Gamma draws for topics: a Dirichlet draw is one of gammas over their sum. Sixteen slots at a time, term by term.
+
+   Most counts are 0, and their shape is eta_v < 1: the rejection of Ahrens and Dieter (1974, GS) accepts
+   nearly always, lane by lane the same arithmetic. A lane that doesn't accept at once goes on by itself. A count of n
+   adds n exponentials, or a gamma draw where n is large: the sum of independent gammas is one of their shapes. */
+
+#include <string.h>
+
+#include "lanes.h"
+#include "slices.h"
+
+namespace {
+
+constexpr double GAMMA_E = 2.71828182845904523536, LN2 = 0.69314718055994530942, MAGIC = 4503599627370496.0;  /* 2**52 */
+constexpr int FEW = 6;           /* counts that are sums of so many exponentials */
+
+static inline double as_real(uint64_t bits) {
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline uint64_t as_bits(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Natural logarithm of a positive normal number, to 1e-11. */
+HDPKIT_INLINE double short_log(double p) {
+    const uint64_t bits = as_bits(p);
+    const double e = as_real(UINT64_C(0x4330000000000000) | (bits >> 52)) - (MAGIC + 1023.0);
+    double m = as_real((bits & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000));
+    const double upper = m > 1.41421356237309504880 ? 1.0 : 0.0;
+    m *= 1.0 - 0.5 * upper;
+    const double f = (m - 1.0) / (m + 1.0), s = f * f;
+    return (e + upper) * LN2 + 2.0 * f * (1.0 + s * (1.0 / 3.0 + s * (1.0 / 5.0 + s * (1.0 / 7.0 + s * (1.0 / 9.0 + s * (
+        1.0 / 11.0 + s * (1.0 / 13.0 + s * (1.0 / 15.0))))))));
+}
+
+/* Exponential of a number from -700 to 700, to 1e-11. */
+HDPKIT_INLINE double short_exp(double y) {
+    const double t = y * (1.0 / LN2) + 1.5 * MAGIC, n = t - 1.5 * MAGIC, r = y - n * LN2;
+    const double q = 1.0 + r * (1.0 + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (
+        1.0 / 720.0 + r * (1.0 / 5040.0 + r * (1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0))))))))));
+    return as_real(as_bits(q) + (as_bits(t) << 52));
+}
+
+/* A number between 0 and 1 from the upper 40 bits of a word, and one from its lower 24. */
+HDPKIT_INLINE double upper_part(uint64_t word) {
+    return (as_real(UINT64_C(0x4330000000000000) | (word >> 24)) - (MAGIC - 0.5)) * (1.0 / 1099511627776.0);
+}
+HDPKIT_INLINE double lower_part(uint64_t word) {
+    return (as_real(UINT64_C(0x4330000000000000) | (word & 0xFFFFFF)) - (MAGIC - 0.5)) * (1.0 / 16777216.0);
+}
+
+/* GS for a shape below 1, from a pair that was drawn until one is accepted. */
+HDPKIT_OUTLINE static double small_gamma(hdpkit_philox *stream, double a, double inverse, double u, double accept) {
+    const double b = 1.0 + a / GAMMA_E;
+    for (;;) {
+        const double p = b * u;
+        if (p <= 1.0) {
+            const double y = short_log(p) * inverse, x = y < -700.0 ? 0.0 : short_exp(y);
+            if (accept <= short_exp(-x)) return x;
+        } else {
+            const double x = -short_log((b - p) * inverse);
+            if (x > 0.0 && accept <= short_exp((a - 1.0) * short_log(x))) return x;
+        }
+        const uint64_t word = hdpkit_philox_uint64(stream);
+        u = upper_part(word);
+        accept = lower_part(word);
+    }
+}
+
+HDPKIT_OUTLINE static double gamma_of(const hdpkit_gamma_block *g, hdpkit_philox *stream, double shape) {
+    const double y = g->log_gamma(stream, shape);
+    return y < -700.0 ? 0.0 : short_exp(y);
+}
+
+static void draw_topics(hdpkit_gamma_block *g) {
+    alignas(64) uint64_t word[LANES];
+    alignas(64) double x[LANES], total[LANES] = {};
+    alignas(64) int32_t fine[LANES];
+    hdpkit_philox stream = g->stream;
+    int32_t used = 0;
+    for (int lane = 0; lane < LANES; lane++) used += g->used[lane];
+    for (int64_t v = 0; v < g->n_terms; v++) {
+        const int32_t *n = g->counts + v * g->stride;
+        float *out = g->out + v * g->out_stride;
+        if (used == 0) {
+            memset(out, 0, LANES * sizeof(float));
+            continue;
+        }
+        const double a = g->eta[v], inverse = 1.0 / a, b = 1.0 + a / GAMMA_E;
+        if (a < 1.0) {
+            for (int lane = 0; lane < LANES; lane++) word[lane] = hdpkit_philox_uint64(&stream);
+            int32_t all = 1;
+            for (int lane = 0; lane < LANES; lane++) {
+                const double p = b * upper_part(word[lane]);
+                const double y = short_log(p) * inverse;
+                const double draw = short_exp(y < -700.0 ? -700.0 : y > 1.0 ? 1.0 : y);
+                fine[lane] = (p <= 1.0) & (lower_part(word[lane]) <= 1.0 - draw);
+                x[lane] = draw > 1e-37 ? draw : 0.0;       /* smaller ones are none in single precision */
+            }
+            for (int lane = 0; lane < LANES; lane++) all &= fine[lane];
+            if (!all)
+                for (int lane = 0; lane < LANES; lane++)
+                    if (!fine[lane])
+                        x[lane] = small_gamma(&stream, a, inverse, upper_part(word[lane]), lower_part(word[lane]));
+        } else {
+            for (int lane = 0; lane < LANES; lane++) x[lane] = gamma_of(g, &stream, a + n[lane]);
+        }
+        int32_t any = 0;
+        for (int lane = 0; lane < LANES; lane++) any |= n[lane];
+        if (any && a < 1.0)
+            for (int lane = 0; lane < LANES; lane++) {
+                if (n[lane] == 0) continue;
+                if (n[lane] > FEW) {
+                    x[lane] += gamma_of(g, &stream, n[lane]);
+                    continue;
+                }
+                double product = 1.0;
+                for (int32_t i = 0; i < n[lane]; i++)
+                    product *= ((double)(hdpkit_philox_uint64(&stream) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+                x[lane] -= short_log(product);
+            }
+        for (int lane = 0; lane < LANES; lane++) {
+            const float kept = g->used[lane] ? (float)x[lane] : 0.0f;
+            out[lane] = kept;
+            total[lane] += (double)kept;
+        }
+    }
+    for (int lane = 0; lane < LANES; lane++) g->sum[lane] = total[lane];
+    g->stream = stream;
+}
+
+}  // namespace

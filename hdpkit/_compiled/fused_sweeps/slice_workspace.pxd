@@ -1,0 +1,56 @@
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.fused_sweeps.slices cimport (
+    hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, once_each)
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+
+cdef const hdpkit_slice_functions *functions
+
+
+cdef cppclass ThreadArrays:
+    vector[int8_t] arrays
+    vector[int32_t] before
+    vector[int64_t] tables           # by slot: change of the root's customers
+    vector[int32_t] late             # restaurants that need a larger block, each with its entries
+    bint starved
+
+
+cdef cppclass Shared:                # what threads see that draw topics
+    hdpkit_slices *s
+    DirichletCounts *counts
+    hdpkit_gamma_block *blocks
+    double *smooth
+    bint wide                        # doubles instead of floats
+    uint64_t topic_key[2]
+    once_each tail_done
+
+
+cdef class SliceWorkspace:
+    cdef hdpkit_slices s
+    cdef Shared shared
+    cdef int n_threads
+    cdef vector[hdpkit_slice_thread] threads
+    cdef vector[ThreadArrays] arrays
+    cdef vector[int8_t] topics       # rows by term
+    cdef vector[int8_t] by_slot
+    cdef vector[double] smooth
+    cdef vector[hdpkit_gamma_block] blocks
+    cdef vector[int32_t] tail_slots
+    cdef vector[int64_t] begin
+    cdef vector[int32_t] order
+    cdef object topology             # that `begin` and `order` were made for
+    cdef DirichletCounts *counts
+    cdef double *psi
+    cdef double *factor
+    cdef bint wide                   # doubles instead of floats
+    cdef int64_t longest
+
+    cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1
+    cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
+                             int64_t n_nodes) except -1
+    cdef int take_labels(self, object plan) except -1
+    cdef int draw_topics(self) except -1
+    cdef int take_topics(self, object topics, object slots) except -1
+    cdef int weigh(self) except -1
+    cdef int begin_changes(self) noexcept

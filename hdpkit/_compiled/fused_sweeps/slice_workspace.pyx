@@ -1,0 +1,295 @@
+# distutils: language = c++
+"""What a sweep over documents in parallel works on: topics, labels by slot, and what each thread has for itself."""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.fused_sweeps.slices cimport (
+    HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages,
+    once_each, share_out)
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit.random.draws cimport draw_log_gamma
+from hdpkit.random.philox cimport philox, philox_rekey
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+
+functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE)
+
+cdef enum:
+    LANES = 16
+    LINE_BYTES = 64
+    TERMS = 256          # terms of a piece of work
+
+
+cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
+    return bytes.data() + (LINE_BYTES - <size_t>bytes.data() % LINE_BYTES) % LINE_BYTES
+
+
+cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
+    """Topics of sixteen slots each."""
+    cdef Shared *work = <Shared *>argument
+    cdef int64_t block
+    for block in range(first, last):
+        functions.draw_topics(work.blocks + block)
+
+
+cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
+    cdef Shared *work = <Shared *>argument
+    if work.wide:
+        functions.smooth_doubles(work.s, work.smooth, first, last)
+    else:
+        functions.smooth_floats(work.s, work.smooth, first, last)
+
+
+cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
+    """Draw the topic of a label of the tail: what another thread reads of it before is multiplied by 0."""
+    cdef Shared *work = <Shared *>argument
+    cdef hdpkit_gamma_block block
+    cdef int32_t slot = work.s.tail_slots[e]
+    cdef int64_t v
+    cdef float *topics = <float *>work.s.phi
+    cdef int8_t *room
+    cdef float *drawn
+    room = <int8_t *>malloc(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)
+    if room == NULL:
+        return -1
+    drawn = <float *>(room + (LINE_BYTES - <size_t>room % LINE_BYTES) % LINE_BYTES)
+    block = work.blocks[slot // LANES]
+    memset(block.used, 0, sizeof(block.used))
+    block.used[slot % LANES] = 1
+    block.counts = work.counts.counts + slot // LANES * LANES
+    block.out = drawn
+    # One stream for each slot of the tail, apart from those of the blocks.
+    philox_rekey(<philox *>&block.stream, work.topic_key[0], work.topic_key[1], slot, 1, 0)
+    block.out_stride = LANES
+    functions.draw_topics(&block)
+    for v in range(work.s.n_terms):
+        topics[v * work.s.stride + slot] = <float>(drawn[v * LANES + slot % LANES] / block.sum[slot % LANES])
+    free(room)
+    return 0
+
+
+cdef int draw_tail(void *argument, int64_t e) noexcept nogil:
+    return (<Shared *>argument).tail_done.call(e, make_tail_topic, argument)
+
+
+cdef class SliceWorkspace:
+    """Arrays that a franchise keeps from one sweep over documents in parallel to the next."""
+
+    cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1:
+        """Arrays for so many slots and threads. What they held goes."""
+        cdef int64_t real = sizeof(double) if wide else sizeof(float), n_terms = counts.n_terms, line = LINE_BYTES
+        cdef int i
+        cdef int8_t *at
+        cdef int64_t words
+        self.counts = counts
+        self.wide = wide
+        if not in_large_pages(self.topics, n_terms * stride * real + line):
+            raise MemoryError
+        self.by_slot.assign(stride * (2 * sizeof(double) + 2 * real) + line, 0)
+        self.smooth.resize(n_terms)
+        self.blocks.resize(stride // LANES)
+        at = on_a_line(&self.by_slot)
+        self.psi = <double *>at
+        self.factor = self.psi + stride
+        self.s.psi = self.psi
+        self.s.factor = at + 2 * stride * sizeof(double)
+        self.s.share = at + 2 * stride * sizeof(double) + stride * real
+        self.s.phi = on_a_line(&self.topics)
+        self.s.smooth = self.smooth.data()
+        self.s.terms = counts.terms
+        self.s.counts = counts.counts
+        self.s.n_terms = n_terms
+        self.s.stride = stride
+        self.s.log_gamma = draw_log_gamma
+        self.s.draw_tail = draw_tail
+        self.s.tail = &self.shared
+        self.shared.s = &self.s
+        self.shared.counts = counts
+        self.shared.blocks = self.blocks.data()
+        self.shared.smooth = self.smooth.data()
+        self.shared.wide = wide
+        self.n_threads = n_threads
+        if <int>self.threads.size() < n_threads:
+            self.threads.resize(n_threads)
+            self.arrays.resize(n_threads)
+        words = (stride + line) * (3 * real + sizeof(double)) + (stride + line) * 2 * sizeof(int64_t) + 8 * line
+        for i in range(n_threads):
+            self.arrays[i].arrays.assign(words + 3 * stride * sizeof(int32_t), 0)
+            self.arrays[i].tables.assign(stride, 0)
+            self.arrays[i].before.resize(self.longest)
+            at = on_a_line(&self.arrays[i].arrays)
+            self.threads[i].document = at
+            at += stride * real
+            self.threads[i].product = at
+            at += stride * real
+            self.threads[i].running_root = at
+            at += stride * real
+            self.threads[i].weights = <double *>at       # 2 more than there are slots
+            at += (stride + LANES) * sizeof(double)
+            self.threads[i].change = <int64_t *>at
+            at += stride * sizeof(int64_t)
+            self.threads[i].here = <int32_t *>at
+            at += stride * sizeof(int32_t)
+            self.threads[i].blocks = <int32_t *>at
+            at += stride * sizeof(int32_t)
+            self.threads[i].listed = <int32_t *>at
+            self.threads[i].before = self.arrays[i].before.data()
+            self.threads[i].n_blocks = 0
+            self.threads[i].failed = 0
+        return 0
+
+    cdef int begin_changes(self) noexcept:
+        cdef int i
+        for i in range(self.n_threads):
+            self.arrays[i].late.clear()
+            self.arrays[i].starved = False
+        return 0
+
+    cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
+                             int64_t n_nodes) except -1:
+        """Customers by restaurant, and by term within it, where they don't come so."""
+        cdef int64_t i, n = home.shape[0], held
+        cdef bint sorted_ = True
+        cdef const int32_t[::1] order
+        if self.topology is topology:
+            return 0
+        self.begin.assign(n_nodes + 1, 0)
+        for i in range(n):
+            self.begin[home[i] + 1] += 1
+            if i > 0 and (home[i] < home[i - 1] or (home[i] == home[i - 1] and terms[i] < terms[i - 1])):
+                sorted_ = False
+        self.longest = 0
+        for i in range(n_nodes):
+            self.longest = max(self.longest, self.begin[i + 1])
+            self.begin[i + 1] += self.begin[i]
+        self.order.clear()
+        if not sorted_:
+            order = np.lexsort((np.asarray(terms), np.asarray(home))).astype(np.int32)
+            self.order.resize(n)
+            for i in range(n):
+                self.order[i] = order[i]
+        self.s.begin = self.begin.data()
+        self.s.order = NULL
+        if not sorted_:
+            self.s.order = self.order.data()
+        self.topology = topology
+        return 0
+
+    cdef int take_labels(self, object plan) except -1:
+        """Weights of labels by slot."""
+        cdef const int32_t[::1] slots = plan.slots
+        cdef const double[::1] psi = plan.weights
+        cdef const int8_t[::1] drawn_late = plan.tail
+        cdef int64_t i
+        cdef double xi
+        self.s.threshold = plan.threshold
+        self.tail_slots.clear()
+        for i in range(slots.shape[0]):
+            if slots[i] >= self.s.stride:
+                refuse("slots", slots[i], f"below {self.s.stride}", "Make room first.")
+            self.psi[slots[i]] = psi[i]
+            xi = min(psi[i], self.s.threshold)
+            self.factor[slots[i]] = self.s.threshold / xi if xi > 0.0 else 0.0
+            if drawn_late[i]:
+                self.tail_slots.push_back(slots[i])
+        self.s.n_tail = self.tail_slots.size()
+        self.s.tail_slots = self.tail_slots.data()
+        if not self.shared.tail_done.prepare(self.s.n_tail):
+            raise MemoryError
+        return 0
+
+    cdef int draw_topics(self) except -1:
+        """Draw topics given the counts, each times a factor of its own: those of all labels but of the tail."""
+        cdef int64_t b, lane, slot
+        cdef hdpkit_gamma_block *block
+        cdef int8_t *late
+        cdef vector[int8_t] in_tail
+        in_tail.assign(self.s.stride, 0)
+        for b in range(self.s.n_tail):
+            in_tail[self.tail_slots[b]] = 1
+        for b in range(self.s.stride // LANES):
+            block = &self.blocks[b]
+            block.counts = self.counts.counts + b * LANES
+            block.n_terms = self.s.n_terms
+            block.stride = self.s.stride
+            block.out_stride = self.s.stride
+            block.eta = self.counts.eta.data()
+            block.out = <float *>self.s.phi + b * LANES
+            block.log_gamma = draw_log_gamma
+            philox_rekey(<philox *>&block.stream, self.shared.topic_key[0], self.shared.topic_key[1], b, 0, 0)
+            for lane in range(LANES):
+                slot = b * LANES + lane
+                block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot]
+        with nogil:
+            share_out(self.n_threads, self.s.stride // LANES, 1, draw_blocks, <void *>&self.shared)
+        for b in range(self.s.stride // LANES):
+            block = &self.blocks[b]
+            for lane in range(LANES):
+                slot = b * LANES + lane
+                if block.used[lane]:
+                    # A sum that underflows leaves a topic without a term: it can be no customer's.
+                    self.factor[slot] = self.factor[slot] / block.sum[lane] if block.sum[lane] > 0.0 else 0.0
+        return 0
+
+    cdef int take_topics(self, object topics, object slots) except -1:
+        """Topics that are given: one row a label."""
+        cdef const double[:, ::1] phi = topics
+        cdef const int32_t[::1] where = slots
+        cdef int64_t i, v
+        memset(<void *>self.s.phi, 0, self.s.n_terms * self.s.stride * (sizeof(double) if self.wide else sizeof(float)))
+        for i in range(where.shape[0]):
+            for v in range(self.s.n_terms):
+                if self.wide:
+                    (<double *>self.s.phi)[v * self.s.stride + where[i]] = phi[i, v]
+                else:
+                    (<float *>self.s.phi)[v * self.s.stride + where[i]] = <float>phi[i, v]
+        return 0
+
+    cdef int weigh(self) except -1:
+        """Factors and shares of labels as sweeps read them, and the sums of shares by term."""
+        cdef int64_t slot, e
+        for slot in range(self.s.stride):
+            if self.wide:
+                (<double *>self.s.factor)[slot] = self.factor[slot]
+                (<double *>self.s.share)[slot] = self.factor[slot] * self.psi[slot]
+            else:
+                (<float *>self.s.factor)[slot] = <float>self.factor[slot]
+                (<float *>self.s.share)[slot] = <float>(self.factor[slot] * self.psi[slot])
+        for e in range(self.s.n_tail):
+            if self.wide:
+                (<double *>self.s.share)[self.tail_slots[e]] = 0.0
+            else:
+                (<float *>self.s.share)[self.tail_slots[e]] = 0.0
+        with nogil:
+            share_out(self.n_threads, self.s.n_terms, TERMS, smooth_terms, <void *>&self.shared)
+        return 0
+
+    def topics_of(self, slots):
+        """Topics of these slots as the last sweep had them: float64, shape (n, V), rows that sum to 1."""
+        cdef const int32_t[::1] where = np.ascontiguousarray(slots, dtype=np.int32)
+        cdef int64_t i, v
+        found = np.zeros((where.shape[0], self.s.n_terms))
+        cdef double[:, ::1] out = found
+        for i in range(where.shape[0]):
+            if not 0 <= where[i] < self.s.stride:
+                refuse("slots", where[i], f"below {self.s.stride}", "See occupied_slots().")
+            for v in range(self.s.n_terms):
+                out[i, v] = ((<double *>self.s.phi)[v * self.s.stride + where[i]] if self.wide
+                             else (<float *>self.s.phi)[v * self.s.stride + where[i]])
+        return found / found.sum(axis=1, keepdims=True)
+
+    def memory_bytes(self):
+        """Bytes of all arrays."""
+        cdef int i
+        cdef int64_t total = self.topics.capacity() + self.by_slot.capacity() + self.smooth.capacity() * sizeof(double)
+        total += self.begin.capacity() * sizeof(int64_t) + self.order.capacity() * sizeof(int32_t)
+        for i in range(<int>self.arrays.size()):
+            total += self.arrays[i].arrays.capacity() + self.arrays[i].before.capacity() * sizeof(int32_t)
+            total += self.arrays[i].tables.capacity() * sizeof(int64_t) + self.arrays[i].late.capacity() * sizeof(int32_t)
+        return total

@@ -1,0 +1,95 @@
+/* A sweep over documents that are independent given drawn topics and root weights, and what it works on.
+
+   Given topics phi_k and weights psi_k the customers of a document depend on each other alone (theta_j integrated out):
+   P(z = k) ~ phi_{k, x} (n_jk + alpha psi_k). Weights of the infinite model are cut off by slices: u < xi_k, where
+   xi_k = min(psi_k, threshold), so that dishes above the threshold are never cut off. */
+#ifndef HDPKIT_SLICES_H
+#define HDPKIT_SLICES_H
+
+#include <stdint.h>
+
+#include "hdpkit/philox.h"
+#include "layout.h"
+
+#define HDPKIT_SLICE_CAPSULE "hdpkit._compiled.slices"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n);
+
+/* What all threads read. Arrays by slot have `stride` places, on cache lines; those without a label are 0. */
+typedef struct hdpkit_slices {
+    const int32_t *terms;        /* of each customer */
+    const int32_t *order;        /* customers by restaurant, and by term within it; NULL: they are in this order */
+    const int64_t *begin;        /* of each restaurant in that order */
+    int32_t *labels;             /* dish of each customer */
+    int32_t *counts;             /* n_terms rows of `stride` */
+    int64_t n_terms, stride;
+    hdpkit_node *nodes;
+    int32_t *words;
+    const double *concentration; /* by restaurant */
+    const double *psi;           /* weight of each label */
+    const void *phi;             /* n_terms rows: topics, each times a factor of its own */
+    const void *factor;          /* by slot: threshold / xi_k over that factor */
+    const void *share;           /* the same times psi_k */
+    const double *smooth;        /* by term: sum of phi x share */
+    double threshold;
+    int64_t n_tail;              /* labels below the threshold whose topics are drawn when they are first needed, */
+    const int32_t *tail_slots;   /* their slots, whose shares are 0, */
+    int (*draw_tail)(void *tail, int64_t e);    /* and what draws one of them: 0, or -1 where there is no memory */
+    void *tail;
+    uint64_t key[2];             /* of the streams, one a document */
+    hdpkit_slice_choose choose;  /* a script in place of them */
+    void *script;
+    int32_t fault;               /* scripted: which bug is planted */
+    const double *theta;         /* scripted: proportions by restaurant and slot, NULL: drawn, or integrated out */
+    double (*log_gamma)(void *stream, double shape);
+} hdpkit_slices;
+
+/* What one thread works on: arrays by slot. */
+typedef struct hdpkit_slice_thread {
+    void *document;              /* n_jk x factor; or theta_jk x factor where proportions are drawn */
+    int32_t *here;               /* n_jk */
+    void *product;               /* weights of a cell, block after block as they are listed */
+    void *running_root;
+    double *weights;             /* scripted, or logarithms of proportions */
+    int32_t *blocks;             /* blocks in which the document has dishes */
+    int32_t *listed;             /* place of a block among these, plus 1; 0: it isn't there */
+    int32_t n_blocks;
+    int32_t failed;
+    int64_t *change;             /* of the customers of each slot */
+    int32_t *before;             /* dishes of the document's customers as they were; the longest document's length */
+    hdpkit_philox stream;
+} hdpkit_slice_thread;
+
+/* Topics of sixteen slots, each times a factor of its own: gamma draws of shapes eta_v + n_kv. */
+typedef struct hdpkit_gamma_block {
+    const int32_t *counts;       /* of the first term in the first of the slots; rows of `stride` */
+    int64_t n_terms, stride;
+    const double *eta;
+    int32_t used[16];            /* which of the slots have a label; the others get 0 */
+    float *out;                  /* rows of `out_stride` */
+    int64_t out_stride;
+    double sum[16];              /* over all terms: result */
+    hdpkit_philox stream;
+    double (*log_gamma)(void *stream, double shape);
+} hdpkit_gamma_block;
+
+typedef void (*hdpkit_slice_run)(const hdpkit_slices *, hdpkit_slice_thread *, int64_t node);
+
+typedef struct hdpkit_slice_functions {
+    hdpkit_slice_run production, scripted;
+    hdpkit_slice_run production_drawn, scripted_drawn;      /* the same with proportions drawn */
+    /* `smooth` of terms first .. last - 1 */
+    void (*smooth_floats)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last);
+    void (*smooth_doubles)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last);
+    void (*draw_topics)(hdpkit_gamma_block *);
+} hdpkit_slice_functions;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

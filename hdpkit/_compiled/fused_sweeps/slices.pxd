@@ -1,0 +1,86 @@
+"""Structs and functions of a sweep over documents in parallel (see `slices.h`)."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.seating cimport Node
+
+cdef extern from "slices.h":
+    const char *HDPKIT_SLICE_CAPSULE
+    ctypedef struct hdpkit_philox:
+        pass
+    ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    ctypedef struct hdpkit_slices:
+        const int32_t *terms
+        const int32_t *order
+        const int64_t *begin
+        int32_t *labels
+        int32_t *counts
+        int64_t n_terms
+        int64_t stride
+        Node *nodes
+        int32_t *words
+        const double *concentration
+        const double *psi
+        const void *phi
+        const void *factor
+        const void *share
+        const double *smooth
+        double threshold
+        int64_t n_tail
+        const int32_t *tail_slots
+        int (*draw_tail)(void *tail, int64_t e) noexcept nogil
+        void *tail
+        uint64_t key[2]
+        hdpkit_slice_choose choose
+        void *script
+        int32_t fault
+        const double *theta
+        double (*log_gamma)(void *stream, double shape) noexcept nogil
+    ctypedef struct hdpkit_slice_thread:
+        void *document
+        int32_t *here
+        void *product
+        void *running_root
+        double *weights
+        int32_t *blocks
+        int32_t *listed
+        int32_t n_blocks
+        int32_t failed
+        int64_t *change
+        int32_t *before
+        hdpkit_philox stream
+    ctypedef struct hdpkit_gamma_block:
+        const int32_t *counts
+        int64_t n_terms
+        int64_t stride
+        const double *eta
+        int32_t used[16]
+        float *out
+        int64_t out_stride
+        double sum[16]
+        hdpkit_philox stream
+        double (*log_gamma)(void *stream, double shape) noexcept nogil
+    ctypedef void (*hdpkit_slice_run)(const hdpkit_slices *, hdpkit_slice_thread *, int64_t node) noexcept nogil
+    ctypedef struct hdpkit_slice_functions:
+        hdpkit_slice_run production
+        hdpkit_slice_run scripted
+        hdpkit_slice_run production_drawn
+        hdpkit_slice_run scripted_drawn
+        void (*smooth_floats)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last) noexcept nogil
+        void (*smooth_doubles)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last) noexcept nogil
+        void (*draw_topics)(hdpkit_gamma_block *) noexcept nogil
+
+cdef extern from "threads.h":
+    bint in_large_pages "hdpkit_in_large_pages"(vector[int8_t] &bytes, size_t n) noexcept nogil
+    ctypedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last) noexcept nogil
+    void share_out "hdpkit_share_out"(int threads, int64_t n, int64_t piece, hdpkit_work work,
+                                      void *argument) noexcept nogil
+    cppclass once_each "hdpkit_once_each":
+        bint prepare(int64_t n) noexcept nogil
+        int call(int64_t i, int (*make)(void *, int64_t) noexcept nogil, void *argument) noexcept nogil
+
+cdef extern from "slice_faults.h":
+    enum:
+        HDPKIT_SLICE_FAULTS_END
+    const char *hdpkit_slice_faults_of(int fault) noexcept

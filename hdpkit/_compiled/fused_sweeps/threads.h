@@ -1,0 +1,89 @@
+/* A range of work shared out to threads that run without the interpreter. What comes out may not depend on which thread
+   does what. */
+#ifndef HDPKIT_THREADS_H
+#define HDPKIT_THREADS_H
+
+#include <stdint.h>
+
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+/* Room for n bytes, in large pages where the system has some: rows that are read here and there would each need an entry
+   of the processor's table of pages. What the vector held goes. */
+inline bool hdpkit_in_large_pages(std::vector<int8_t> &bytes, size_t n) noexcept {
+    if (bytes.capacity() >= n) {
+        if (bytes.size() < n) bytes.resize(n);
+        return true;
+    }
+    try {
+        std::vector<int8_t> fresh;
+        fresh.reserve(n);
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+        constexpr size_t LARGE = (size_t)1 << 21;
+        const size_t first = ((size_t)fresh.data() + LARGE - 1) / LARGE * LARGE, end = (size_t)fresh.data() + n;
+        if (end > first + LARGE) madvise((void *)first, (end - first) / LARGE * LARGE, MADV_HUGEPAGE);
+#endif
+        fresh.resize(n);
+        bytes.swap(fresh);
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+    return true;
+}
+
+typedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last);
+
+/* Call work for pieces of 0 .. n - 1, from at most so many threads, this one among them. A thread that the system doesn't
+   give is done without. */
+inline void hdpkit_share_out(int threads, int64_t n, int64_t piece, hdpkit_work work, void *argument) noexcept {
+    std::atomic<int64_t> next(0);
+    auto body = [&](int thread) {
+        for (int64_t first; (first = next.fetch_add(piece)) < n;)
+            work(argument, thread, first, first + piece < n ? first + piece : n);
+    };
+    std::vector<std::thread> others;
+    try {
+        for (int i = 1; i < threads && i * piece < n; i++) others.emplace_back(body, i);
+    } catch (const std::system_error &) {
+    } catch (const std::bad_alloc &) {
+    }
+    body(0);
+    for (std::thread &other : others) other.join();
+}
+
+/* Things that are made when they are first needed, once each. */
+class hdpkit_once_each {
+  public:
+    bool prepare(int64_t n) noexcept {
+        try {
+            std::vector<std::atomic<int>> fresh((size_t)n);
+            done.swap(fresh);
+        } catch (const std::bad_alloc &) {
+            return false;
+        }
+        for (auto &each : done) each.store(0);
+        return true;
+    }
+    int call(int64_t i, int (*make)(void *, int64_t), void *argument) noexcept {
+        if (done[(size_t)i].load(std::memory_order_acquire)) return 0;
+        std::lock_guard<std::mutex> hold(lock);
+        if (done[(size_t)i].load(std::memory_order_relaxed)) return 0;
+        if (make(argument, i) < 0) return -1;
+        done[(size_t)i].store(1, std::memory_order_release);
+        return 0;
+    }
+
+  private:
+    std::vector<std::atomic<int>> done;
+    std::mutex lock;
+};
+
+#endif

@@ -1,0 +1,153 @@
+"""Sweeps over documents in parallel: topics are drawn, and what is new comes as labels with weights of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
+from hdpkit.checks import choice, whole_number
+from hdpkit.errors import StateError
+from hdpkit.franchise.guard import changes
+from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.state import State
+from hdpkit.franchise.verb_arguments import check_source
+from hdpkit.franchise.verbs import Verbs
+from hdpkit.random import ChoiceSource
+
+__all__ = ["SlicePlan", "Slices"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+RESOLUTION = 2.0**-33  # the least uniform of a slice, as a share of what it is drawn below
+TAIL = 2.0**-4  # labels of less than this share of the threshold have their topics drawn when they are needed
+MOST_THREADS = 1024
+
+
+@attrs.frozen
+class SlicePlan:
+    """Labels of a sweep over documents: dishes, and what of the remainder may be reached.
+
+    Parameters
+    ----------
+    slots : int32 array, shape (n,)
+        Slot of each label, ascending; those of labels that are no dishes are free.
+    weights : float64 array, shape (n,)
+        psi of each label.
+    remainder : float
+        What is left for all other labels: too little for any slice to let one of them through.
+    tail : int8 array, shape (n,)
+        Whether the topic of a label is drawn only when a customer needs it.
+    threshold : float
+        Labels of at least this weight are cut off by no slice: xi_k = min(psi_k, threshold).
+    integrated : bool
+        Whether proportions of documents are integrated out, or drawn.
+    threads : int
+    topics : float64 array, shape (n, V), optional
+        Given instead of drawn (tests).
+    proportions : float64 array, shape (n_nodes, slots), optional
+        The same.
+    fault : int
+        Which bug is planted (tests); 0 for none.
+    """
+
+    slots: Ints
+    weights: Floats
+    remainder: float
+    tail: npt.NDArray[np.int8]
+    threshold: float
+    integrated: bool = True
+    threads: int = 1
+    topics: Floats | None = None
+    proportions: Floats | None = None
+    fault: int = 0
+
+
+class Slices(Owner):
+    """Sweeps over documents in parallel, over weights of the root that are part of the state."""
+
+    def __init__(self, state: State, verbs: Verbs) -> None:
+        super().__init__(state)
+        self.verbs = verbs
+        self.workspace = SliceWorkspace()
+
+    @changes
+    def reseat_documents(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+        """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
+
+        Topics are drawn given the state, and the remainder of the root's weights is broken into labels, until
+        what is left is below the slice of any customer. Given topics and weights documents are independent.
+        Labels that nobody has at the end go back to the remainder.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        proportions : "integrated" or "drawn"
+            Whether the proportions of a document are integrated out, customer by customer, or drawn for each.
+        threads : int
+            How many documents are in work at once. The result doesn't depend on it.
+
+        Raises
+        ------
+        StateError
+            Unless the root has weights.
+        """
+        check_source(source)
+        choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
+        whole_number("threads", threads, 1, MOST_THREADS, remedy="One a processor.")
+        self.sweep(self.plan(source, proportions == "integrated", threads), source)
+
+    def plan(self, source: ChoiceSource, integrated: bool, threads: int) -> SlicePlan:
+        """Break the remainder into labels."""
+        weights_part = self.verbs.root.weights
+        if weights_part is None or weights_part.integrated is not None:
+            raise StateError(
+                "root", self.verbs.root.kind, "weights that are part of the state",
+                "Build hk.Franchise(..., store='counts', root='weights').",
+            )  # fmt: skip
+        state = self.state
+        slots = state.slots.occupied_slots()
+        known = weights_part.table.many(slots)
+        threshold = 1.0 / state.topology.n_customers
+        least = min(threshold, float(known[:-1].min())) * RESOLUTION
+        broken, remainder = weights_part.broken(least, source)
+        weights = np.append(known[:-1], broken)
+        fresh = _free_slots(state.slots, slots, len(broken))
+        tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & integrated)
+        labels = np.append(slots, fresh)
+        order = np.argsort(labels)
+        return SlicePlan(
+            labels[order].astype(np.int32),
+            np.ascontiguousarray(weights[order]),
+            remainder,
+            tail[order].astype(np.int8),
+            threshold,
+            integrated,
+            threads,
+        )
+
+    @changes
+    def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        """Sweep over the documents, and give weights to the dishes that there are then."""
+        self.verbs.run("slice_sweep", self.state.bank, self.workspace, plan, source=source)
+        part: Any = self.verbs.root.weights
+        slots = self.state.slots.occupied_slots()
+        kept = np.isin(plan.slots, slots)
+        remainder = plan.remainder + float(plan.weights[~kept].sum())
+        part.table.put(slots, np.append(plan.weights[kept], remainder))
+
+    def topics(self) -> Floats:
+        """Topics of the present dishes as the last sweep drew them."""
+        drawn: Floats = self.workspace.topics_of(self.state.slots.occupied_slots())
+        return drawn
+
+
+def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:
+    """The n smallest slots that are free."""
+    taken = [*occupied.tolist(), *slots.held_slots(), *slots.reserved_slots()]
+    return np.setdiff1d(np.arange(n + len(taken)), taken)[:n]

@@ -1,0 +1,91 @@
+"""Documents in parallel, given drawn topics and root weights."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import attrs
+
+from hdpkit.checks import validator, whole_number
+from hdpkit.errors import ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["CountGibbs", "SliceGibbs"]
+
+_threads = validator(whole_number, 1, MOST_THREADS, remedy="One a processor.")
+
+
+class _OverDocuments(Move):
+    """A move that draws topics first, so that documents are independent."""
+
+    proportions = "integrated"
+    threads: int = 1
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise whose documents are not independent given topics and the root's weights."""
+        if not state.draws_tables or state.root.declared == "restaurant":
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise can serve",
+                "Topics and weights must be all that documents share: build "
+                "hk.Franchise(..., store='counts', root='weights').",
+            )  # fmt: skip
+        if state.root.discount != 0.0:
+            raise ScheduleError(
+                "moves", self.name, "moves that can serve a root with a discount",
+                "What is new would be broken into too many labels: take TableGibbs.",
+            )  # fmt: skip
+
+    def threaded(self, threads: int) -> Self:
+        """Return this move with so many threads, unless it was given a number of its own."""
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Sweep over all documents."""
+        if steps == (0, 0):
+            return MoveInfo()
+        state.reseat_documents(rng, self.proportions, self.threads)
+        n = state.topology.n_customers
+        return MoveInfo(n, n)
+
+
+@attrs.frozen
+class SliceGibbs(_OverDocuments):
+    """Draw topics, then the dish of every customer given topics and the root's weights, documents in parallel.
+
+    P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
+    remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
+    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that nothing is truncated. Topics of
+    words; two levels; over ``store="counts"`` and a root with weights.
+
+    Parameters
+    ----------
+    threads : int
+        How many documents are in work at once. The chain doesn't depend on it.
+    """
+
+    threads: int = attrs.field(default=1, validator=_threads)
+
+
+@attrs.frozen
+class CountGibbs(_OverDocuments):
+    """The same with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
+
+    Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers
+    are independent, and those with the same term have the same law, phi_kx theta_jk.
+
+    Parameters
+    ----------
+    threads : int
+        As in `SliceGibbs`.
+    """
+
+    threads: int = attrs.field(default=1, validator=_threads)
+    proportions = "drawn"
+
+
+moves.register("slice-gibbs", SliceGibbs, lambda: [SliceGibbs(), SliceGibbs(threads=2)])
+moves.register("count-gibbs", CountGibbs, lambda: [CountGibbs()])
