@@ -22,6 +22,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError
 from hdpkit.parts import Part
 from hdpkit.priors import Prior
+from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, refuse
 
 __all__ = ["BaseMeasure"]
@@ -231,6 +232,49 @@ class BaseMeasure(abc.ABC):
             Unless a class defines it.
         """
         raise NotImplementedError(f"{type(self).__name__} can't simulate data")
+
+    def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
+        """Draw a dish's parameters given its data; `moves.SliceGibbs` needs it.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them; without data the parameters come from their prior.
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        object
+            Parameters, as `log_likelihood` takes them.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a class defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} draws no parameters")
+
+    def log_likelihood(self, value: Any, parameters: Any) -> float:
+        """Log density of one observation given a dish's parameters, in nats.
+
+        Parameters
+        ----------
+        value : object
+            The observation.
+        parameters : object
+            As `draw_parameters` returns them.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a class defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} draws no parameters")
 
     def selected_terms(self, statistics: Any) -> float:
         """Expected number of terms that a dish selects, given its data."""

@@ -35,7 +35,7 @@ from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.errors import KernelError
-from hdpkit.franchise.reference import counts_walk, groups, table_counts
+from hdpkit.franchise.reference import counts_walk, groups, slices, table_counts
 from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.stores import Detail, detail_of
 from hdpkit.stores.reference import seating_out
@@ -232,7 +232,7 @@ TABLE = [
         roots=frozenset({"restaurant"}),
         detail=Detail.COUNTS,
     ),
-    Row("reference", _namespace(reference, groups, seating_out, table_counts)),
+    Row("reference", _namespace(reference, groups, slices, seating_out, table_counts)),
 ]
 
 

@@ -44,6 +44,9 @@ class SlicePlan:
         Whether the topic of a label is drawn only when a customer needs it.
     threshold : float
         Labels of at least this weight are cut off by no slice: xi_k = min(psi_k, threshold).
+    measure : BaseMeasure
+    values : sequence
+        Of the customers.
     integrated : bool
         Whether proportions of documents are integrated out, or drawn.
     threads : int
@@ -60,6 +63,8 @@ class SlicePlan:
     remainder: float
     tail: npt.NDArray[np.int8]
     threshold: float
+    measure: Any
+    values: Any
     integrated: bool = True
     threads: int = 1
     topics: Floats | None = None
@@ -127,6 +132,8 @@ class Slices(Owner):
             remainder,
             tail[order].astype(np.int8),
             threshold,
+            state.measure,
+            state.data.values,
             integrated,
             threads,
         )
@@ -134,8 +141,12 @@ class Slices(Owner):
     @changes
     def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and give weights to the dishes that there are then."""
-        self.verbs.run("slice_sweep", self.state.bank, self.workspace, plan, source=source)
         part: Any = self.verbs.root.weights
+        part.given = True
+        try:
+            self.verbs.run("slice_sweep", self.state.bank, self.workspace, plan, source=source)
+        finally:
+            part.given = False
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
         remainder = plan.remainder + float(plan.weights[~kept].sum())

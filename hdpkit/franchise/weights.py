@@ -40,6 +40,7 @@ class Weights(Owner, IntegrablePart):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
+        self.given = False  # whether dishes that are born have weights already, which are put when all is done
 
     def _numbers(self) -> tuple[float, float]:
         present = self.state.hyperparameters
@@ -47,7 +48,7 @@ class Weights(Owner, IntegrablePart):
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
         """A new dish takes its share of the remainder."""
-        if self.integrated is not None:
+        if self.integrated is not None or self.given:
             return
         if source is None:
             raise StateError(

@@ -266,7 +266,8 @@ template <class Real, bool Scripted> struct Slices {
             const double f = has(s, XI_LEFT_OUT) && s->psi[k] < s->threshold
                 ? (double)factor[k] * s->psi[k] / s->threshold : (double)factor[k];
             const bool through = s->psi[k] > slice || (has(s, SLICE_OF_THE_NEW_DISH) && s->psi[k] > 0.0);
-            const double of_label = theta ? theta[k] : (double)t->here[k] + alpha * psi;
+            const double here = has(s, STALE_COUNTS) && factor[k] > 0 ? ((const Real *)t->document)[k] / factor[k] : t->here[k];
+            const double of_label = theta ? theta[k] : here + alpha * psi;
             w[k] = through ? (double)row[k] * f * of_label : 0.0;
         }
         return (int32_t)s->choose(s->script, w, s->stride);

@@ -16,6 +16,7 @@ from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.random import ChoiceSource
 
 __all__ = ["DirichletMultinomialReference", "TermCounts", "known_terms"]
 
@@ -166,6 +167,15 @@ class DirichletMultinomialReference(BaseMeasure):
         """Draw a term from the predictive distribution of a dish."""
         weights = np.cumsum(statistics.terms + self.eta_vector)
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
+
+    def draw_parameters(self, statistics: TermCounts, source: ChoiceSource) -> npt.NDArray[np.float64]:
+        """Draw the topic: Dirichlet(eta + n_k), shape (V,)."""
+        return source.dirichlet(self.eta_vector + statistics.terms)
+
+    def log_likelihood(self, value: int, parameters: npt.NDArray[np.float64]) -> float:
+        """Log probability of a term under a topic."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(parameters[value]))
 
     def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
         """Mean of the topic, shape (V,)."""

@@ -1,0 +1,107 @@
+"""Documents given topics and root weights: the function to read. Its twin is `fused_sweeps.fused_slices`.
+
+It has the twin's law. It makes its choices one by one: first the interval that a customer's slice falls in, then the
+dish.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import StateError
+from hdpkit.franchise.reference.table_counts import draw_tables_of
+from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.random import ChoiceSource
+
+__all__ = ["slice_sweep"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
+    """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
+
+    With slices u < xi_z, xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k,
+    phi_kx (n_jk + alpha psi_k) / xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
+    """
+    slots: list[int] = plan.slots.tolist()
+    psi = dict(zip(slots, plan.weights.tolist(), strict=True))
+    likelihoods = _likelihoods(walk, bank, slots, plan, source)
+    nodes = walk.topology.home
+    for node in sorted(set(nodes.tolist())):
+        members = np.flatnonzero(nodes == node).tolist()
+        theta = None if plan.integrated or node == 0 else _proportions(walk, node, members, plan, source)
+        for i in members:
+            own = walk.store.dish_of(i)
+            if own < 0:
+                raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+            _reseat(walk, bank, node, i, own, psi, likelihoods[:, i], theta, plan, source)
+    for slot in slots:
+        if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
+            walk.slots.close(slot)
+    draw_tables_of(walk, set(nodes.tolist()), source)
+
+
+def _reseat(
+    walk: ReferenceWalk,
+    bank: Any,
+    node: int,
+    i: int,
+    own: int,
+    psi: dict[int, float],
+    likelihood: Floats,
+    theta: dict[int, float] | None,
+    plan: Any,
+    source: ChoiceSource,
+) -> None:
+    xi = {k: min(weight, plan.threshold) for k, weight in psi.items()}
+    ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
+    widths = np.diff([0.0, *ends])
+    place = source.choose(widths) if len(widths) > 1 else 0
+    above = ends[place]  # labels that the slice lets through have at least this weight
+    alpha = walk.concentration[node] if node > 0 else 1.0
+    weights = np.zeros(len(psi))
+    for at, (k, weight) in enumerate(psi.items()):
+        if weight < above:
+            continue
+        here = 0 if node == 0 else walk.store.customers(node, k) - (k == own)
+        share = here + alpha * weight if theta is None else theta[k]
+        weights[at] = likelihood[at] * share / xi[k]
+    chosen = list(psi)[source.choose(weights)]
+    if chosen == own:
+        return
+    walk.ready(node)
+    bank.remove(own, [i])
+    walk.unseat(i, node, own, source)  # a dish without customers is closed at the end of the sweep
+    if not walk.slots.is_occupied(chosen):
+        walk.slots.open_in(chosen)
+    bank.add(chosen, [i])
+    walk.seat(i, node, chosen, source)
+
+
+def _likelihoods(walk: ReferenceWalk, bank: Any, slots: list[int], plan: Any, source: ChoiceSource) -> Floats:
+    """Likelihood of each customer's value under each label, shape (labels, customers)."""
+    if plan.topics is not None:
+        return np.asarray(plan.topics)[:, np.asarray(plan.values)]
+    measure, rows = plan.measure, []
+    for slot in slots:
+        occupied = walk.slots.is_occupied(slot)
+        known = bank.statistics([slot], walk.store.dishes())[0] if occupied else measure.make()
+        parameters = measure.draw_parameters(known, source)
+        rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
+    return np.exp(np.array(rows))
+
+
+def _proportions(
+    walk: ReferenceWalk, node: int, members: list[int], plan: Any, source: ChoiceSource
+) -> dict[int, float]:
+    """Proportions of a document, drawn given its dishes, or as the plan has them."""
+    slots = plan.slots.tolist()
+    if plan.proportions is not None:
+        return {k: float(plan.proportions[node, k]) for k in slots}
+    eaten = [walk.store.dish_of(i) for i in members]
+    shapes = [eaten.count(k) + walk.concentration[node] * w for k, w in zip(slots, plan.weights, strict=True)]
+    return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
