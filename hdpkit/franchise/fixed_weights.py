@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["FixedTable", "log_dishes"]
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 
@@ -80,6 +82,17 @@ class FixedTable(Owner, Part):
         self.table.clear()
         for slot in slots.tolist():
             self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(len(slots)))
+
+    def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
+        """The weights of all dishes that nobody has, and nothing that is left; see `Weights.broken`."""
+        return np.full(self.n_dishes - len(self.state.slots), 1.0 / self.n_dishes), 0.0
+
+    def births_given(self) -> contextlib.AbstractContextManager[None]:
+        """See `Weights.births_given`: a birth draws nothing here."""
+        return contextlib.nullcontext()
+
+    def take(self, slots: Ints, weights: Floats) -> None:
+        """See `Weights.take`: they are what they were."""
 
     def audit(self, slots: Ints) -> None:
         """1/K for each dish, and for all others what is left."""

@@ -203,7 +203,7 @@ TABLE = [
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank}),
             2,
-            frozenset({"weights"}),
+            frozenset({"weights", "fixed"}),
         )
         for name in ("fused", "generic")
     ),

@@ -109,18 +109,19 @@ class Slices(Owner):
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int) -> SlicePlan:
         """Break the remainder into labels."""
-        weights_part = self.verbs.root.weights
-        if weights_part is None or weights_part.integrated is not None:
+        above = self.verbs.root.weights
+        if above is None or self.verbs.root.kind == "restaurant":
             raise StateError(
                 "root", self.verbs.root.kind, "weights that are part of the state",
                 "Build hk.Franchise(..., store='counts', root='weights').",
             )  # fmt: skip
         state = self.state
         slots = state.slots.occupied_slots()
-        known = weights_part.table.many(slots)
-        threshold = 1.0 / state.topology.n_customers
+        known = above.table.many(slots)
+        # Not above the weight of any dish of a finite model, and else of none that has as many as one customer.
+        threshold = 1.0 / max(state.topology.n_customers, self.verbs.root.most_dishes or 1)
         least = min(threshold, float(known[:-1].min())) * RESOLUTION
-        broken, remainder = weights_part.broken(least, source)
+        broken, remainder = above.broken(least, source)
         weights = np.append(known[:-1], broken)
         fresh = _free_slots(state.slots, slots, len(broken))
         tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & integrated)
@@ -141,16 +142,13 @@ class Slices(Owner):
     @changes
     def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and give weights to the dishes that there are then."""
-        part: Any = self.verbs.root.weights
-        part.given = True
-        try:
+        above: Any = self.verbs.root.weights
+        with above.births_given():
             self.verbs.run("slice_sweep", self.state.bank, self.workspace, plan, source=source)
-        finally:
-            part.given = False
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
         remainder = plan.remainder + float(plan.weights[~kept].sum())
-        part.table.put(slots, np.append(plan.weights[kept], remainder))
+        above.take(slots, np.append(plan.weights[kept], remainder))
 
     def topics(self) -> Floats:
         """Topics of the present dishes as the last sweep drew them."""

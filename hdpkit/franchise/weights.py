@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +41,7 @@ class Weights(Owner, IntegrablePart):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
-        self.given = False  # whether dishes that are born have weights already, which are put when all is done
+        self._given = False  # whether dishes that are born have weights already, which are put when all is done
 
     def _numbers(self) -> tuple[float, float]:
         present = self.state.hyperparameters
@@ -48,7 +49,7 @@ class Weights(Owner, IntegrablePart):
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
         """A new dish takes its share of the remainder."""
-        if self.integrated is not None or self.given:
+        if self.integrated is not None or self._given:
             return
         if source is None:
             raise StateError(
@@ -121,6 +122,19 @@ class Weights(Owner, IntegrablePart):
             found.append(rest * float(np.exp(log_share)))
             rest *= float(np.exp(log_rest))
         return np.array(found), rest
+
+    @contextmanager
+    def births_given(self) -> Iterator[None]:
+        """Within the block dishes that are born draw no weights: `take` is called at its end."""
+        self._given = True
+        try:
+            yield
+        finally:
+            self._given = False
+
+    def take(self, slots: Ints, weights: Floats) -> None:
+        """Replace all weights: those of these slots and, last, the remainder."""
+        self.table.put(slots, weights)
 
     def started(self, state: Any, source: ChoiceSource) -> None:
         """Weights given the seats that were just taken."""

@@ -22,16 +22,23 @@ _threads = validator(whole_number, 1, MOST_THREADS, remedy="One a processor.")
 class _OverDocuments(Move):
     """A move that draws topics first, so that documents are independent."""
 
+    continuous = True
+    updates = ("seating", "root weights")
     proportions = "integrated"
     threads: int = 1
 
     def check(self, state: Franchise) -> None:
         """Refuse a franchise whose documents are not independent given topics and the root's weights."""
-        if not state.draws_tables or state.root.declared == "restaurant":
+        if state.root.declared == "restaurant" or not state.draws_tables or state.topology.n_levels != 2:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise can serve",
                 "Topics and weights must be all that documents share: build "
-                "hk.Franchise(..., store='counts', root='weights').",
+                "hk.Franchise(..., store='counts', root='weights'), of two levels.",
+            )  # fmt: skip
+        if not state.measure.supports("draw_parameters"):
+            raise ScheduleError(
+                "moves", self.name, "moves that this base measure can serve",
+                f"{type(state.measure).__name__} has no draw_parameters(): take TableGibbs.",
             )  # fmt: skip
         if state.root.discount != 0.0:
             raise ScheduleError(

@@ -20,6 +20,7 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
+    CountGibbs,
     Discount,
     DishGibbs,
     DishParameters,
@@ -27,6 +28,7 @@ from hdpkit.moves import (
     MoveInfo,
     ReseatGroups,
     RootWeights,
+    SliceGibbs,
     SplitMerge,
     TableGibbs,
     concentration,
@@ -159,6 +161,19 @@ GEWEKE["geweke: root-weights, depth 2"] = (
     ),
     [TableGibbs(), RootWeights()],
 )
+for name_, move_ in (("slice-gibbs", SliceGibbs(threads=2)), ("count-gibbs", CountGibbs())):
+    GEWEKE[f"geweke: {name_}, depth 2"] = (
+        name_,
+        tiny_franchise(
+            SHAPES[2],
+            hk.DirichletMultinomial(0.5, n_terms=3),
+            store="counts",
+            concentration=(PRIOR, PRIOR),
+            values=np.arange(SHAPES[2].n_customers) % 3,
+            root="weights",
+        ),
+        [move_, RootWeights(), Concentration()],
+    )
 MIXED = ("many d, one theta", "many theta, one d", "shifted, each", "shifted, one d")  # depth 3: -m long
 for number_, kind_ in enumerate(DISCOUNTED):
     for depth_ in SHAPES:

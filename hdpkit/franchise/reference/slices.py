@@ -29,7 +29,7 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     """
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
-    likelihoods = _likelihoods(walk, bank, slots, plan, source)
+    likelihoods = _likelihoods(walk, slots, plan, source)
     nodes = walk.topology.home
     for node in sorted(set(nodes.tolist())):
         members = np.flatnonzero(nodes == node).tolist()
@@ -37,7 +37,9 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
         for i in members:
             own = walk.store.dish_of(i)
             if own < 0:
-                raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+                raise StateError(
+                    "customer", i, "seated", "Start the franchise, or seat the customer first."
+                )
             _reseat(walk, bank, node, i, own, psi, likelihoods[:, i], theta, plan, source)
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
@@ -82,14 +84,16 @@ def _reseat(
     walk.seat(i, node, chosen, source)
 
 
-def _likelihoods(walk: ReferenceWalk, bank: Any, slots: list[int], plan: Any, source: ChoiceSource) -> Floats:
+def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: ChoiceSource) -> Floats:
     """Likelihood of each customer's value under each label, shape (labels, customers)."""
     if plan.topics is not None:
         return np.asarray(plan.topics)[:, np.asarray(plan.values)]
     measure, rows = plan.measure, []
+    dishes = walk.store.dishes()
     for slot in slots:
-        occupied = walk.slots.is_occupied(slot)
-        known = bank.statistics([slot], walk.store.dishes())[0] if occupied else measure.make()
+        known = measure.make()
+        for i in np.flatnonzero(dishes == slot).tolist():
+            measure.add(known, plan.values[i])
         parameters = measure.draw_parameters(known, source)
         rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
     return np.exp(np.array(rows))

@@ -1,0 +1,118 @@
+"""Documents in parallel given drawn topics and root weights: the law of whole sweeps, whatever the threads.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import Streams
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+DRAWS = 2000
+
+ONE_STEP = {
+    f"one step: {move!r}, {kernel}, {shape}": (move, kernel, shape)
+    for move in (moves.SliceGibbs(), moves.CountGibbs())
+    for kernel, shape in (
+        ("fused", "2+2"),
+        ("fused", "2+1 with one at the root"),
+        ("reference", "2+1"),
+    )
+}
+for one in ONE_STEP:
+    FAMILY.register(one, WEIGHT_P_VALUES)
+
+ETAS = {"small": 0.05, "middle": 0.5, "one": 1.0, "large": 3.0}
+COUNTS = [0, 0, 1, 2, 5, 6, 7, 40]
+for one in ETAS:
+    FAMILY.register(f"topics, eta {one}", len(COUNTS))
+
+# Finite Dirichlet allocation, [[0, 0, 1], [1, 2]], V = 3, K = 3, a = b = 0.5.
+USED = np.array([0.03487, 0.49886, 0.46628])
+FINITE = {"SliceGibbs": moves.SliceGibbs(), "CountGibbs": moves.CountGibbs()}
+for one in FINITE:
+    FAMILY.register(f"topics used: {one}")
+
+
+@pytest.mark.parametrize("case", ONE_STEP)
+def test_one_step_leaves_seating_and_weights_invariant(case):
+    move, kernel, shape = ONE_STEP[case]
+    tiny = tiny_franchise(
+        shape, MEASURE, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
+    )
+    model = ExactWeightModel(tiny, WITNESS)
+    draws = DRAWS // 4 if kernel == "reference" else DRAWS
+    schedule = [move, moves.RootWeights()]
+    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+
+
+@pytest.mark.parametrize("size", ETAS)
+def test_topics_have_their_law(size):
+    # All customers eat one dish: its topic is Dirichlet(eta + counts), each entry of which is beta.
+    eta, counts = ETAS[size], np.array(COUNTS)
+    corpus = hk.Corpus.from_documents(
+        [[str(v) for v, n in enumerate(COUNTS) for _ in range(n)]], vocabulary=[str(v) for v in range(len(COUNTS))]
+    )
+    base = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1e-30)
+    document = hk.Restaurant(base=base, concentration=1.0, each="document")
+    franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, init="one")
+    shapes = eta + counts
+
+    def run(more, seed):
+        streams, drawn, found = Streams(seed), [], []
+        for i in range(DRAWS * more):
+            franchise.reseat_documents(streams.source(1, i))
+            assert franchise.n_dishes == 1
+            drawn.append(franchise._slices.topics()[0])
+        for place, entries in enumerate(np.array(drawn).T):
+            law = stats.beta(shapes[place], shapes.sum() - shapes[place])
+            bins = np.minimum((law.cdf(entries) * 20).astype(int), 19)
+            found.append(one_sample_p(np.bincount(bins, minlength=20), np.full(20, 0.05)))
+        return found
+
+    FAMILY.check(f"topics, eta {size}", run)
+
+
+@pytest.mark.parametrize("move", FINITE)
+def test_the_number_of_topics_used_has_its_law_in_a_finite_model(move):
+    corpus = hk.Corpus.from_documents([["0", "0", "1"], ["1", "2"]])
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=1.5, each="document")
+    franchise = hk.Franchise(document, corpus, store="counts", root=hk.FixedWeights(3))
+
+    def run(more, seed):
+        # Every tenth sweep: what comes between makes them nearly independent.
+        trace = hk.Scheduler([FINITE[move]]).run(franchise, sweeps=4000 * more, rng=seed % 2**31)
+        used = np.bincount(trace["n_dishes"].astype(int)[::10], minlength=4)[1:]
+        return one_sample_p(used, USED / USED.sum())
+
+    FAMILY.check(f"topics used: {move}", run)
+
+
+@pytest.mark.parametrize("move", [moves.SliceGibbs, moves.CountGibbs])
+def test_a_chain_does_not_depend_on_threads(move):
+    generator = np.random.default_rng(1)
+    corpus = hk.Corpus.from_documents(
+        [[str(v) for v in generator.zipf(1.5, size=30) % 50] for _ in range(60)]
+    )
+    ends = []
+    for threads in (1, 2, 5, 16):
+        base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1, 1))
+        document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
+        franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+        schedule = hk.Scheduler([move(), moves.TableCounts(), moves.RootWeights()], threads=threads)
+        schedule.run(franchise, sweeps=8, rng=3, init=hk.init.Random(20), audit_every=1)
+        weights, remainder = franchise.root_weights()
+        ends.append((franchise.dishes.tolist(), weights.tolist(), remainder, franchise.n_tables))
+    assert ends[1:] == ends[:-1]
