@@ -76,6 +76,78 @@ HDPKIT_OUTLINE static double gamma_of(const hdpkit_gamma_block *g, hdpkit_philox
     return y < -700.0 ? 0.0 : short_exp(y);
 }
 
+/* The same in single precision, for a number from 0 to 1 that is not 0. */
+HDPKIT_INLINE float float_log(float p) {
+    int32_t bits;
+    memcpy(&bits, &p, sizeof bits);
+    const int32_t whole = (bits - 0x3F3504F3) >> 23;      /* mantissa from sqrt(1/2) to sqrt 2 */
+    const int32_t rest = bits - (whole << 23);
+    float m;
+    memcpy(&m, &rest, sizeof m);
+    const float f = (m - 1.0f) / (m + 1.0f), q = f * f;
+    return (float)whole * (float)LN2 + 2.0f * f * (1.0f + q * ((float)(1.0 / 3.0) + q * (0.2f + q * (
+        (float)(1.0 / 7.0) + q * (float)(1.0 / 9.0)))));
+}
+
+/* From -87 to 0. */
+HDPKIT_INLINE float float_exp(float y) {
+    constexpr float SHIFT = 12582912.0f;                    /* 1.5 2**23 */
+    const float t = y * (float)(1.0 / LN2) + SHIFT, n = t - SHIFT;
+    const float r = (y - n * 0.693359375f) - n * -2.12194440e-4f;
+    const float q = 1.0f + r * (1.0f + r * (0.5f + r * ((float)(1.0 / 6.0) + r * ((float)(1.0 / 24.0) + r * (
+        (float)(1.0 / 120.0) + r * (float)(1.0 / 720.0))))));
+    int32_t power, bits;
+    memcpy(&power, &t, sizeof power);
+    memcpy(&bits, &q, sizeof bits);
+    bits += (int32_t)((uint32_t)power << 23);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* A gamma draw of a shape below 1, given that it is above 1. */
+HDPKIT_OUTLINE static double above_one(hdpkit_philox *stream, double a) {
+    for (;;) {
+        const uint64_t word = hdpkit_philox_uint64(stream);
+        const double x = 1.0 - short_log(upper_part(word));
+        if (lower_part(word) <= short_exp((a - 1.0) * short_log(x))) return x;
+    }
+}
+
+/* Sixteen draws of one shape below 1, from the inverse of its distribution function: w (1 + ...), w = (u G(a + 1))**(1/a),
+   up to 1, and what is above it by itself. */
+HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, double *x) {
+    alignas(64) uint32_t word[LANES];
+    alignas(64) float draw[LANES];
+    alignas(64) int32_t above[LANES];
+    const float *c = g->inverse, inverse = (float)(1.0 / a), shift = g->log_scale, cut = g->cut, scale = g->to_unit;
+    for (int lane = 0; lane < LANES; lane += 2) {
+        const uint64_t both = hdpkit_philox_uint64(stream);
+        word[lane] = (uint32_t)both;
+        word[lane + 1] = (uint32_t)(both >> 32);
+    }
+    int32_t any = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        /* Two halves, since a vector of unsigned numbers can't be converted everywhere. */
+        const float u = ((float)(int32_t)(word[lane] >> 16) * 65536.0f + ((float)(int32_t)(word[lane] & 0xFFFF) + 0.5f))
+            * (float)(1.0 / 4294967296.0);
+        float y = (float_log(u) + shift) * inverse;
+        const int32_t vanishes = y < -86.0f;
+        y = vanishes ? -86.0f : y > 0.0f ? 0.0f : y;
+        const float w = float_exp(y), t = w * scale - 1.0f;
+        float q = c[HDPKIT_INVERSE_DEGREE];
+#pragma GCC unroll 32
+        for (int i = HDPKIT_INVERSE_DEGREE - 1; i >= 0; i--) q = q * t + c[i];
+        above[lane] = u > cut;
+        any |= above[lane];
+        draw[lane] = vanishes ? 0.0f : w * q;
+    }
+    for (int lane = 0; lane < LANES; lane++) x[lane] = (double)draw[lane];
+    if (any)
+        for (int lane = 0; lane < LANES; lane++)
+            if (above[lane]) x[lane] = above_one(stream, a);
+}
+
 static void draw_topics(hdpkit_gamma_block *g) {
     alignas(64) uint64_t word[LANES];
     alignas(64) double x[LANES], total[LANES] = {};
@@ -91,7 +163,9 @@ static void draw_topics(hdpkit_gamma_block *g) {
             continue;
         }
         const double a = g->eta[v], inverse = 1.0 / a, b = 1.0 + a / GAMMA_E;
-        if (a < 1.0) {
+        if (g->inverse) {
+            draw_by_inverse(g, &stream, a, x);
+        } else if (a < 1.0) {
             for (int lane = 0; lane < LANES; lane++) word[lane] = hdpkit_philox_uint64(&stream);
             int32_t all = 1;
             for (int lane = 0; lane < LANES; lane++) {

@@ -74,37 +74,36 @@ template <class Real, bool Scripted> struct Slices {
         if (!has(s, STALE_COUNTS)) ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
     }
 
-    /* A cell's weights: products, and their sums by lane. They are doubles, so that what is taken away leaves nothing
-       behind. */
+    /* A cell's weights: products, and their sums by lane, which are brought up to date as doubles. */
     struct Cell {
         alignas(64) double lane[LANES];
         const Real *row;
         int32_t n_blocks;
     };
 
-    HDPKIT_INLINE static void multiply(hdpkit_slice_thread *t, Cell *cell, int32_t i) {
-        const vec product = ((const vec *)t->document)[t->blocks[i]] * ((const vec *)cell->row)[t->blocks[i]];
-        ((vec *)t->product)[i] = product;
-        alignas(64) Real x[LANES];
-        memcpy(x, &product, sizeof x);
-#pragma GCC unroll 16
-        for (int lane = 0; lane < LANES; lane++) cell->lane[lane] += (double)x[lane];
-    }
-
     HDPKIT_INLINE static void begin(hdpkit_slice_thread *t, Cell *cell, const Real *row) {
+        const vec *document = (const vec *)t->document;
+        const int32_t n = t->n_blocks, *blocks = t->blocks;
+        vec *product = (vec *)t->product, sum = {};
+        alignas(64) Real x[LANES];
         cell->row = row;
-        cell->n_blocks = t->n_blocks;
-        memset(cell->lane, 0, sizeof cell->lane);
-        for (int32_t i = 0; i < t->n_blocks; i++) multiply(t, cell, i);
+        cell->n_blocks = n;
+        for (int32_t i = 0; i < n; i++) {
+            const vec here = document[blocks[i]] * ((const vec *)row)[blocks[i]];
+            product[i] = here;
+            sum += here;
+        }
+        memcpy(x, &sum, sizeof x);
+#pragma GCC unroll 16
+        for (int lane = 0; lane < LANES; lane++) cell->lane[lane] = (double)x[lane];
     }
 
     /* The weight of a slot has changed. */
     HDPKIT_INLINE static void change(hdpkit_slice_thread *t, Cell *cell, int32_t k) {
         const int32_t i = t->listed[k / LANES] - 1;
         if (i >= cell->n_blocks) {          /* a block that the document had nothing in */
+            ((vec *)t->product)[i] = vec{};
             cell->n_blocks = i + 1;
-            multiply(t, cell, i);
-            return;
         }
         Real *product = (Real *)t->product + (int64_t)i * LANES + k % LANES;
         const Real now = ((const Real *)t->document)[k] * cell->row[k];

@@ -43,6 +43,8 @@ cdef class SliceWorkspace:
     cdef DirichletCounts *counts
     cdef double *psi
     cdef double *factor
+    cdef double inverted             # eta that `inverse` was made for
+    cdef vector[float] inverse
     cdef bint wide                   # doubles instead of floats
     cdef int64_t longest
 
@@ -51,6 +53,7 @@ cdef class SliceWorkspace:
                              int64_t n_nodes) except -1
     cdef int take_labels(self, object plan) except -1
     cdef int draw_topics(self) except -1
+    cdef int invert(self, double eta) except -1
     cdef int take_topics(self, object topics, object slots) except -1
     cdef int weigh(self) except -1
     cdef int begin_changes(self) noexcept

@@ -10,7 +10,7 @@ from libc.string cimport memset
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages,
+    HDPKIT_INVERSE_DEGREE, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages,
     once_each, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
@@ -20,10 +20,31 @@ from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 
 functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE)
 
+# Of one eta for all terms, where draws go by the inverse of the distribution function: most draws are below 1 then.
+cdef double LEAST_ETA = 1e-4, LARGEST_ETA = 0.6
+
 cdef enum:
     LANES = 16
     LINE_BYTES = 64
     TERMS = 256          # terms of a piece of work
+
+
+def inverse_of_gamma(shape, degree):
+    """Polynomial of g / w in t = 2 w / w(1) - 1, where w = (G(a + 1) F(g))**(1 / a), F the distribution function.
+
+    Returns
+    -------
+    list of float
+        Coefficients, from the constant; log G(a + 1); F(1); 2 / w(1).
+    """
+    from scipy.special import gammainc, gammaln
+
+    g = np.linspace(0.0, 1.0, 8001)[1:]
+    w = np.exp((np.log(gammainc(shape, g)) + gammaln(shape + 1.0)) / shape)
+    top = float(w.max())
+    fitted = np.polynomial.Chebyshev.fit(w, g / w, degree, domain=[0.0, top])
+    made = np.polynomial.chebyshev.cheb2poly(fitted.coef)
+    return [*made.tolist(), float(gammaln(shape + 1.0)), float(gammainc(shape, 1.0)), 2.0 / top]
 
 
 cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
@@ -210,6 +231,9 @@ cdef class SliceWorkspace:
         cdef hdpkit_gamma_block *block
         cdef int8_t *late
         cdef vector[int8_t] in_tail
+        cdef bint by_inverse = self.counts.table.size() > 0 and LEAST_ETA <= self.counts.eta[0] <= LARGEST_ETA
+        if by_inverse:       # one eta for all terms
+            self.invert(self.counts.eta[0])
         in_tail.assign(self.s.stride, 0)
         for b in range(self.s.n_tail):
             in_tail[self.tail_slots[b]] = 1
@@ -222,6 +246,12 @@ cdef class SliceWorkspace:
             block.eta = self.counts.eta.data()
             block.out = <float *>self.s.phi + b * LANES
             block.log_gamma = draw_log_gamma
+            block.inverse = NULL
+            if by_inverse:
+                block.inverse = self.inverse.data()
+                block.log_scale = self.inverse[HDPKIT_INVERSE_DEGREE + 1]
+                block.cut = self.inverse[HDPKIT_INVERSE_DEGREE + 2]
+                block.to_unit = self.inverse[HDPKIT_INVERSE_DEGREE + 3]
             philox_rekey(<philox *>&block.stream, self.shared.topic_key[0], self.shared.topic_key[1], b, 0, 0)
             for lane in range(LANES):
                 slot = b * LANES + lane
@@ -235,6 +265,18 @@ cdef class SliceWorkspace:
                 if block.used[lane]:
                     # A sum that underflows leaves a topic without a term: it can be no customer's.
                     self.factor[slot] = self.factor[slot] / block.sum[lane] if block.sum[lane] > 0.0 else 0.0
+        return 0
+
+    cdef int invert(self, double eta) except -1:
+        """Take down the inverse of the gamma distribution function of a shape, up to 1, for draws of topics."""
+        cdef int i
+        if self.inverse.size() > 0 and self.inverted == eta:
+            return 0
+        numbers = inverse_of_gamma(eta, HDPKIT_INVERSE_DEGREE)
+        self.inverse.resize(len(numbers))
+        for i in range(<int>self.inverse.size()):
+            self.inverse[i] = numbers[i]
+        self.inverted = eta
         return 0
 
     cdef int take_topics(self, object topics, object slots) except -1:

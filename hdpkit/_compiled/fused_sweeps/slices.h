@@ -64,6 +64,8 @@ typedef struct hdpkit_slice_thread {
     hdpkit_philox stream;
 } hdpkit_slice_thread;
 
+#define HDPKIT_INVERSE_DEGREE 16
+
 /* Topics of sixteen slots, each times a factor of its own: gamma draws of shapes eta_v + n_kv. */
 typedef struct hdpkit_gamma_block {
     const int32_t *counts;       /* of the first term in the first of the slots; rows of `stride` */
@@ -72,6 +74,10 @@ typedef struct hdpkit_gamma_block {
     int32_t used[16];            /* which of the slots have a label; the others get 0 */
     float *out;                  /* rows of `out_stride` */
     int64_t out_stride;
+    /* The inverse of the distribution function of one eta, below 1: a polynomial of degree HDPKIT_INVERSE_DEGREE, NULL
+       where there is none; log G(eta + 1), the distribution function at 1, and 2 over w at 1 */
+    const float *inverse;
+    float log_scale, cut, to_unit;
     double sum[16];              /* over all terms: result */
     hdpkit_philox stream;
     double (*log_gamma)(void *stream, double shape);

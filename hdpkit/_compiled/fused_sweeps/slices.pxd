@@ -7,6 +7,8 @@ from hdpkit._compiled.stores.seating cimport Node
 
 cdef extern from "slices.h":
     const char *HDPKIT_SLICE_CAPSULE
+    enum:
+        HDPKIT_INVERSE_DEGREE
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
@@ -58,6 +60,10 @@ cdef extern from "slices.h":
         int32_t used[16]
         float *out
         int64_t out_stride
+        const float *inverse
+        float log_scale
+        float cut
+        float to_unit
         double sum[16]
         hdpkit_philox stream
         double (*log_gamma)(void *stream, double shape) noexcept nogil
