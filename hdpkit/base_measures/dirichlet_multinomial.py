@@ -13,6 +13,7 @@ from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
+from hdpkit.random import ChoiceSource
 
 __all__ = ["DirichletMultinomial"]
 
@@ -39,6 +40,16 @@ class DirichletMultinomial(DirichletMultinomialReference):
         """Means of the topics in these slots, shape (n, V)."""
         counts = bank.counts(slots) + self.eta_vector
         return counts / counts.sum(axis=1, keepdims=True)
+
+    def draw_many(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        source: ChoiceSource,
+    ) -> list[npt.NDArray[np.float64]]:
+        """Draw the topics in these slots, one of shape (V,) each."""
+        return [source.dirichlet(row + self.eta_vector) for row in bank.counts(slots)]
 
 
 base_measures.register(

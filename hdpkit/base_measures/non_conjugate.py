@@ -116,7 +116,9 @@ class NonConjugate(BaseMeasure):
         A few observations, for the test harness.
     """
 
-    log_likelihood: Callable[[Any, Any], float] = attrs.field(validator=_callable)
+    log_likelihood: Callable[[Any, Any], float] = attrs.field(  # type: ignore[assignment]
+        validator=_callable
+    )
     sample_prior: Callable[[np.random.Generator], Any] = attrs.field(validator=_callable)
     log_prior: Callable[[Any], float] | None = attrs.field(default=None, kw_only=True, validator=_optional)
     update: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, validator=_optional)

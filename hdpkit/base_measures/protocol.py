@@ -255,6 +255,33 @@ class BaseMeasure(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} draws no parameters")
 
+    def draw_many(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        source: ChoiceSource,
+    ) -> Sequence[Any]:
+        """Draw the parameters of the dishes in these slots of a bank that this measure made, one each.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        sequence of n parameters
+            As `draw_parameters` returns them.
+        """
+        return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
+
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log density of one observation given a dish's parameters, in nats.
 

@@ -18,6 +18,7 @@ from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.copies import maker
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
+from hdpkit.franchise.drawn import Drawn
 from hdpkit.franchise.fold_in import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
@@ -30,8 +31,8 @@ from hdpkit.franchise.root import Root
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.serving import Serving
 from hdpkit.franchise.simulate import simulate
-from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.slices import Slices
+from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.turns import Turns
@@ -116,6 +117,7 @@ class Franchise(State):
         self._verbs = Verbs(self, turns, self.root, serving, seats, statistics)
         self._blocks = Blocks(self._verbs)
         self._slices = Slices(self, self._verbs)
+        self._drawn = Drawn(self, self.root, statistics)
         self._freezing = Freezing(self, turns, seats, statistics, parts)
         self._growth = Growth(self, turns, statistics, parts, self._verbs)
         self._recovery = Recovery(self, turns, seats, statistics)
@@ -241,13 +243,16 @@ class Franchise(State):
         return look(self, timeout)
 
     fold_in = fold_in_new_groups  # takes the turn itself, while it reads
-
     # ------------------------------------------------------------------ verbs: what moves are made of
 
     enter = _of("_verbs", Verbs.enter)
     enter_given = _of("_verbs", Verbs.enter_given)
     reseat = _of("_verbs", Verbs.reseat)
     reseat_documents = _of("_slices", Slices.reseat_documents)
+    draw_topics = _of("_drawn", Drawn.draw_topics)
+    draw_proportions = _of("_drawn", Drawn.draw_proportions)
+    drawn_topics = _of("_drawn", Drawn.topics)
+    drawn_proportions = _of("_drawn", Drawn.proportions)
     leave = _of("_verbs", Verbs.leave)
     draw_tables = _of("_verbs", Verbs.draw_tables)
     draw_tables_by_dish = _of("_verbs", Verbs.draw_tables_by_dish)

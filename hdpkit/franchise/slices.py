@@ -1,4 +1,4 @@
-"""Sweeps over documents in parallel: topics are drawn, and what is new comes as labels with weights of their own."""
+"""Sweeps over documents in parallel: topics are drawn, and what is new comes as labels with weights."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Slices(Owner):
         self.workspace = SliceWorkspace()
 
     @changes
-    def reseat_documents(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+    def reseat_documents(
+        self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1
+    ) -> None:
         """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
 
         Topics are drawn given the state, and the remainder of the root's weights is broken into labels, until
@@ -118,7 +120,8 @@ class Slices(Owner):
         state = self.state
         slots = state.slots.occupied_slots()
         known = above.table.many(slots)
-        # Not above the weight of any dish of a finite model, and else of none that has as many as one customer.
+        # A number that doesn't depend on the state, and below the weight of nearly every dish, so that few
+        # customers are held back by a slice; in a finite model none is.
         threshold = 1.0 / max(state.topology.n_customers, self.verbs.root.most_dishes or 1)
         least = min(threshold, float(known[:-1].min())) * RESOLUTION
         broken, remainder = above.broken(least, source)

@@ -31,7 +31,9 @@ __all__ = ["Verbs"]
 
 Ints = npt.NDArray[np.int32]
 
-_DRAW_TABLES = frozenset({"enter", "enter_given", "reseat", "slice_sweep", "leave", "draw_tables", "draw_tables_by_dish"})
+_DRAW_TABLES = frozenset(
+    {"enter", "enter_given", "reseat", "slice_sweep", "leave", "draw_tables", "draw_tables_by_dish"}
+)
 CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 # By kernel, where it may not depend on the clock.
 LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
@@ -82,6 +84,7 @@ class Verbs(Owner):
         """
         kernel, function = self.serving.of(verb)
         self.turns.outside()
+        self.state.changes += 1
         if verb in _DRAW_TABLES:
             check_weights(self.state.seating, kind_of_root(self.root.declared), self.root.kind, verb)
         if self.statistics.stale:

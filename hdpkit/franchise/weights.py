@@ -41,7 +41,9 @@ class Weights(Owner, IntegrablePart):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
-        self._given = False  # whether dishes that are born have weights already, which are put when all is done
+        self._given = (
+            False  # whether dishes that are born have weights already, which are put when all is done
+        )
 
     def _numbers(self) -> tuple[float, float]:
         present = self.state.hyperparameters

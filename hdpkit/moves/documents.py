@@ -14,7 +14,7 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["CountGibbs", "SliceGibbs"]
+__all__ = ["CountGibbs", "DrawProportions", "DrawTopics", "SliceGibbs"]
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One a processor.")
 
@@ -61,7 +61,7 @@ class _OverDocuments(Move):
 
 @attrs.frozen
 class SliceGibbs(_OverDocuments):
-    """Draw topics, then the dish of every customer given topics and the root's weights, documents in parallel.
+    """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
     remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
@@ -94,5 +94,56 @@ class CountGibbs(_OverDocuments):
     proportions = "drawn"
 
 
+class DrawTopics(Move):
+    """Draw the parameters of every dish given its data: topics, for words (Fuentes et al. 2011, section 2).
+
+    They are no part of the state, which has them integrated out: the chain doesn't depend on this move.
+    `Franchise.drawn_topics` returns them until the state changes, so that it comes last in a schedule. Moves
+    that need topics (`SliceGibbs`, `CountGibbs`) draw their own.
+    """
+
+    continuous = True
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a base measure that draws no parameters."""
+        if not state.measure.supports("draw_parameters"):
+            raise ScheduleError(
+                "moves", self.name, "moves that this base measure can serve",
+                f"{type(state.measure).__name__} has no draw_parameters(): leave {self.name} out.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw them."""
+        if steps != (0, 0):
+            state.draw_topics(rng)
+        return MoveInfo(1, 1)
+
+
+class DrawProportions(Move):
+    """Draw the proportions of every group given its dishes and the root's weights.
+
+    As `DrawTopics`, for `Franchise.drawn_proportions`: Dirichlet(n_jk + alpha_j psi_k, ..., alpha_j psi_u).
+    """
+
+    continuous = True
+
+    def check(self, state: Franchise) -> None:
+        """Refuse a franchise without weights of the root, or of more or fewer than two levels."""
+        if state.root.declared == "restaurant" or state.topology.n_levels != 2:
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise can serve",
+                "Proportions are drawn given the root's weights: build hk.Franchise(..., root='weights'), "
+                "of two levels.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw them."""
+        if steps != (0, 0):
+            state.draw_proportions(rng)
+        return MoveInfo(1, 1)
+
+
+moves.register("draw-topics", DrawTopics, lambda: [DrawTopics()])
+moves.register("draw-proportions", DrawProportions, lambda: [DrawProportions()])
 moves.register("slice-gibbs", SliceGibbs, lambda: [SliceGibbs(), SliceGibbs(threads=2)])
 moves.register("count-gibbs", CountGibbs, lambda: [CountGibbs()])

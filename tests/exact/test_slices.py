@@ -1,13 +1,13 @@
-"""Documents given topics and root weights: the kernel by enumeration, the law of the whole move, planted bugs."""
+"""Documents given topics and root weights: the kernel by enumeration, draws for readers, planted bugs."""
 
 import itertools
 
 import numpy as np
 import pytest
+from hdpkit._compiled.fused_sweeps.fused_slices import FAULTS
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps.fused_slices import FAULTS
 from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import ScriptedSource, Streams
 
@@ -116,3 +116,48 @@ def test_planted_bugs_are_caught(fault):
     name = "two documents" if "document before" in FAULTS[fault] else "one document"
     model = Model(CASES[name], "fused", True)
     assert np.abs(model.pi @ model.matrix(fault) - model.pi).max() > 1e-6
+
+
+def test_topics_and_proportions_are_drawn_given_the_state_and_hold_until_it_changes():
+    fr = franchise([[0, 0, 1], [1, 2], [2, 2]])
+    with pytest.raises(hk.errors.StateError, match="not drawn"):
+        fr.drawn_topics()
+    schedule = [
+        moves.SliceGibbs(),
+        moves.TableCounts(),
+        moves.RootWeights(),
+        moves.DrawTopics(),
+        moves.DrawProportions(),
+    ]
+    kept = {"topics": lambda f: f.drawn_topics(), "shares": lambda f: f.drawn_proportions()}
+    trace = hk.Scheduler(schedule).run(
+        fr, sweeps=30, rng=1, record={k: (lambda f, g=g: float(np.sum(g(f)))) for k, g in kept.items()}
+    )
+    assert trace["topics"] == pytest.approx(trace["n_dishes"])
+    assert trace["shares"] == pytest.approx(np.full(30, 3.0))
+    assert np.array_equal(fr.drawn_topics(), fr.drawn_topics())
+    moves.TableGibbs().apply(fr, Streams(1).source(1))
+    with pytest.raises(hk.errors.StateError, match="drawn before"):
+        fr.drawn_proportions()
+    # The chain does not depend on what is drawn for readers.
+    plain = franchise([[0, 0, 1], [1, 2], [2, 2]])
+    hk.Scheduler(schedule[:3]).run(plain, sweeps=30, rng=1)
+    again = franchise([[0, 0, 1], [1, 2], [2, 2]])
+    hk.Scheduler(schedule).run(again, sweeps=30, rng=1)
+    assert plain.dishes.tolist() == again.dishes.tolist()
+
+
+@pytest.mark.parametrize("store", ["histogram", "counts"])
+def test_draws_have_their_means(store):
+    fr = franchise([[0, 0, 1], [1, 2], [2, 2]], store=store)
+    hk.Scheduler([moves.TableGibbs()]).run(fr, sweeps=3, rng=0, init="one")
+    streams, topics, shares = Streams(4), [], []
+    for i in range(4000):
+        fr.draw_topics(streams.source(1, i))
+        fr.draw_proportions(streams.source(2, i))
+        topics.append(fr.drawn_topics())
+        shares.append(fr.drawn_proportions())
+    assert np.mean(topics, axis=0) == pytest.approx(fr.dish_parameters(), abs=0.03)
+    weights, rest = fr.root_weights()
+    first = [np.sum(fr.dishes[:3] == k) + ALPHA * w for k, w in enumerate(weights)]
+    assert np.mean(shares, axis=0)[0] == pytest.approx(np.append(first, ALPHA * rest) / (3 + ALPHA), abs=0.03)

@@ -24,6 +24,7 @@ from hdpkit.moves import (
     Discount,
     DishGibbs,
     DishParameters,
+    DrawProportions,
     Move,
     MoveInfo,
     ReseatGroups,
@@ -161,7 +162,11 @@ GEWEKE["geweke: root-weights, depth 2"] = (
     ),
     [TableGibbs(), RootWeights()],
 )
-for name_, move_ in (("slice-gibbs", SliceGibbs(threads=2)), ("count-gibbs", CountGibbs())):
+for name_, move_ in (
+    ("slice-gibbs", SliceGibbs(threads=2)),
+    ("count-gibbs", CountGibbs()),
+    ("draw-proportions", DrawProportions()),
+):
     GEWEKE[f"geweke: {name_}, depth 2"] = (
         name_,
         tiny_franchise(
@@ -172,7 +177,7 @@ for name_, move_ in (("slice-gibbs", SliceGibbs(threads=2)), ("count-gibbs", Cou
             values=np.arange(SHAPES[2].n_customers) % 3,
             root="weights",
         ),
-        [move_, RootWeights(), Concentration()],
+        [move_, TableGibbs(), RootWeights(), Concentration()],
     )
 MIXED = ("many d, one theta", "many theta, one d", "shifted, each", "shifted, one d")  # depth 3: -m long
 for number_, kind_ in enumerate(DISCOUNTED):

@@ -61,7 +61,8 @@ def test_topics_have_their_law(size):
     # All customers eat one dish: its topic is Dirichlet(eta + counts), each entry of which is beta.
     eta, counts = ETAS[size], np.array(COUNTS)
     corpus = hk.Corpus.from_documents(
-        [[str(v) for v, n in enumerate(COUNTS) for _ in range(n)]], vocabulary=[str(v) for v in range(len(COUNTS))]
+        [[str(v) for v, n in enumerate(COUNTS) for _ in range(n)]],
+        vocabulary=[str(v) for v in range(len(COUNTS))],
     )
     base = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1e-30)
     document = hk.Restaurant(base=base, concentration=1.0, each="document")

@@ -52,6 +52,7 @@ EXCLUDED = {
     "*.apply": "the protocol of a move: called by the scheduler, and what it passes is checked by the verbs",
     "*.check": "the protocol of a move: called by the scheduler with the franchise that it checked",
     "*.n_steps": "the protocol of a move: called by the harness",
+    "*.threaded": "the protocol of a move: called by the scheduler with a number that it checked",
     "*.runs_in": "the protocol of a move: called by the scheduler",
     # records that the package makes and hands out
     "Draw": "a record that the scheduler makes",
@@ -74,6 +75,9 @@ EXCLUDED = {
     "Franchise.in_chunks": "a loop around a verb, which checks its range",
     "Franchise.seated_out": "called by moves with the source that they were given",
     "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
+    "Franchise.reseat_documents": "a verb: SliceGibbs and CountGibbs check their number of threads",
+    "Franchise.draw_topics": "called by DrawTopics with the source that it was given",
+    "Franchise.draw_proportions": "called by DrawProportions with the source that it was given",
     "Franchise.enter*": "a verb: called by starts with a range over the customers, which it checks",
     "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",

@@ -99,6 +99,10 @@ RUNS = {
         for kind in (moves.Concentration, moves.Discount, moves.Smoothing)
     },
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
+    **{
+        f"moves.{kind.__name__}": Row(plain(kind, threads=2), {"threads": whole(1)})
+        for kind in (moves.SliceGibbs, moves.CountGibbs)
+    },
     "moves.TableCounts": Row(
         plain(moves.TableCounts, method="binomial"), {"method": [None, 5, "", "poisson", ["binomial"]]}
     ),
@@ -131,7 +135,7 @@ RUNS = {
             ],
         },
     ),
-    "Scheduler": Row(plain(hk.Scheduler, moves=SCHEDULER), {"moves": NO_MOVES}),
+    "Scheduler": Row(plain(hk.Scheduler, moves=SCHEDULER), {"moves": NO_MOVES, "threads": whole(1)}),
     "Scheduler.run": Row(
         run_arguments("run"),
         RUN

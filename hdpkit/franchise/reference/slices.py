@@ -1,7 +1,7 @@
 """Documents given topics and root weights: the function to read. Its twin is `fused_sweeps.fused_slices`.
 
-It has the twin's law. It makes its choices one by one: first the interval that a customer's slice falls in, then the
-dish.
+It has the twin's law. It makes its choices one by one: first the interval that a customer's slice falls in,
+then the dish.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
         for i in members:
             own = walk.store.dish_of(i)
             if own < 0:
-                raise StateError(
-                    "customer", i, "seated", "Start the franchise, or seat the customer first."
-                )
+                raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
             _reseat(walk, bank, node, i, own, psi, likelihoods[:, i], theta, plan, source)
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:

@@ -1,0 +1,112 @@
+"""Topics of dishes and proportions of groups as draws given the state, for whoever reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import StateError
+from hdpkit.franchise.guard import changes
+from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.root import Root
+from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.verb_arguments import check_source
+from hdpkit.random import ChoiceSource, RandomStream
+
+__all__ = ["Drawn"]
+
+Floats = npt.NDArray[np.float64]
+
+_KEYS = 2**62  # a stream is named by two numbers below this
+
+
+class Drawn(Owner):
+    """Draws of what is integrated out of the state: they are no part of it, and hold until it changes.
+
+    A draw is remembered as the name of its stream. Its numbers are computed when they are read.
+    """
+
+    def __init__(self, state: State, root: Root, statistics: Statistics) -> None:
+        super().__init__(state)
+        self.root = root
+        self.statistics = statistics
+        self._keys: dict[str, tuple[int, tuple[int, int]]] = {}
+
+    @changes
+    def draw_topics(self, source: ChoiceSource) -> None:
+        """Draw the parameters of every dish given its data: `drawn_topics` has them until the state changes.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        """
+        self._draw("topics", source)
+
+    @changes
+    def draw_proportions(self, source: ChoiceSource) -> None:
+        """Draw the proportions of every group given its dishes and the root's weights: `drawn_proportions`.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        """
+        self._draw("proportions", source)
+
+    def _draw(self, what: str, source: ChoiceSource) -> None:
+        check_source(source)
+        self._keys[what] = self.state.changes, (source.index(_KEYS), source.index(_KEYS))
+
+    def _stream(self, what: str, move: str) -> RandomStream:
+        """The stream of a draw that is of the present state."""
+        changes, key = self._keys.get(what, (-1, (0, 0)))
+        if changes != self.state.changes:
+            raise StateError(
+                what, "not drawn" if changes < 0 else "drawn before the state changed",
+                "drawn given the present state",
+                f"Let {move} be the last move of the schedule, or call draw_{what}(rng).",
+            )  # fmt: skip
+        return RandomStream(key)
+
+    def topics(self) -> list[Any]:
+        """Parameters of the dishes as they were drawn, one each, as `BaseMeasure.draw_parameters` has them.
+
+        Topics of words are distributions over terms, shape (V,).
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the state last changed.
+        """
+        stream = self._stream("topics", "moves.DrawTopics()")
+        state = self.state
+        slots = state.slots.occupied_slots()
+        drawn = state.measure.draw_many(self.statistics.fresh_bank(), slots, state.seating.dishes(), stream)
+        return list(drawn)
+
+    def proportions(self) -> Floats:
+        """Proportions of the groups as they were drawn, shape (groups, K + 1), the part of new dishes last.
+
+        Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
+        alpha_j psi_u) given its customers and the root's weights psi.
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the state last changed.
+        """
+        stream = self._stream("proportions", "moves.DrawProportions()")
+        state, weights = self.state, self.root.weights
+        slots = state.slots.occupied_slots()
+        psi = weights.table.many(slots) if weights is not None else np.zeros(len(slots) + 1)
+        drawn = np.zeros((state.topology.n_nodes - 1, len(slots) + 1))
+        for node in range(1, state.topology.n_nodes):
+            n = [state.seating.customers(node, slot) for slot in slots.tolist()]
+            shapes = np.append(n, 0.0) + state.hyperparameters.theta[node] * psi
+            some = shapes > 0.0  # of a finite model nothing may be left
+            drawn[node - 1, some] = stream.dirichlet(shapes[some])
+        return drawn
