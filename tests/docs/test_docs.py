@@ -73,7 +73,8 @@ ARGUMENTS = {
     ),
     "reference_second": ("{corpus} --blocks 1", "reference second"),
     "scaling": (
-        f"{TOPICS} --tokens 50 200 --at-tokens 90 --at-dishes 3 --settle 1 --figure {{folder}}/scaling.png",
+        f"{TOPICS} --tokens 50 200 --dishes 2 3 --at-tokens 90 --at-dishes 3 --settle 1 "
+        "--figure {folder}/scaling.png",
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),

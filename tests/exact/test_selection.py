@@ -2,7 +2,8 @@
 
 Integrated proportions are enumerated in test_exact_kernels.py, as every registered measure is. Here are the
 laws of whole chains, and what draws numbers: detailed balance, one step from exact draws, Geweke's test. All
-p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate). First
+looks are small; what they suspect is repeated with four times the draws.
 """
 
 import math
@@ -89,7 +90,7 @@ def of_five_words(scheme, store, schedule, more, seed):
     """Every tenth sweep, so that successive states depend little on each other."""
     update = [moves.Selectors()] if scheme == "stored" else []
     franchise = five_words(hk.SparseDirichletMultinomial(0.5, UNIFORM, scheme), store)
-    trace = hk.Scheduler([*schedule, *update]).run(franchise, sweeps=3000 * more, rng=seed % 2**31)
+    trace = hk.Scheduler([*schedule, *update]).run(franchise, sweeps=1500 * more, rng=seed % 2**31)
     kept = slice(10, None, 10)
     dishes = np.bincount(trace["n_dishes"].astype(int)[kept], minlength=6)[1:6]
     tables = np.bincount(trace["n_tables"].astype(int)[kept], minlength=6)[2:6]
@@ -210,7 +211,7 @@ def test_chains_have_the_law_of_dishes_and_tables(name):
 def test_one_step_from_exact_draws(name):
     move, shape, store, kernel, measure = ONE_STEP[name]
     model = ExactSelectionModel(tiny(shape, store, kernel, measure))
-    draws = 1000 if kernel == "generic" else 500
+    draws = 500 if kernel == "generic" else 250
     FAMILY.check(name, lambda more, seed: one_step_of_selections(model, move, draws * more, seed))
 
 
@@ -220,7 +221,7 @@ def test_gewekes_test_given_that_all_terms_are_observed(name):
     franchise = free(measure, store, shape, root)
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), *UPDATES[update]]
     schedule = [move for move in schedule if serves(franchise, move)]
-    replicas = 150 if "readable" not in measure else 80
+    replicas = 75 if "readable" not in measure else 40
     FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))
 
 

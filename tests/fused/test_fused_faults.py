@@ -44,6 +44,8 @@ def exact_steps(model):
 
 def check_steps():
     for store in ("explicit", "histogram"):
+        exact_steps(model_of("2+1", store=store))  # the smallest come first: many faults show there
+    for store in ("explicit", "histogram"):
         exact_steps(model_of("2+1", "middle", store))
         exact_steps(model_of(THREE, store=store))
         exact_steps(model_of(FOUR, store=store))

@@ -21,7 +21,10 @@ ATOMS = hk.Categorical([0.3, 0.2, 0.5])
 CORNER = Corner(0.8, 0.4, 0.3, 0.6)
 # Each leaves tables that others don't: two sizes in one restaurant, two dishes, tables of several documents,
 # three levels, customers at inner restaurants.
+# The smallest come first: many faults show there.
 CASES = {
+    "three customers": (TinyShape({"document": [0] * 3}, 3), [0] * 3),
+    "three customers of two dishes": (TinyShape({"document": [0, 0, 1]}, 3), [0, 1, 0]),
     "one document": (TinyShape({"document": [0] * 4}, 4), [0] * 4),
     "two dishes": (TinyShape({"document": [0, 0, 0, 1]}, 4), [1, 0, 1, 0]),
     "at the root": (TinyShape({"document": [0, 0, None, 1]}, 4), [0] * 4),

@@ -84,7 +84,8 @@ def test_a_sweep_in_pieces_is_the_sweep(state, store):
 # ------------------------------------------------------------------ instruction sets
 
 
-@pytest.mark.parametrize("isa", [*instruction_set.available(), None], ids=str)
+# None takes the first of them, the widest.
+@pytest.mark.parametrize("isa", [None, *instruction_set.available()[1:]], ids=str)
 def test_every_instruction_set_has_the_same_chain(here, isa):
     done = elsewhere(isa)
     assert done.returncode == 0, done.stderr
