@@ -22,7 +22,7 @@ class Serving(Owner):
         super().__init__(state)
         self.root = root
         self._found: dict[str, tuple[str, Callable[..., Any]]] = {}
-        self._for: tuple[Any, ...] = ()  # what the present entries were looked up for
+        self._for: tuple[Any, Any, Any] = (None, None, None)  # what the present entries were looked up for
         self._at: tuple[int, str] | None = None
 
     @property
@@ -36,10 +36,10 @@ class Serving(Owner):
     def of(self, verb: str) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a verb."""
         state = self.state
-        things = state.hyperparameters, state.bank, state.measure
-        at = state.hyperparameters.version, self.root.kind
-        if at != self._at or any(now is not then for now, then in zip(things, self._for, strict=True)):
-            self._found, self._for, self._at = {}, things, at
+        numbers, bank, measure = state.hyperparameters, state.bank, state.measure
+        at, then = (numbers.version, self.root.kind), self._for
+        if at != self._at or numbers is not then[0] or bank is not then[1] or measure is not then[2]:
+            self._found, self._for, self._at = {}, (numbers, bank, measure), at
         if not isinstance(verb, str) or verb not in self._found:
             choice("verb", verb, VERBS, remedy="See docs/architecture.md.")
             self._found[verb] = choose_kernel(

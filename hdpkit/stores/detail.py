@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any
 
 from hdpkit.errors import ParameterError
@@ -29,6 +30,7 @@ class Detail(enum.IntEnum):
 _NAMES = {detail.name.lower(): detail for detail in Detail}
 
 
+@functools.lru_cache(maxsize=128)
 def declared_detail(store: type) -> Detail | None:
     """What a class declares, None for a class that declares nothing that is a `Detail`.
 
