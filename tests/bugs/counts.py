@@ -139,7 +139,7 @@ BUGS: tuple[PlantedBug, ...] = (
         _INDICATORS,
         "* (t + 1) / (n + 1))",
         ")",
-        "check_indicators",
+        "check_formulas_of_indicators",
     ),
     PlantedBug(
         "the root as it was before",
