@@ -356,6 +356,7 @@ SELECTIONS = {
     "few": hk.Beta(0.01, 50.0),
     "none or all": hk.Beta(1e-3, 1e-3),
     "many": hk.Beta(50.0, 0.02),
+    "many, a tail": hk.Beta(10.0, 1.0),
     "a narrow law": hk.Beta(300.0, 1e5),
     "hardly any": hk.Beta(1e-6, 1e6),
     "fixed": 0.3,
@@ -368,7 +369,9 @@ SELECTIONS = {
 def test_nodes_serve_for_all_smoothings(monkeypatch, selection, n_terms):
     """Against sums that are computed for the one smoothing."""
     monkeypatch.setattr(hk.SparseDirichletMultinomial, "auxiliary", 1)
-    sizes = [(n, a) for n in (1, 2, 3, 9, 32, 33) for a in {1, 2, n // 2, n} if 1 <= a <= min(n, n_terms)]
+    sizes = [
+        (n, a) for n in (1, 2, 3, 9, 33, 127, 129) for a in {1, 2, n // 2, n} if 1 <= a <= min(n, n_terms)
+    ]
     data = hk.Corpus.from_documents([[i % a for i in range(n)] for n, a in sizes], n_terms=n_terms)
     firsts = np.cumsum([0, *(n for n, _ in sizes)])
     for smoothing in (1e-6, 1e-3, 0.9, 1e4, 1e6):

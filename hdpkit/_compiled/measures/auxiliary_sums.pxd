@@ -7,19 +7,24 @@ from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 
 cdef enum:
-    SMALL = 32                  # customers of a block whose sums come from nodes that serve for all smoothings
+    SMALL = 128                 # customers of a block whose sums come from nodes that serve for all smoothings
+
+    PAIRS = (SMALL + 1) * (SMALL + 2) // 2
 
 
 cdef struct NodeRange:
     int64_t begin, end          # of the nodes; empty: not known
     double log_first            # log of smoothing times Z(a, 1), which doesn't depend on the smoothing
+    double middle               # mean number of selected terms
 
 
 cdef cppclass AuxiliarySums:
     int64_t stamp               # of the law of dishes without a proportion, for which all this holds; 0: none
     NodeRange of_terms[SMALL + 1]       # by number of different terms
+    signed char serve[PAIRS]    # by customers and different terms: whether the nodes serve for them; 0: not known
     vector[double] size         # numbers of selected terms at the nodes,
     vector[double] weight       # and weights, which sum to one for each number of different terms
+    vector[double] product      # scratch
 
 
 cdef inline void set_beside(SparseCounts *b, SelectionLaw *law, double smoothing) noexcept nogil:

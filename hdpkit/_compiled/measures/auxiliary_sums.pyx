@@ -7,9 +7,15 @@ Each block is offered dishes with smoothings that nobody asks for again, so that
 
 where R has the law of a dish of one customer with a terms, which doesn't depend on lambda. As a function of R the
 product has poles at -j / lambda alone: the larger lambda, the nearer they are, so that nodes for the largest lambda
-that is allowed serve for all. One set for each a is kept.
+that is allowed serve for all. One set for each a is kept. Factors are taken relative to those at the mean of R.
+
+Nodes of one customer leave out numbers R that one customer makes improbable. A further customer favours small R, the
+more so the larger lambda is: what is left out below has the largest share at the largest lambda, and what is left out
+above at one customer. So a set of nodes serves (a, n) at every lambda if it does at the largest one, and that is
+looked at before it is used.
 """
 
+from libc.math cimport fabs
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_room
 
@@ -19,10 +25,12 @@ from hdpkit._compiled.measures.selection_cells cimport fill_cell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
-from hdpkit.numerics cimport det_log
+from hdpkit.numerics cimport det_log, log_rising
 
 cdef double LARGEST = 1e6           # of smoothings
-cdef double LEAST = 1e-280          # of products
+cdef double LEAST = 1e-250          # of sums of products; beyond these ends they are computed for the one smoothing
+cdef double MOST = 1e250
+cdef double CLOSE = 1e-12           # of logs at the largest smoothing
 
 
 cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nogil:
@@ -45,43 +53,47 @@ cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nog
     if status < 0:
         return -1
     n_nodes = <int64_t>nodes.y.size()
-    if not has_room(kept.size, begin + n_nodes) or not has_room(kept.weight, begin + n_nodes):
+    if (not has_room(kept.size, begin + n_nodes) or not has_room(kept.weight, begin + n_nodes)
+            or not has_room(kept.product, n_nodes)):
         return -1
+    while <int64_t>kept.product.size() < n_nodes:
+        kept.product.push_back(0.0)
     for i in range(n_nodes):
         total += nodes.weight[i]
+    of.middle = 0.0
     for i in range(n_nodes):
         kept.size.push_back(a + nodes.y[i])
         kept.weight.push_back(nodes.weight[i] / total)
+        of.middle += kept.size[begin + i] * kept.weight[begin + i]
     of.begin = begin
     of.end = begin + n_nodes
     return 0
 
 
-cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
-    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if there is no memory."""
-    cdef const NodeRange *of
+cdef double by_nodes(AuxiliarySums *kept, const NodeRange *of, double smoothing, int64_t n) noexcept nogil:
+    """log Z of dishes of so many customers from nodes, or NaN where numbers are too large or too small for it."""
+    cdef int64_t i, j, n_nodes = of.end - of.begin
+    cdef double total = 0.0, middle = smoothing * of.middle
+    cdef double *product = kept.product.data()
+    cdef const double *size = kept.size.data() + of.begin
+    cdef const double *weight = kept.weight.data() + of.begin
+    for i in range(n_nodes):
+        product[i] = weight[i]
+    for j in range(1, n):
+        for i in range(n_nodes):
+            product[i] *= (middle + j) / (smoothing * size[i] + j)
+    for i in range(n_nodes):
+        total += product[i]
+    if not LEAST < total < MOST:
+        return 0.0 / 0.0
+    return of.log_first - det_log(smoothing) + det_log(total) - log_rising(middle + 1.0, n - 1)
+
+
+cdef double directly(SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
+    """log Z(a, n) from nodes of its own; NaN if there is no memory."""
     cdef SelectionLaw law
-    cdef int64_t i, j
-    cdef double total = 0.0, product, step
-    if kept.stamp != b.shared.stamp:
-        for i in range(SMALL + 1):
-            kept.of_terms[i].begin = kept.of_terms[i].end = 0
-        kept.size.clear()
-        kept.weight.clear()
-        kept.stamp = b.shared.stamp
-    if 1 <= a <= n <= SMALL:
-        of = &kept.of_terms[a]
-        if of.end == of.begin and add_nodes(kept, b, a) < 0:
-            return 0.0 / 0.0
-        for i in range(of.begin, of.end):
-            step = smoothing * kept.size[i]
-            product = kept.weight[i]
-            for j in range(1, n):
-                product /= step + j
-            total += product
-        if total > LEAST:
-            return of.log_first - det_log(smoothing) + det_log(total)
-    set_beside(b, &law, smoothing)
+    law = b.shared
+    law.smoothing = smoothing
     if fill_cell(&b.sums.nodes, &law, a, n, &b.sums.cell) < 0:
         return 0.0 / 0.0
     return log_sum_ratio(
@@ -89,5 +101,38 @@ cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothi
         b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns + (n - b.sums.cell.n)])
 
 
+cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
+    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if there is no memory."""
+    cdef const NodeRange *of
+    cdef int64_t i
+    cdef signed char *serve
+    cdef double found, exact
+    if kept.stamp != b.shared.stamp:
+        for i in range(SMALL + 1):
+            kept.of_terms[i].begin = kept.of_terms[i].end = 0
+        for i in range(PAIRS):
+            kept.serve[i] = 0
+        kept.size.clear()
+        kept.weight.clear()
+        kept.stamp = b.shared.stamp
+    if not 1 <= a <= n <= SMALL:
+        return directly(b, smoothing, a, n)
+    of = &kept.of_terms[a]
+    if of.end == of.begin and add_nodes(kept, b, a) < 0:
+        return 0.0 / 0.0
+    serve = &kept.serve[n * (n + 1) // 2 + a]
+    if serve[0] == 0:
+        exact = directly(b, LARGEST, a, n)
+        if exact != exact:
+            return exact
+        found = by_nodes(kept, of, LARGEST, n)
+        serve[0] = 1 if fabs(found - exact) <= CLOSE * (1.0 + 0.1 * fabs(exact)) else -1
+    if serve[0] > 0:
+        found = by_nodes(kept, of, smoothing, n)
+        if found == found:
+            return found
+    return directly(b, smoothing, a, n)
+
+
 cdef int64_t auxiliary_bytes(const AuxiliarySums *kept) noexcept nogil:
-    return (kept.size.capacity() + kept.weight.capacity()) * sizeof(double)
+    return (kept.size.capacity() + kept.weight.capacity() + kept.product.capacity()) * sizeof(double)
