@@ -164,7 +164,11 @@ class Reading(Owner):
         return self.state._dish_kind.log_likelihood(self.statistics.fresh_bank)
 
     def log_seating(self) -> float:
-        """log p(labelled seating | hyperparameters), all restaurants included, in nats."""
+        """log p(labelled seating | hyperparameters), all restaurants included, in nats.
+
+        Over a store of counts it is log p(dishes, numbers of tables | hyperparameters): that of all labelled
+        seatings that have them, together.
+        """
         store, present = self.state.seating, self.state.hyperparameters
         return log_seating(store, present.theta, present.d) + self.seats.root._log_of_dishes(store)
 
@@ -178,7 +182,7 @@ class Reading(Owner):
     def log_joint(self) -> float:
         """log p(labelled seating, data | hyperparameters) + log priors of those that have one, in nats.
 
-        The same number on every store that keeps table sizes.
+        The same number on every store that keeps table sizes; over a store of counts see `log_seating`.
         """
         return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
 

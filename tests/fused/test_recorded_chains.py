@@ -19,6 +19,7 @@ RECORDED = {
     "auxiliary variables": "05fac24b6d5567f0",
     "slice": "e2b6e6dfe5be8eb9",
     "direct assignment": "207455edcfd4fefb",
+    "table indicators": "ea973b2619851414",
     "language model": "79e21ac6b79e951b",
     "numbers": "152628eedc644b33",
 }

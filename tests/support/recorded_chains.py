@@ -20,13 +20,13 @@ def digest_of(trace):
     return found.hexdigest()[:16]
 
 
-def topics(store, concentration, discount, eta, extra):
+def topics(store, concentration, discount, eta, extra, sweeps=150):
     """Topics of a small corpus, with hyperparameters of restaurants by group."""
     root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(2.0, 0.2), discount=discount)
     own = hk.Restaurant(root, concentration=concentration, discount=discount, each="document")
     franchise = hk.Franchise(own, corpus(15, 30, 40), store=store)
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *extra]
-    return hk.Scheduler(schedule).run(franchise, sweeps=150, rng=3, init="sequential")
+    return hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=3, init="sequential")
 
 
 def direct_assignment():
@@ -72,6 +72,7 @@ def digests():
         "auxiliary variables": topics("histogram", hk.Each(gamma), beta, hk.Gamma(1.0, 10.0), auxiliary),
         "slice": topics("histogram", hk.Shifted(gamma), beta, hk.Gamma(1.0, 10.0), by_slice),
         "direct assignment": direct_assignment(),
+        "table indicators": topics("counts", gamma, beta, hk.Gamma(1.0, 10.0), auxiliary, sweeps=60),
         "language model": language(),
         "numbers": numbers(),
     }
