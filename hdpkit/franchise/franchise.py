@@ -68,8 +68,7 @@ class Franchise(State):
     data : Corpus or Groups
         With the labels that the declarations name.
     store : str or type
-        How seating is remembered: "histogram", "explicit", "counts" (numbers of tables alone, where dishes
-        are latent), or a SeatingStore class.
+        How seating is remembered: "histogram", "explicit", "counts", or a SeatingStore class.
     kernel : str
         "auto" takes the fastest code for each verb; "fused", "generic" or "reference" forces one. Verbs that
         no fused sweep has, and hyperparameters at which it would not keep the law, are left to the next best
