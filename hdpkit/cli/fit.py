@@ -51,6 +51,14 @@ __all__ = ["fit"]
     help="How seating is remembered.",
 )  # fmt: skip
 @click.option(
+    "--root", type=click.Choice(["restaurant", "weights"]), default="restaurant", show_default=True,
+    help="What documents share: a restaurant, or weights that are drawn, which slice-gibbs needs.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=positive, default=1, show_default=True,
+    help="For moves that can use some (slice-gibbs, count-gibbs). The chain doesn't depend on it.",
+)  # fmt: skip
+@click.option(
     "--kernel", type=click.Choice(["auto", "fused", "generic", "reference"]), default="auto",
     show_default=True, help="Which code runs.",
 )  # fmt: skip
@@ -100,6 +108,7 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit ap.dat --sparse --smoothing "gamma(1,1)" --out run
       hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
       hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
+      hdpkit fit ap.dat --store counts --root weights --moves slice-gibbs,root-weights --threads 2 --out run
       hdpkit fit --config study.toml --seed 7 --out run-7
     """
     import hdpkit as hk
@@ -112,7 +121,8 @@ def fit(corpus: Path, **options: Any) -> None:
     restaurant = restaurants_of(base, options)
     store, kernel = options["store"], options["kernel"]
     franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
-    scheduler = hk.Scheduler(options["moves"] or default_moves(base, concentrations_of(options)))
+    moves = options["moves"] or default_moves(base, concentrations_of(options))
+    scheduler = hk.Scheduler(moves, threads=options["threads"])
 
     def run(progress: Any) -> Any:
         return scheduler.run(

@@ -123,15 +123,20 @@ def root_of(options: dict[str, Any]) -> str | FixedWeights:
     Parameters
     ----------
     options : dict
-        With ``topics`` and those of `model_options`.
+        With ``topics``, ``root`` and those of `model_options`.
 
     Raises
     ------
     ParameterError
-        If there are a number of topics and a concentration of the root.
+        If there are a number of topics and weights, or a concentration, of the root.
     """
     if options["topics"] is None:
-        return "restaurant"
+        return str(options["root"])
+    if options["root"] != "restaurant":
+        raise ParameterError(
+            "root", options["root"], "left out with --topics",
+            "Topics of a finite model have fixed weights.",
+        )  # fmt: skip
     if options["root_concentration"] is not None:
         raise ParameterError(
             "root-concentration", options["root_concentration"], "left out with --topics",

@@ -14,7 +14,7 @@ from hdpkit.comparison.candidates import Candidate
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.moves import DishGibbs, Move, ReseatGroups, RootWeights, SplitMerge, TableGibbs
+from hdpkit.moves import DishGibbs, Move, ReseatGroups, RootWeights, SliceGibbs, SplitMerge, TableGibbs
 
 __all__ = ["ADDITIONS", "SCHEMES", "Scheme", "all_names", "parts_of", "ready_made"]
 
@@ -59,6 +59,12 @@ SCHEMES: dict[str, Scheme] = {
         "table indicators: numbers of tables, the root a restaurant (Chen, Du & Buntine 2011)",
         lambda: [TableGibbs()],
         store="counts",
+    ),
+    "slices": Scheme(
+        "topics drawn, slices: documents are independent, and sampled in parallel (Walker 2007)",
+        lambda: [SliceGibbs(), RootWeights()],
+        store="counts",
+        root="weights",
     ),
 }
 ADDITIONS: dict[str, Callable[[], list[Move]]] = {

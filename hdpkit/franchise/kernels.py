@@ -204,6 +204,7 @@ TABLE = [
             frozenset({DirichletMultinomialBank}),
             2,
             frozenset({"weights", "fixed"}),
+            lambda bank, numbers: bank.topics_in_floats(),
         )
         for name in ("fused", "generic")
     ),

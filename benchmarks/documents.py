@@ -1,0 +1,87 @@
+"""Documents in parallel: SliceGibbs and CountGibbs with one and more threads, beside TableGibbs.
+
+    python benchmarks/documents.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 3]
+        [--threads 2]
+
+One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed. TableGibbs over "counts" and weights
+settles from as many random dishes; all samplers begin where it stands, and take turns, some sweeps at a time.
+What is timed is the move that draws the customers' dishes, its draw of topics included; weights of the root
+are drawn after each sweep, which is not counted. Printed: dishes, tokens/s (median, smallest and largest of
+the rounds), and the ratio to TableGibbs under a restaurant, the median of the ratios of the rounds.
+"""
+
+import argparse
+import statistics
+
+from machine import block
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import Streams
+
+
+class Sampler:
+    """A franchise and how fast a move was over it."""
+
+    def __init__(self, name, corpus, store, root, move, threads=1):
+        base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=1.0)
+        document = hk.Restaurant(base=base, concentration=1.0, each="document")
+        self.name, self.n_tokens, self.move = name, len(corpus), type(move).__name__
+        self.franchise = hk.Franchise(document, corpus, store=store, root=root)
+        drawn = [moves.RootWeights()] if root == "weights" else []
+        self.scheduler = hk.Scheduler([move, *drawn], threads=threads)
+        self.rates, self.dishes = [], []
+
+    def round(self, sweeps):
+        """Take some sweeps."""
+        trace = self.scheduler.run(self.franchise, sweeps=sweeps, init=None)
+        seconds = trace.moves["seconds"][trace.moves["move"] == self.move]
+        self.rates.append(sweeps * self.n_tokens / seconds.sum())
+        self.dishes.append(float(trace["n_dishes"].mean()))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus")
+    parser.add_argument("--dishes", type=int, default=100)
+    parser.add_argument("--settle", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sweeps", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+
+    corpus, threads = hk.Corpus.from_ldac(options.corpus), options.threads
+    settled = Sampler("TableGibbs, counts, weights", corpus, "counts", "weights", moves.TableGibbs())
+    samplers = [
+        Sampler("TableGibbs, histogram, restaurant", corpus, "histogram", "restaurant", moves.TableGibbs()),
+        settled,
+        Sampler("SliceGibbs, 1 thread", corpus, "counts", "weights", moves.SliceGibbs()),
+        Sampler(f"SliceGibbs, {threads} threads", corpus, "counts", "weights", moves.SliceGibbs(), threads),
+        Sampler("CountGibbs, 1 thread", corpus, "counts", "weights", moves.CountGibbs()),
+        Sampler(f"CountGibbs, {threads} threads", corpus, "counts", "weights", moves.CountGibbs(), threads),
+    ]
+    settled.scheduler.run(
+        settled.franchise, sweeps=options.settle, rng=0, init=hk.init.Random(options.dishes)
+    )
+    state = settled.franchise.freeze()
+    for sampler in samplers:
+        if sampler is not settled:
+            sampler.franchise.thaw(state, Streams(1).source(1))
+    for _ in range(options.rounds):
+        for sampler in samplers:
+            sampler.round(options.sweeps)
+    print(block())
+    print(f"{'sampler':<36}{'K':>8}{'tokens/s':>14}{'smallest':>14}{'largest':>14}{'ratio':>8}")
+    for sampler in samplers:
+        pairs = zip(sampler.rates, samplers[0].rates, strict=True)
+        ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+        print(
+            f"{sampler.name:<36}{statistics.mean(sampler.dishes):>8.1f}{statistics.median(sampler.rates):>14,.0f}"
+            f"{min(sampler.rates):>14,.0f}{max(sampler.rates):>14,.0f}{ratio:>8.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
