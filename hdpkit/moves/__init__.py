@@ -8,7 +8,7 @@ from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
-from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawTopics, SliceGibbs
+from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
 from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
@@ -17,8 +17,6 @@ from hdpkit.moves.smoothing import Smoothing
 from hdpkit.moves.split_merge import SplitMerge
 from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
-
-DrawRootWeights = RootWeights  # the same move, by the name of its siblings
 
 __all__ = [
     "BaseMeasureParameters",

@@ -12,9 +12,10 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
 
-__all__ = ["CountGibbs", "DrawProportions", "DrawTopics", "SliceGibbs"]
+__all__ = ["CountGibbs", "DrawProportions", "DrawRootWeights", "DrawTopics", "SliceGibbs"]
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One a processor.")
 
@@ -119,6 +120,10 @@ class DrawTopics(Move):
         return MoveInfo(1, 1)
 
 
+class DrawRootWeights(RootWeights):
+    """The same as `RootWeights`, by the name of its siblings: the weights are part of the state."""
+
+
 class DrawProportions(Move):
     """Draw the proportions of every group given its dishes and the root's weights.
 
@@ -144,6 +149,7 @@ class DrawProportions(Move):
 
 
 moves.register("draw-topics", DrawTopics, lambda: [DrawTopics()])
+moves.register("draw-root-weights", DrawRootWeights, lambda: [DrawRootWeights()])
 moves.register("draw-proportions", DrawProportions, lambda: [DrawProportions()])
 moves.register("slice-gibbs", SliceGibbs, lambda: [SliceGibbs(), SliceGibbs(threads=2)])
 moves.register("count-gibbs", CountGibbs, lambda: [CountGibbs()])

@@ -25,6 +25,7 @@ from hdpkit.moves import (
     DishGibbs,
     DishParameters,
     DrawProportions,
+    DrawRootWeights,
     Move,
     MoveInfo,
     ReseatGroups,
@@ -166,6 +167,7 @@ for name_, move_ in (
     ("slice-gibbs", SliceGibbs(threads=2)),
     ("count-gibbs", CountGibbs()),
     ("draw-proportions", DrawProportions()),
+    ("draw-root-weights", DrawRootWeights()),
 ):
     GEWEKE[f"geweke: {name_}, depth 2"] = (
         name_,

@@ -5,9 +5,8 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_INVERSE_DEGREE, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages,
@@ -74,12 +73,11 @@ cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
     cdef int32_t slot = work.s.tail_slots[e]
     cdef int64_t v
     cdef float *topics = <float *>work.s.phi
-    cdef int8_t *room
+    cdef vector[int8_t] room
     cdef float *drawn
-    room = <int8_t *>malloc(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)
-    if room == NULL:
+    if not has_room(room, work.s.n_terms * LANES * sizeof(float) + LINE_BYTES):
         return -1
-    drawn = <float *>(room + (LINE_BYTES - <size_t>room % LINE_BYTES) % LINE_BYTES)
+    drawn = <float *>on_a_line(&room)
     block = work.blocks[slot // LANES]
     memset(block.used, 0, sizeof(block.used))
     block.used[slot % LANES] = 1
@@ -91,7 +89,6 @@ cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
     functions.draw_topics(&block)
     for v in range(work.s.n_terms):
         topics[v * work.s.stride + slot] = <float>(drawn[v * LANES + slot % LANES] / block.sum[slot % LANES])
-    free(room)
     return 0
 
 
