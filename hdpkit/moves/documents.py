@@ -41,6 +41,12 @@ class _OverDocuments(Move):
                 "moves", self.name, "moves that this base measure can serve",
                 f"{type(state.measure).__name__} has no draw_parameters(): take TableGibbs.",
             )  # fmt: skip
+        if not state.measure.conjugate or state.measure_parts:
+            # A label's parameters are drawn before it is a dish: what a dish keeps would not be theirs.
+            raise ScheduleError(
+                "moves", self.name, "moves that can serve dishes which keep parameters in the state",
+                f"Integrate what dishes of {type(state.measure).__name__} keep out, or take TableGibbs.",
+            )  # fmt: skip
         if state.root.discount != 0.0:
             raise ScheduleError(
                 "moves", self.name, "moves that can serve a root with a discount",
@@ -66,8 +72,9 @@ class SliceGibbs(_OverDocuments):
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
     remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
-    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that nothing is truncated. Topics of
-    words; two levels; over ``store="counts"`` and a root with weights.
+    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that nothing is truncated. Two levels;
+    over ``store="counts"`` and a root with weights. `DirichletMultinomial` has compiled sweeps; any other
+    measure with `draw_parameters` and `log_likelihood` is served by readable code.
 
     Parameters
     ----------

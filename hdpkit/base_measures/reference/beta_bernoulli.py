@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.base_measures.vectors import VectorMeasure, positive
+from hdpkit.random import ChoiceSource
 
 __all__ = ["BetaBernoulliReference", "BitCounts"]
 
@@ -98,6 +99,18 @@ class BetaBernoulliReference(VectorMeasure):
         """Draw a vector from the predictive distribution of a dish."""
         a, b = (part[0] for part in self.posterior([statistics]))
         return self.outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
+
+    def draw_parameters(self, statistics: BitCounts, source: ChoiceSource) -> Any:
+        """Draw each bit's probability, Beta(a + ones, b + n - ones): a float, or shape (D,) for vectors."""
+        a, b = (part[0] for part in self.posterior([statistics]))
+        return self.outward(source.beta(a, b))
+
+    def log_likelihood(self, value: Any, parameters: Any) -> float:
+        """Log probability of a vector given each bit's probability."""
+        p = self.row(parameters)
+        bits = self.row(value) > 0
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.where(bits, p, 1.0 - p)).sum())
 
     def posterior_mean(self, statistics: BitCounts) -> Any:
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""

@@ -13,6 +13,7 @@ import scipy
 from hdpkit.base_measures.vectors import VectorMeasure, positive
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
+from hdpkit.random import ChoiceSource
 
 __all__ = ["CountSums", "GammaPoissonReference"]
 
@@ -128,6 +129,17 @@ class GammaPoissonReference(VectorMeasure):
         shape, rate = (part[0] for part in self.posterior([statistics]))
         # NumPy's second parameter is the scale, ours the rate.
         return self.outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
+
+    def draw_parameters(self, statistics: CountSums, source: ChoiceSource) -> Any:
+        """Draw the rate, Gamma(shape + sum x, rate + n): a float for numbers, shape (D,) for vectors."""
+        shape, rate = (part[0] for part in self.posterior([statistics]))
+        return self.outward(source.gamma(shape) / rate)
+
+    def log_likelihood(self, value: Any, parameters: Any) -> float:
+        """Log probability of a value given the rate."""
+        x, rate = self.row(value), self.row(parameters)
+        special = scipy.special
+        return float((special.xlogy(x, rate) - rate - special.gammaln(x + 1.0)).sum())
 
     def posterior_mean(self, statistics: CountSums) -> Any:
         """Mean of the rate: a float for numbers, shape (D,) for vectors."""

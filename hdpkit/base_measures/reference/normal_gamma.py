@@ -12,10 +12,13 @@ import scipy
 
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, positive, real
+from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
 
 Floats = npt.NDArray[np.float64]
+
+LOG_ENDS = 600.0  # of variances that are drawn, so that neither they nor their squares leave the floats
 
 
 @attrs.frozen(eq=False)
@@ -121,6 +124,19 @@ class NormalGammaReference(VectorMeasure):
         mean, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
         scale = np.sqrt(rate * (strength + 1.0) / (shape * strength))
         return self.outward(mean + scale * generator.standard_t(2.0 * shape))
+
+    def draw_parameters(self, statistics: Moments, source: ChoiceSource) -> Floats:
+        """Draw mu and the variance 1 / tau: shape (2,) for numbers, (2, D) for vectors."""
+        mean, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        log_variance = np.clip(np.log(rate) - source.log_gamma(shape), -LOG_ENDS, LOG_ENDS)
+        mu = mean + np.exp(log_variance / 2) / np.sqrt(strength) * source.normal(mean.shape)
+        return np.array([self.outward(mu), self.outward(np.exp(log_variance))])
+
+    def log_likelihood(self, value: Any, parameters: Floats) -> float:
+        """Log density of a value given mu and the variance."""
+        mu, variance = self.row(parameters[0]), self.row(parameters[1])
+        away = (self.row(value) - mu) / np.sqrt(variance)
+        return float(-0.5 * (np.log(2.0 * np.pi * variance) + away**2).sum())
 
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""

@@ -14,10 +14,39 @@ from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.random import ChoiceSource
 
-__all__ = ["NormalInverseWishartReference"]
+__all__ = ["DrawnNormal", "NormalInverseWishartReference"]
 
 Floats = npt.NDArray[np.float64]
+
+LOG_LEAST = -300.0  # of the square roots of chi-square variates, so that none of them is 0
+
+
+@attrs.frozen(eq=False)
+class DrawnNormal:
+    """A normal distribution that was drawn.
+
+    Attributes
+    ----------
+    mean : array, shape (D,)
+    whitener : array, shape (D, D)
+        W such that W (x - mean) is standard normal: W' W is the inverse of the covariance matrix. It is kept
+        in place of the covariance because the latter can be singular to within rounding.
+    log_det : float
+        log |det W|.
+    """
+
+    mean: Floats
+    whitener: Floats
+    log_det: float
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance matrix, shape (D, D)."""
+        root = np.linalg.inv(self.whitener)
+        product: Floats = root @ root.T
+        return product
 
 
 def _scale(value: Any) -> Floats:
@@ -214,6 +243,30 @@ class NormalInverseWishartReference(VectorMeasure):
         degrees = dof - len(mean) + 1.0
         factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
         return mean + factor @ generator.standard_normal(len(mean)) / np.sqrt(generator.chisquare(degrees))
+
+    def draw_parameters(self, statistics: Moments, source: ChoiceSource) -> DrawnNormal:
+        """Draw mu and Sigma, by the decomposition of a Wishart matrix (Bartlett 1933).
+
+        With scale = L L' and A lower triangular, A_ii^2 ~ chi-square(dof - i + 1), i = 1 .. D, and A_ij ~
+        N(0, 1) below the diagonal, Sigma^-1 = W' W where W = A' L^-1.
+        """
+        mean, strength, dof, scale = self.posterior(statistics)
+        D = len(mean)
+        factor = np.linalg.cholesky(scale)
+        logs = (np.log(2.0) + source.log_gamma((dof - np.arange(D)) / 2.0)) / 2.0
+        logs = np.maximum(logs, LOG_LEAST)
+        A = np.diag(np.exp(logs))
+        A[np.tril_indices(D, -1)] = source.normal(D * (D - 1) // 2)
+        # A' is upper triangular: W^-1 = L (A')^-1 takes standard normals to N(0, Sigma).
+        root = scipy.linalg.solve_triangular(A, factor.T, lower=True).T
+        mu = mean + root @ source.normal(D) / np.sqrt(strength)
+        whitener = A.T @ scipy.linalg.solve_triangular(factor, np.eye(D), lower=True)
+        return DrawnNormal(mu, whitener, float(logs.sum() - np.log(np.diag(factor)).sum()))
+
+    def log_likelihood(self, value: Any, parameters: DrawnNormal) -> float:
+        """Log density of a vector given mu and Sigma."""
+        away = parameters.whitener @ (self.row(value) - parameters.mean)
+        return float(parameters.log_det - 0.5 * (len(away) * np.log(2.0 * np.pi) + away @ away))
 
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""

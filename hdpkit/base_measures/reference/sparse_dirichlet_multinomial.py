@@ -339,6 +339,26 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """Mean of the topic, shape (V,): equation 11 of the paper, averaged over the selections."""
         return self.predictive(statistics)
 
+    def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
+        """Draw the topic, shape (V,): how many terms are selected, which, and Dirichlet proportions of these.
+
+        0 for every other term; of a dish without values that selects no term, 0 everywhere.
+        """
+        smoothing, terms = self._smoothing_now(statistics), statistics.terms
+        more = self.law(statistics.given, smoothing).draw(statistics.distinct, statistics.total, source)
+        others = np.flatnonzero(terms == 0)
+        selected = terms > 0
+        selected[others[source.permutation(len(others))[:more]]] = True
+        topic = np.zeros(len(terms))
+        if selected.any():
+            topic[selected] = source.dirichlet(terms[selected] + smoothing)
+        return topic
+
+    def log_likelihood(self, value: int, parameters: Floats) -> float:
+        """Log probability of a term under a topic."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(parameters[value]))
+
     def selected_terms(self, statistics: SelectedCounts) -> float:
         """Expected number of terms that a dish selects, given its data: those that it has, and E y others."""
         law = self.law(statistics.given, self._smoothing_now(statistics))

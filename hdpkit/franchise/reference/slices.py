@@ -57,6 +57,7 @@ def _reseat(
     plan: Any,
     source: ChoiceSource,
 ) -> None:
+    """Draw the dish of one customer; ``likelihood`` is logarithmic, one number a label."""
     xi = {k: min(weight, plan.threshold) for k, weight in psi.items()}
     ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
     widths = np.diff([0.0, *ends])
@@ -64,12 +65,14 @@ def _reseat(
     above = ends[place]  # labels that the slice lets through have at least this weight
     alpha = walk.concentration[node] if node > 0 else 1.0
     weights = np.zeros(len(psi))
+    # Densities may be beyond the floats: they are taken relative to the largest that the slice lets through.
+    largest = likelihood[np.array(list(psi.values())) >= above].max()
     for at, (k, weight) in enumerate(psi.items()):
         if weight < above:
             continue
         here = 0 if node == 0 else walk.store.customers(node, k) - (k == own)
         share = here + alpha * weight if theta is None else theta[k]
-        weights[at] = likelihood[at] * share / xi[k]
+        weights[at] = np.exp(likelihood[at] - largest) * share / xi[k]
     chosen = list(psi)[source.choose(weights)]
     if chosen == own:
         return
@@ -83,9 +86,10 @@ def _reseat(
 
 
 def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: ChoiceSource) -> Floats:
-    """Likelihood of each customer's value under each label, shape (labels, customers)."""
+    """Log likelihood of each customer's value under each label, shape (labels, customers)."""
     if plan.topics is not None:
-        return np.asarray(plan.topics)[:, np.asarray(plan.values)]
+        with np.errstate(divide="ignore"):
+            return np.log(np.asarray(plan.topics)[:, np.asarray(plan.values)])
     measure, rows = plan.measure, []
     dishes = walk.store.dishes()
     for slot in slots:
@@ -94,7 +98,7 @@ def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: Choic
             measure.add(known, plan.values[i])
         parameters = measure.draw_parameters(known, source)
         rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
-    return np.exp(np.array(rows))
+    return np.array(rows)
 
 
 def _proportions(

@@ -1,0 +1,189 @@
+"""Parameters of dishes as draws: their law, the densities given them, and sweeps over documents by them.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures import base_measures
+from hdpkit.errors import ScheduleError
+from hdpkit.random import Streams
+from hdpkit.testing import marginals
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from hdpkit.testing.measure_checks import statistics_of
+from hdpkit.testing.normalisation import totals
+from hdpkit.testing.pvalues import SampledTests
+
+FAMILY = SampledTests()
+DRAWS = 3000
+STEPS = 400
+
+MEASURES = {
+    f"{name} {number}": measure
+    for name in base_measures
+    for number, measure in enumerate(base_measures[name].examples())
+    if measure.supports("draw_parameters")
+}
+MEASURES["sparse, one smoothing a dish"] = hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(2, 4)), n_terms=3)
+DISHES = {"a new dish": 0, "a dish with three values": 3}
+CASES = {f"{one}, {dish}": (one, n) for one in MEASURES for dish, n in DISHES.items()}
+for case in CASES:
+    FAMILY.register(case, ("first", "second", "last", "first and second"))
+
+FAMILIES = {
+    "counts": (hk.GammaPoisson(1.5, 0.8), marginals.gamma_poisson_log_marginal(1.5, 0.8)),
+    "bits": (hk.BetaBernoulli(0.7, 1.2, n_dims=3), marginals.beta_bernoulli_log_marginal(0.7, 1.2)),
+    "numbers": (
+        hk.NormalGamma(0.2, 0.5, 1.5, 0.8),
+        marginals.normal_gamma_log_marginal(0.2, 0.5, 1.5, 0.8),
+    ),
+    "vectors": (
+        hk.NormalInverseWishart([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
+        marginals.normal_inverse_wishart_log_marginal([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
+    ),
+    "sparse topics": (
+        hk.SparseDirichletMultinomial(0.5, n_terms=3),
+        marginals.sparse_dirichlet_multinomial_log_marginal(0.5, 3, shapes=(1.0, 1.0)),
+    ),
+}
+STEP = {f"one step: {kind}, {move!r}": (kind, move) for kind in FAMILIES for move in (moves.SliceGibbs(),)}
+STEP["one step: counts, proportions drawn"] = ("counts", moves.CountGibbs())
+for one in STEP:
+    FAMILY.register(one, WEIGHT_P_VALUES)
+
+
+def _ready(name):
+    franchise = tiny_franchise("flat 5", MEASURES[name])
+    return franchise.measure, list(franchise.data.values)
+
+
+def _statistics(measure, values):
+    statistics = statistics_of(measure, values)
+    if hasattr(statistics, "smoothing") and not measure.conjugate:
+        statistics.smoothing = 0.4
+    return statistics
+
+
+def test_who_draws_parameters_has_their_likelihood():
+    for name in base_measures:
+        for measure in base_measures[name].examples():
+            both = [measure.supports(method) for method in ("draw_parameters", "log_likelihood")]
+            if measure.conjugate:  # else the parameters are in the state, and no move has to draw them
+                assert both[0] == both[1], name
+            if measure.conjugate and not measure.atomic and type(measure).__module__.startswith("hdpkit."):
+                assert all(both), name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_mean_likelihood_is_the_predictive(case):
+    name, n = CASES[case]
+    measure, values = _ready(name)
+    given = _statistics(measure, values[2 : 2 + n])
+    sought = [[values[0]], [values[1]], [values[-1]], values[:2]]
+    expected = [float(np.exp(measure.log_block(block, [given])[0])) for block in sought]
+
+    def run(more, seed):
+        source = Streams(seed).source(1)
+        found = np.empty((DRAWS * more, len(sought)))
+        for row in found:
+            drawn = measure.draw_parameters(given, source)
+            row[:] = [math.exp(sum(measure.log_likelihood(x, drawn) for x in block)) for block in sought]
+        error = found.std(axis=0) / math.sqrt(len(found))
+        z = (found.mean(axis=0) - expected) / np.maximum(error, 1e-12)
+        return 2 * stats.norm.sf(np.abs(z))
+
+    FAMILY.check(case, run)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_likelihoods_add_up_to_one(name):
+    measure, values = _ready(name)
+    source = Streams(3).source(1)
+    given = _statistics(measure, values)
+    drawn = [measure.draw_parameters(given, source) for _ in range(2)]
+
+    def density(value):
+        with np.errstate(all="ignore"):
+            try:
+                return np.exp([measure.log_likelihood(value, one) for one in drawn])
+            except Exception:  # no value of this measure
+                return np.full(len(drawn), np.nan)
+
+    if getattr(measure, "n_terms", None) is not None:
+        total = sum(density(v) for v in range(measure.n_terms))
+        assert total == pytest.approx(np.ones(2), abs=1e-12)
+        return
+    found = [(total, tolerance) for _, total, tolerance in totals(density, values) if total is not None]
+    assert any(np.all(np.abs(total - 1.0) <= tolerance) for total, tolerance in found), found
+
+
+def test_a_drawn_covariance_has_its_mean_and_its_density():
+    measure, values = _ready("normal-inverse-wishart 1")
+    given = statistics_of(measure, values)
+    _, _, dof, scale = measure.posterior(given)
+    source = Streams(5).source(1)
+    drawn = [measure.draw_parameters(given, source) for _ in range(4000)]
+    found = np.mean([one.covariance for one in drawn], axis=0)
+    assert found == pytest.approx(scale / (dof - 3.0), rel=0.1)
+    law = stats.multivariate_normal(drawn[0].mean, drawn[0].covariance)
+    assert measure.log_likelihood(values[0], drawn[0]) == pytest.approx(law.logpdf(values[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("case", STEP)
+def test_one_step_leaves_seating_and_weights_invariant(case):
+    kind, move = STEP[case]
+    measure, witness = FAMILIES[kind]
+    tiny = tiny_franchise("2+1", measure, store="counts", corner=Corner(1.5, 0.7), root="weights")
+    model = ExactWeightModel(tiny, witness)
+    schedule = [move, moves.RootWeights()]
+    steps = STEPS // 2 if kind == "vectors" else STEPS
+    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, steps * more, seed))
+
+
+def _franchise(measure, values, **options):
+    base = hk.Restaurant(base=measure, concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=1.0, each="document")
+    data = hk.Groups.from_labels(values, {"document": np.repeat(np.arange(3), len(values) // 3)})
+    return hk.Franchise(document, data, store="counts", root="weights", **options)
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_a_run_finds_clusters_of_numbers(kernel):
+    generator = np.random.default_rng(0)
+    values = np.where(generator.random(60) < 0.5, -8.0, 8.0) + generator.normal(size=60)
+    franchise = _franchise(hk.NormalGamma(0.0, 0.01, 2.0, 2.0), values, kernel=kernel)
+    schedule = [moves.SliceGibbs(), moves.TableCounts(), moves.RootWeights(), moves.DrawTopics()]
+    hk.Scheduler(schedule).run(franchise, sweeps=15, rng=0, audit_every=5)
+    topics = franchise.drawn_topics()
+    assert len(topics) == franchise.n_dishes
+    assert all(one.shape == (2,) for one in topics)
+    for sign in (-1, 1):
+        eaten = set(franchise.dishes[values * sign > 0].tolist())
+        assert not eaten & set(franchise.dishes[values * sign < 0].tolist())
+
+
+def test_densities_beyond_the_floats_are_compared():
+    # Of 400 dimensions a log density is below -1000: its exponential is 0.
+    generator = np.random.default_rng(1)
+    values = 30.0 + 10.0 * generator.normal(size=(12, 400))
+    franchise = _franchise(hk.NormalGamma(0.0, 1.0, 2.0, 2.0), values)
+    hk.Scheduler([moves.SliceGibbs(), moves.RootWeights()]).run(franchise, sweeps=3, rng=0)
+    assert np.isfinite(franchise.log_joint())
+
+
+@pytest.mark.parametrize("options", [{"proportions": "stored"}, {"smoothing": hk.Each(hk.Gamma(1, 1))}])
+def test_dishes_that_keep_parameters_are_refused_by_sweeps_and_drawn_for_readers(options):
+    measure = hk.SparseDirichletMultinomial(n_terms=3, **options)
+    franchise = tiny_franchise("2+2", measure, store="counts", root="weights")
+    with pytest.raises(ScheduleError, match="keep"):
+        hk.Scheduler([moves.SliceGibbs()]).run(franchise, sweeps=1, rng=0)
+    hk.Scheduler([moves.TableGibbs(), moves.DrawTopics()]).run(franchise, sweeps=2, rng=0)
+    for topic in franchise.drawn_topics():
+        assert topic.sum() == pytest.approx(1.0, rel=1e-12)
