@@ -126,6 +126,8 @@ def schedule(state, words):
     found += [moves.Concentration()]
     if state.root.declared == "weights":
         found += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
+        if state.draws_tables and hasattr(state.measure, "eta"):
+            found += [moves.SliceGibbs(), moves.CountGibbs()]
     if state.measure.atomic:
         found += [moves.Discount()]
     if state.measure.priors:

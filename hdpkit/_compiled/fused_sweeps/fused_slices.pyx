@@ -13,7 +13,7 @@ from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_run, hdpkit_slice_thread, hdpkit_slices, share_out)
+    HDPKIT_NO_MEMORY, HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_run, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
@@ -263,7 +263,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
         share_out(n_threads, walk.parent.shape[0], DOCUMENTS, sweep_documents, <void *>&sweep)
     for t in range(n_threads):
         failed = failed or work.threads[t].failed
-        starved = starved or work.arrays[t].starved
+        starved = starved or work.arrays[t].starved or work.threads[t].failed == HDPKIT_NO_MEMORY
         for slot in range(b.stride):
             change[slot] += work.threads[t].change[slot]
             m[slot] += work.arrays[t].tables[slot]

@@ -181,7 +181,7 @@ template <class Real, bool Scripted> struct Slices {
         const int32_t k = s->tail_slots[e];
         if (!lets_through(s, t, slice, own, s->psi[k])) return -1;
         if (s->draw_tail(s->tail, e) < 0) {
-            t->failed = 1;
+            t->failed = HDPKIT_NO_MEMORY;
             return own;
         }
         return hdpkit_philox_double(&t->stream) < (double)row[k] ? k : -1;

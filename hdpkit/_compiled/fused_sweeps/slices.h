@@ -11,6 +11,8 @@
 #include "hdpkit/philox.h"
 #include "layout.h"
 
+#define HDPKIT_INVERSE_DEGREE 16
+#define HDPKIT_NO_MEMORY 2
 #define HDPKIT_SLICE_CAPSULE "hdpkit._compiled.slices"
 
 #ifdef __cplusplus
@@ -58,13 +60,11 @@ typedef struct hdpkit_slice_thread {
     int32_t *blocks;             /* blocks in which the document has dishes */
     int32_t *listed;             /* place of a block among these, plus 1; 0: it isn't there */
     int32_t n_blocks;
-    int32_t failed;
+    int32_t failed;              /* 1 where nothing can be drawn, HDPKIT_NO_MEMORY */
     int64_t *change;             /* of the customers of each slot */
     int32_t *before;             /* dishes of the document's customers as they were; the longest document's length */
     hdpkit_philox stream;
 } hdpkit_slice_thread;
-
-#define HDPKIT_INVERSE_DEGREE 16
 
 /* Topics of sixteen slots, each times a factor of its own: gamma draws of shapes eta_v + n_kv. */
 typedef struct hdpkit_gamma_block {

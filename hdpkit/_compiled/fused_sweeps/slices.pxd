@@ -9,6 +9,7 @@ cdef extern from "slices.h":
     const char *HDPKIT_SLICE_CAPSULE
     enum:
         HDPKIT_INVERSE_DEGREE
+        HDPKIT_NO_MEMORY
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
