@@ -14,6 +14,7 @@ from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
 from hdpkit.moves import DishParameters
+from hdpkit.random import Streams
 from hdpkit.testing.atomic_contract import check_atomic_contract
 from hdpkit.testing.cases import SHAPES as TINY
 from hdpkit.testing.cases import check_keys, repeated, tiny_franchise
@@ -131,6 +132,8 @@ def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) ->
     ]
     if measure.supports("simulate"):
         report.append(_check_simulate(ready, data))
+    if measure.conjugate and (measure.supports("draw_parameters") or measure.supports("log_likelihood")):
+        report.append(_check_drawn(ready, data))
     return report
 
 
@@ -292,3 +295,28 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     if error > 5.5 and abs(overlap - other) > 1e-9:  # two-sided level 4e-8
         raise MeasureFailure(f"simulate doesn't draw from log_predictive: overlaps {overlap} and {other}")
     return "simulate draws from the predictive (frequencies; overlap of two dishes, both ways)"
+
+
+def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:
+    """The mean likelihood of a value, and of two, over drawn parameters is their predictive."""
+    for method in ("draw_parameters", "log_likelihood"):
+        if not measure.supports(method):
+            raise MeasureFailure(f"{method} is missing: draw_parameters and log_likelihood need each other")
+    source = Streams(7).source(1)
+    sought = [values[:1], values[-1:], values[:2]]
+    for given in (measure.make(), statistics_of(measure, values[:3])):
+        expected = [float(np.exp(np.asarray(measure.log_block(block, [given]))[0])) for block in sought]
+        drawn = [measure.draw_parameters(given, source) for _ in range(2000)]
+        found = np.array(
+            [
+                [np.exp(sum(measure.log_likelihood(x, one) for x in block)) for block in sought]
+                for one in drawn
+            ]
+        )
+        error = found.std(axis=0) / np.sqrt(len(found)) + 1e-9
+        if not np.all(np.abs(found.mean(axis=0) - expected) <= 6.5 * error):
+            raise MeasureFailure(
+                f"draw_parameters and log_likelihood: mean likelihoods {found.mean(axis=0)} over draws "
+                f"are not the predictive probabilities {np.array(expected)}"
+            )
+    return "the mean likelihood given drawn parameters is the predictive"
