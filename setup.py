@@ -23,19 +23,20 @@ if sys.platform == "win32":
 else:
     # No contraction: a fused multiply-add rounds once where two operations round twice, so that the chain
     # would depend on the processor.
-    compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math"]
+    compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
 if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
-link_args = []
+link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
     # The vector macro marks what lies between a vector's size and its capacity as not to be touched.
     macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
-    link_args = ["-fsanitize=address,undefined"]
+    sanitizers = ["-fsanitize=address,undefined"]
+    link_args += sanitizers
     # Python's own flags let signed numbers wrap around, and then nobody reports it; floats that no
     # integer can hold have a flag of their own.
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
-    compile_args += [*link_args, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
+    compile_args += [*sanitizers, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
 folders = ["hdpkit/include", "hdpkit/_compiled/stores", "hdpkit/_compiled/fused_sweeps"]
 shared = ["hdpkit/_compiled/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]

@@ -59,12 +59,12 @@ class Drawn(Owner):
 
     def _draw(self, what: str, source: ChoiceSource) -> None:
         check_source(source)
-        self._keys[what] = self.state.changes, (source.index(_KEYS), source.index(_KEYS))
+        self._keys[what] = self.state._changes, (source.index(_KEYS), source.index(_KEYS))
 
     def _stream(self, what: str, move: str) -> RandomStream:
         """The stream of a draw that is of the present state."""
         changes, key = self._keys.get(what, (-1, (0, 0)))
-        if changes != self.state.changes:
+        if changes != self.state._changes:
             raise StateError(
                 what, "not drawn" if changes < 0 else "drawn before the state changed",
                 "drawn given the present state",

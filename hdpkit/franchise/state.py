@@ -125,7 +125,7 @@ class State(Guarded):
         self.seeded_calls = 0
         self.streams = None
         self.on_pulse = None
-        self.changes = 0  # counted by verbs, and wherever all seating is replaced
+        self._changes = 0  # counted by verbs, and wherever all seating is replaced
 
     @property
     def seating(self) -> Any:

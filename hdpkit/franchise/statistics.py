@@ -68,7 +68,7 @@ class Statistics(Owner):
             self.turns.changing(self._adopt, measure_of(measure, "with_parameters", changed))
 
     def _adopt(self, measure: BaseMeasure) -> None:
-        self.state.changes += 1
+        self.state._changes += 1
         counted = self.state.bank.adopt(measure)
         self.state.measure = measure
         if not counted:
@@ -91,7 +91,7 @@ class Statistics(Owner):
     ) -> None:
         """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given."""
         state = self.state
-        state.changes += 1
+        state._changes += 1
         state.slots.attach(state.bank)
         self.reset_slots(slots, held)
         state.bank.thaw(bank)

@@ -84,7 +84,7 @@ class Verbs(Owner):
         """
         kernel, function = self.serving.of(verb)
         self.turns.outside()
-        self.state.changes += 1
+        self.state._changes += 1
         if verb in _DRAW_TABLES:
             check_weights(self.state.seating, kind_of_root(self.root.declared), self.root.kind, verb)
         if self.statistics.stale:

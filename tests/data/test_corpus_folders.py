@@ -330,6 +330,8 @@ LARGER = """
     import resource, sys
     from pathlib import Path
 
+    import scipy.sparse, scipy.special  # loaded when they are first used; data are what this is about
+
     import hdpkit as hk
     from hdpkit import moves
 

@@ -46,7 +46,7 @@ def state(measure, store, *, root=(20.0, 0.2), below=(3.0, 0.2), data=None, **se
 def mean_proportions(monkeypatch):
     """Births draw nothing at random, so that kernels can be compared step by step."""
 
-    def drawn_(self, a, n, source):
+    def drawn_(self, slot, a, n, source):
         selection = self.state.measure.selection
         pi = (selection.r + a) / (selection.r + selection.s + self.state.measure.n_terms)
         return log(pi), log(1.0 - pi)

@@ -343,9 +343,13 @@ def test_a_third_store_is_not_taken_for_explicit():
         named(CountsStore, "hdpkit._compiled.third"),
     ):
         store = kind(40, state.topology.n_nodes)
-        walk = state._seats.over(store, state.slots, "generic")
-        with pytest.raises(HdpkitError):
+
+        def act(store=store):
+            walk = state._seats.over(store, state.slots, "generic")
             fused_topics.reseat(walk, state.bank, 0, 40, RandomStream())
+
+        with pytest.raises(HdpkitError):
+            act()
     assert frozenset({CountsStore, HistogramStore, ExplicitStore}) == COMPILED_STORES
 
 
