@@ -13,6 +13,7 @@ from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.scores import log_seating, size_counts, totals
 from hdpkit.franchise.seats import Seats
+from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.priors import log_density_at
@@ -29,10 +30,11 @@ _CHUNK = 1 << 18  # customers that are counted at once
 class Reading(Owner):
     """What `Franchise` says of its state, under the same names."""
 
-    def __init__(self, state: State, seats: Seats, statistics: Statistics) -> None:
+    def __init__(self, state: State, seats: Seats, statistics: Statistics, slices: Slices) -> None:
         super().__init__(state)
         self.seats = seats
         self.statistics = statistics
+        self.slices = slices
 
     def dishes(self) -> Ints:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
@@ -201,7 +203,8 @@ class Reading(Owner):
         -------
         dict
             "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
-            of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts; "tree"
+            of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts;
+            "drawn topics" (and what threads work on) where documents were swept over in parallel; "tree"
             (restaurants of customers, parents), "hyperparameters" and "statistics" of the dishes (the
             topic-term counts).
         """
@@ -210,6 +213,8 @@ class Reading(Owner):
         parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
         if ratios := self.seats.memory_bytes():
             parts = {**parts, "ratios": ratios}
+        if topics := self.slices.memory_bytes():
+            parts = {**parts, "drawn topics": topics}
         return {
             **{name: int(size) for name, size in parts.items()},
             "tree": self.state.topology.memory_bytes(),

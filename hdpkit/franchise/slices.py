@@ -158,6 +158,10 @@ class Slices(Owner):
         drawn: Floats = self.workspace.topics_of(self.state.slots.occupied_slots())
         return drawn
 
+    def memory_bytes(self) -> int:
+        """Bytes that the last sweep left for the next one: topics, and arrays of its threads."""
+        return int(self.workspace.memory_bytes())
+
 
 def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:
     """The n smallest slots that are free."""

@@ -72,10 +72,9 @@ class SliceGibbs(_OverDocuments):
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
     remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
-    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the number of
-    dishes is not truncated. Two levels;
-    over ``store="counts"`` and a root with weights. `DirichletMultinomial` has compiled sweeps; any other
-    measure with `draw_parameters` and `log_likelihood` is served by readable code.
+    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the number of dishes is not
+    truncated. Two levels; over ``store="counts"`` and a root with weights. `DirichletMultinomial` has
+    compiled sweeps; any other measure with `draw_parameters` and `log_likelihood` is served by readable code.
 
     Parameters
     ----------

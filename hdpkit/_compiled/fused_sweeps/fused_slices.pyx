@@ -40,7 +40,6 @@ cdef cppclass Sweep:
     ThreadArrays *arrays
     hdpkit_slice_run run
     choice_source *script            # NULL where documents have streams of their own
-    int64_t first                    # restaurant that the range of work begins with
 
 
 cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
@@ -119,7 +118,7 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
     cdef int32_t node
     cdef hdpkit_slices *s = sweep.s
     for i in range(first, last):
-        node = <int32_t>(sweep.first + i)
+        node = <int32_t>i
         if s.begin[node] == s.begin[node + 1]:
             continue
         sweep.run(s, t, node)
@@ -159,7 +158,7 @@ cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
     return 0
 
 
-cdef int write_root(CountsStore store, SliceWorkspace work, vector[int64_t] *m) except -1 nogil:
+cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil:
     """The root's customers of every dish; dishes without customers go, others come."""
     cdef int64_t slot
     cdef int32_t place
@@ -208,7 +207,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     cdef CountsStore store
     cdef Sweep sweep
     cdef DirichletCounts *b = &bank.b
-    cdef int64_t i, slot, n = 0
+    cdef int64_t i, slot
     cdef int t
     cdef bint failed = False, starved = False
     cdef vector[int64_t] m, change
@@ -250,7 +249,6 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     sweep.threads = work.threads.data()
     sweep.arrays = work.arrays.data()
     sweep.script = &source.c if scripted else NULL
-    sweep.first = 0
     if scripted:
         sweep.run = functions.scripted if plan.integrated else functions.scripted_drawn
     else:
@@ -269,7 +267,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
             m[slot] += work.arrays[t].tables[slot]
     for t in range(n_threads):
         write_late(store, &work.arrays[t])
-    write_root(store, work, &m)
+    write_root(store, &m)
     settle_dishes(walk, bank, plan, &change)
     if starved:
         raise MemoryError

@@ -11,8 +11,6 @@
 
 namespace {
 
-constexpr double PART_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
-
 template <class Real, bool Scripted> struct Slices {
     typedef typename lanes<Real>::type vec;
 

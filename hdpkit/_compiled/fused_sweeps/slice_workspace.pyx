@@ -226,7 +226,6 @@ cdef class SliceWorkspace:
         """Draw topics given the counts, each times a factor of its own: those of all labels but of the tail."""
         cdef int64_t b, lane, slot
         cdef hdpkit_gamma_block *block
-        cdef int8_t *late
         cdef vector[int8_t] in_tail
         cdef bint by_inverse = self.counts.table.size() > 0 and LEAST_ETA <= self.counts.eta[0] <= LARGEST_ETA
         if by_inverse:       # one eta for all terms
