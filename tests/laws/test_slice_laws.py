@@ -9,6 +9,7 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
@@ -117,3 +118,55 @@ def test_a_chain_does_not_depend_on_threads(move):
         weights, remainder = franchise.root_weights()
         ends.append((franchise.dishes.tolist(), weights.tolist(), remainder, franchise.n_tables))
     assert ends[1:] == ends[:-1]
+
+
+HEAVY = 2000  # documents
+FAMILY.register("a label that is cut off has nearly all the weight: integrated")
+FAMILY.register("a label that is cut off has nearly all the weight: drawn")
+
+
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
+    # In each document a customer of label 0, whose slice cuts off label 2, and one of label 2, whose weight
+    # is 1e15 times that of all others: proposals that are refused would never end.
+    alpha, threshold, psi = 0.7, 0.3, np.array([0.5, 0.35, 1e-15, 0.075, 0.075])
+    tail = np.array([False, False, False, True, True]) & integrated
+    corpus = hk.Corpus.from_documents([["x", "x"]] * HEAVY)
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=alpha, each="document")
+    franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+    xi = np.minimum(psi, threshold)
+
+    def law():
+        """Of the first customer: given the slice, summed over what it can be. There is one term."""
+        total = np.zeros(len(psi))
+        generator = np.random.default_rng(0)
+        for low, high in ((0.0, 0.075), (0.075, threshold)):
+            through = psi > low + 1e-12
+            if integrated:
+                weights = alpha * psi / xi * through
+            else:
+                shapes = np.array([1.0, 0.0, 1.0, 0.0, 0.0]) + alpha * psi
+                drawn = np.maximum(generator.gamma(shapes, size=(400_000, len(psi))), 1e-300)
+                weights = drawn / xi * through
+            weights = weights / weights.sum(axis=-1, keepdims=True)
+            total += (high - low) / threshold * weights.reshape(-1, len(psi)).mean(axis=0)
+        return total[[0, 1, 3, 4]]
+
+    def run(more, seed):
+        streams, found = Streams(seed), np.zeros(len(psi))
+        for i in range(more):
+            source = streams.source(1, i)
+            franchise.clear()
+            slots = [franchise.open_dish(source) for _ in range(3)]
+            franchise.enter_given(np.tile(slots[::2], HEAVY).astype(np.int32), 0, 2 * HEAVY, source)
+            labels = np.array([*slots, *(max(slots) + 1 + np.arange(2))], dtype=np.int32)
+            late, measure = tail.astype(np.int8), franchise.measure
+            plan = SlicePlan(labels, psi, 0.0, late, threshold, measure, corpus.values, integrated)
+            franchise._slices.sweep(plan, source)
+            found += np.bincount(franchise.seating.dishes()[::2], minlength=len(psi))[labels]
+        assert found[2] == 0
+        return one_sample_p(found[[0, 1, 3, 4]].astype(np.int64), law())
+
+    name = "integrated" if integrated else "drawn"
+    FAMILY.check(f"a label that is cut off has nearly all the weight: {name}", run)

@@ -4,10 +4,13 @@
    alpha psi_k factor_k phi_kx, whose sum over k is known by term since topics are fixed. Labels below the threshold are
    proposed as if nothing cut them off, and refused unless the customer's slice lets them through: what is drawn is
    then the law given the slice, whose uniform is drawn when the first of them is proposed. Labels of the tail are
-   proposed with a bound in place of their topics. */
+   proposed with a bound in place of their topics. A document may have nearly all its weight at a label that a customer's
+   slice cuts off (n_jk / xi_k has no bound): after some refusals the labels let through are summed up one by one. */
 
 #include "gamma_text.h"
 #include "slice_faults.h"
+
+#define MOST_REFUSALS 64
 
 namespace {
 
@@ -185,13 +188,44 @@ template <class Real, bool Scripted> struct Slices {
         return hdpkit_philox_double(&t->stream) < (double)row[k] ? k : -1;
     }
 
+    /* The law given the slice without refusals: among the labels that it lets through, in proportion to
+       phi_k (counted_k + alpha share_k). */
+    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
+                                               const Real *counted, double alpha, double slice, int32_t own) {
+        const Real *share = (const Real *)s->share;
+        double *w = t->weights, sum = 0.0;
+        for (int64_t k = 0; k < s->stride; k++) {
+            const double weight = (double)counted[k] + alpha * (double)share[k];
+            w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
+        }
+        for (int64_t e = 0; e < s->n_tail; e++) {
+            const int32_t k = s->tail_slots[e];
+            if (!(s->psi[k] > slice)) continue;
+            if (s->draw_tail(s->tail, e) < 0) {
+                t->failed = HDPKIT_NO_MEMORY;
+                return own;
+            }
+            w[k] = ((double)counted[k] + alpha * s->threshold) * (double)row[k];
+        }
+        for (int64_t k = 0; k < s->stride; k++) sum += w[k];
+        double threshold = hdpkit_philox_double(&t->stream) * sum;
+        int32_t last = own;
+        for (int64_t k = 0; k < s->stride; k++) {
+            if (!(w[k] > 0.0)) continue;
+            last = (int32_t)k;
+            threshold -= w[k];
+            if (threshold < 0.0) break;
+        }
+        return last;
+    }
+
     /* The dish of a customer who stands outside. */
     HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const Cell *cell, int32_t own,
                                       double alpha, double smooth, const Real **passed) {
         const double here = lane_sum(cell->lane);
         const double rest = here + (smooth + alpha * s->threshold * (double)s->n_tail);
         double slice = -1.0;
-        for (;;) {
+        for (int refused = 0; refused < MOST_REFUSALS; refused++) {
             const double threshold = hdpkit_philox_double(&t->stream) * rest;
             int64_t k;
             if (threshold < here) {
@@ -206,6 +240,7 @@ template <class Real, bool Scripted> struct Slices {
             if (s->psi[k] < s->threshold && k != own && !lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
         }
+        return draw_through(s, t, cell->row, (const Real *)t->document, alpha, slice, own);
     }
 
     /* Proportions of a document, each times the factor of its slot, and a common one: gammas of n_jk + alpha psi_k. */
@@ -228,12 +263,13 @@ template <class Real, bool Scripted> struct Slices {
     HDPKIT_INLINE static int32_t draw_given(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own,
                                             const Real *weights, const Real **passed) {
         double slice = -1.0;
-        for (;;) {
+        for (int refused = 0; refused < MOST_REFUSALS; refused++) {
             const int64_t k = pick_share(s, t, row, weights, passed);
             if (k < 0) return own;
             if (s->psi[k] < s->threshold && k != own && !lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
         }
+        return draw_through(s, t, row, weights, 0.0, slice, own);
     }
 
     /* The same by a script, which draws the slice first, as the interval between weights of labels that it falls in. */
