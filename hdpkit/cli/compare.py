@@ -83,6 +83,10 @@ def _parse_own(text: str) -> tuple[str, list[Move]]:
     "--clock", type=click.Choice(CLOCKS), default="wall", show_default=True,
     help="What seconds are: processor is for a machine that other programs use.",
 )  # fmt: skip
+@click.option(
+    "--threads", type=positive, default=1, show_default=True,
+    help="For schemes that can use some (slices). Chains don't depend on it.",
+)  # fmt: skip
 @seed_option
 @click.option("--csv", type=path_type, metavar="FILE", help="Write the table there, with all its numbers.")
 @click.option("--states", type=path_type, metavar="FILE", help="Write every recorded state there, as CSV.")
@@ -98,8 +102,8 @@ def compare(corpus: Path, **options: Any) -> None:
 
     Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over sizes
     of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment), indicators (table
-    indicators). Additions: dish-gibbs, split-merge, reseat-groups (every 20th sweep). All sample one
-    posterior.
+    indicators), slices (documents in parallel). Additions: dish-gibbs, dish-gibbs-10 (every 10th sweep),
+    split-merge, reseat-groups (every 20th sweep). All sample one posterior.
 
     It takes schedules x chains x seconds, and somewhat more for starts and records. Ctrl-C ends it, and what
     was done so far is shown.
@@ -129,7 +133,11 @@ def compare(corpus: Path, **options: Any) -> None:
     data = given_corpus(corpus, options, quiet)
     restaurant = restaurants_of(base, options)
     schedules = ready_made(
-        options["schedules"], restaurant, data, lambda: updates_of(base, concentrations_of(options))
+        options["schedules"],
+        restaurant,
+        data,
+        lambda: updates_of(base, concentrations_of(options)),
+        options["threads"],
     )
     schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
     with _Progress(quiet) as progress, warnings.catch_warnings():

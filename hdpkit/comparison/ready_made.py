@@ -15,6 +15,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.moves import DishGibbs, Move, ReseatGroups, RootWeights, SliceGibbs, SplitMerge, TableGibbs
+from hdpkit.schedule import Scheduler
 
 __all__ = ["ADDITIONS", "SCHEMES", "Scheme", "all_names", "parts_of", "ready_made"]
 
@@ -69,6 +70,8 @@ SCHEMES: dict[str, Scheme] = {
 }
 ADDITIONS: dict[str, Callable[[], list[Move]]] = {
     "dish-gibbs": lambda: [DishGibbs()],
+    # About half of the time, where every sweep would give it four fifths.
+    "dish-gibbs-10": lambda: [DishGibbs().every(10)],
     "split-merge": lambda: [SplitMerge()],
     # One proposal for each document takes as long as some twenty sweeps.
     "reseat-groups": lambda: [ReseatGroups().every(20)],
@@ -114,7 +117,11 @@ def all_names() -> list[str]:
 
 
 def ready_made(
-    names: Iterable[str], restaurant: Restaurant, data: GroupedData, updates: Callable[[], list[Move]]
+    names: Iterable[str],
+    restaurant: Restaurant,
+    data: GroupedData,
+    updates: Callable[[], list[Move]],
+    threads: int = 1,
 ) -> dict[str, Candidate]:
     """Candidates for `compare_schedules`, by name.
 
@@ -126,6 +133,8 @@ def ready_made(
     data : Corpus or Groups
     updates : callable
         Returns the moves of hyperparameters, which end each sweep.
+    threads : int
+        How many documents the moves that can have in work at once.
 
     Returns
     -------
@@ -135,5 +144,5 @@ def ready_made(
     for name in names:
         scheme, moves = parts_of(name)
         franchise = Franchise(restaurant, data, store=scheme.store, root=scheme.root)
-        found[name] = Candidate(franchise, [*moves, *updates()])
+        found[name] = Candidate(franchise, Scheduler([*moves, *updates()], threads=threads))
     return found

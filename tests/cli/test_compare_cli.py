@@ -108,11 +108,27 @@ def test_names_are_schemes_and_additions():
     assert set(SCHEMES) < set(all_names())
     assert "direct+dish-gibbs" in all_names()
     assert "crf-explicit+dish-gibbs" not in all_names()  # which has it
-    assert len(all_names()) == len(SCHEMES) * (1 + len(ADDITIONS)) - 2
+    assert len(all_names()) == len(SCHEMES) * (1 + len(ADDITIONS)) - 4
     scheme, own = parts_of("direct+split-merge+reseat-groups")
     assert scheme is SCHEMES["direct"]
     assert [move.name for move in own] == ["TableGibbs", "RootWeights", "SplitMerge", "ReseatGroups"]
     assert own[-1].period == 20
+    assert parts_of("slices+dish-gibbs-10")[1][-1].period == 10
+
+
+def test_threads_do_not_change_the_chains(ldac):
+    options = "--seconds", 0.05, "--schedules", "slices", "--chains", 1, "--states"
+    columns = []
+    for threads in (1, 2):
+        place = ldac.parent / f"states-{threads}.csv"
+        result = compare(ldac, *options, place, "--threads", threads)
+        assert result.exit_code == 0, result.output
+        rows = place.read_text(encoding="utf-8").splitlines()
+        drop = rows[0].split(",").index("seconds")
+        columns.append([[cell for i, cell in enumerate(row.split(",")) if i != drop] for row in rows])
+    n = min(map(len, columns))
+    assert n > 2
+    assert columns[0][:n] == columns[1][:n]
 
 
 def test_updates_end_each_sweep():

@@ -97,3 +97,26 @@ def test_the_reference_clock_goes_by_the_median():
         one.tick()
     assert one.rates == pytest.approx([2.6e6, 0.65e6, 1.3e6])
     assert one.seconds == pytest.approx(0.5)
+
+
+def test_the_likelihood_of_mallet_is_a_product_of_predictives():
+    documents, terms = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 1, 3])
+    dishes, topics, alpha, beta, n_terms = np.array([0, 0, 2, 2, 0]), 7, 0.3, 0.2, 4
+    expected = 0.0
+    for i, (j, v, k) in enumerate(zip(documents, terms, dishes, strict=True)):
+        here, same = documents[:i] == j, dishes[:i] == k
+        expected += np.log((alpha + np.sum(here & same)) / (alpha * topics + here.sum()))
+        expected += np.log((beta + np.sum(same & (terms[:i] == v))) / (beta * n_terms + same.sum()))
+    found = module("starts").mallet_likelihood(documents, terms, dishes, n_terms, topics, alpha, beta)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_chains_are_read_at_times_and_agree_where_they_do():
+    generator, starts = np.random.default_rng(0), module("starts")
+    time = np.linspace(0.0, 10.0, 401)
+    same = [np.column_stack([time, time, 2 * time, generator.normal(size=401)]) for _ in range(2)]
+    apart = [same[0], same[1] + [0, 0, 0, 5]]
+    assert starts.at(same[0], 2, 0, 10.01) == 5.0
+    assert starts.rhat(same, 1, 3, 10.0) < 1.03
+    assert starts.rhat(apart, 1, 3, 10.0) > 1.5
+    assert np.isnan(starts.rhat(same, 1, 3, 0.5))  # too few states

@@ -79,6 +79,10 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
+    "starts": (
+        "{corpus} --seconds 0.05 --mallet 5 0.1 0.01 --keep {folder}/chains",
+        "R-hat of the log joint",
+    ),
     "startup": (f"{{corpus}} {HALVES} --seconds 0.05 --figure {{folder}}/starts.png", "held-out perplexity"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",

@@ -1,0 +1,211 @@
+"""Do chains of one posterior agree that begin at different states? After how long, or how far apart are they?
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/starts.py CORPUS [--starts one auto] [--seconds 300]
+        [--clock processor] [--store counts] [--root weights] [--moves MOVES] [--threads 1] [--eta 0.05]
+        [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"] [--documents N] [--mallet 1000 0.1 0.01]
+        [--keep FOLDER]
+
+Chains run one after the other, the i-th with seed --seed + i. A chain's time is that of its moves by the wall
+clock, or with --clock processor on processors, of all threads together. Log joint (of dishes and numbers of
+tables), K and shares of the largest topics are those of `hk.compare_schedules`. R-hat after some time is that
+of the second half of what there was by then.
+
+--mallet K ALPHA BETA also records the likelihood that MALLET's LDA reports (`mallet_likelihood`), for K
+topics with those parameters, which Terenin, Magnusson & Jonsson (2020) publish for samplers of the HDP. With
+--keep the chains are kept in a folder, and chains of earlier calls that are there are reported too; --starts
+without any reports these alone.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import machine
+import numpy as np
+import scipy.special
+
+import hdpkit as hk
+from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
+from hdpkit.comparison.convergence import joint_rhat
+from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
+
+MOVES = "table-gibbs,dish-gibbs,concentration"
+LARGEST = 20
+FEWEST = 20  # recorded states of the second half, below which there is no R-hat
+RECORDING = 0.1  # the share of the time that recording may take
+COLUMNS = ("sweep", "wall", "processor", "K", "log_joint", "mallet")
+
+
+def mallet_likelihood(documents, terms, dishes, n_terms, topics=1000, alpha=0.1, beta=0.01):
+    """Log likelihood as MALLET's LDA computes it, from the topics of all tokens.
+
+    Dirichlet-multinomial marginals: of documents over ``topics`` topics with alpha each, of topics over
+    ``n_terms`` terms with beta each. Topics without tokens contribute nothing.
+
+    Parameters
+    ----------
+    documents, terms, dishes : int arrays of one length
+        Numbers of each token's document, term and topic, all from 0.
+    """
+    n_dishes = int(dishes.max()) + 1
+    document_cells = np.bincount(documents * n_dishes + dishes)
+    topic_cells = np.bincount(dishes * n_terms + terms)
+    return _marginals(document_cells, np.bincount(documents), alpha, topics) + _marginals(
+        topic_cells, np.bincount(dishes), beta, n_terms
+    )
+
+
+def _marginals(cells, totals, each, width):
+    log_gamma = scipy.special.gammaln
+    cells, totals = cells[cells > 0], totals[totals > 0]
+    within = np.sum(log_gamma(each + cells) - log_gamma(each))
+    return float(within + np.sum(log_gamma(each * width) - log_gamma(each * width + totals)))
+
+
+class Recorder:
+    """Rows of what is recorded: COLUMNS, then the shares of the largest topics."""
+
+    def __init__(self, franchise, corpus, mallet):
+        self.franchise, self.mallet, self.rows, self.spent = franchise, mallet, [], 0.0
+        if mallet:
+            self.documents = corpus.codes("document")
+            self.terms, self.n_terms = np.asarray(corpus.values, dtype=np.int64), corpus.n_terms
+
+    def record(self, wall, processor):
+        before, franchise = time.perf_counter(), self.franchise
+        sizes = np.sort(dish_sizes(franchise))[::-1][:LARGEST] / franchise.topology.n_customers
+        shares = np.pad(sizes, (0, LARGEST - len(sizes)))
+        likelihood = np.nan
+        if self.mallet:
+            topics, alpha, beta = self.mallet
+            seen = self.documents, self.terms, franchise.dishes, self.n_terms
+            likelihood = mallet_likelihood(*seen, topics, alpha, beta)
+        joint = log_joint_of_counts(franchise)
+        self.rows.append((franchise.sweep, wall, processor, franchise.n_dishes, joint, likelihood, *shares))
+        self.spent += time.perf_counter() - before
+
+
+def run(corpus, init, seed, options):
+    """One chain: array of rows, the start first."""
+    root = hk.Restaurant(
+        hk.DirichletMultinomial(options.eta), concentration=parse_number_or_prior("gamma", options.gamma)
+    )
+    documents = hk.Restaurant(
+        root, concentration=parse_number_or_prior("alpha", options.alpha), each="document"
+    )
+    franchise = hk.Franchise(documents, corpus, store=options.store, root=options.root)
+    schedule = hk.Scheduler(parse_moves(options.moves), threads=options.threads)
+    recorder, totals = Recorder(franchise, corpus, options.mallet), {}
+    wall = processor = 0.0
+    draws = schedule.sample(franchise, 10**9, rng=seed, init=init)
+    while True:
+        on_wall, on_processor = time.perf_counter(), time.process_time()
+        draw = next(draws)
+        if draw.sweep == 1:  # the start is part of the first step
+            on_wall = time.perf_counter() - sum(move.seconds for move in draw.moves)
+        for move in draw.moves:
+            turns = totals.setdefault(move.move, [0, 0, 0, 0.0])
+            new = 1, move.tried, move.accepted, move.seconds
+            totals[move.move] = [a + b for a, b in zip(turns, new, strict=True)]
+        wall += time.perf_counter() - on_wall
+        processor += time.process_time() - on_processor
+        ended = (wall, processor)[options.clock == "processor"] >= options.seconds
+        if ended or draw.sweep <= 20 or recorder.spent <= RECORDING * wall:
+            recorder.record(wall, processor)
+        if ended:
+            draws.close()
+            return np.array(recorder.rows), totals
+
+
+def at(rows, clock, column, seconds):
+    """Value of a column at a time, as it was last recorded."""
+    place = np.searchsorted(rows[:, clock], seconds, side="right") - 1
+    return rows[max(place, 0), column]
+
+
+def rhat(chains, clock, column, seconds):
+    """R-hat over the second halves of chains up to a time; of each as many states, evenly spaced."""
+    kept = [rows[(rows[:, clock] > seconds / 2) & (rows[:, clock] <= seconds), column] for rows in chains]
+    fewest = min(map(len, kept))
+    if fewest < FEWEST or len(chains) < 2:
+        return np.nan
+    return joint_rhat(
+        np.array([values[np.linspace(0, len(values) - 1, fewest).astype(int)] for values in kept])
+    )
+
+
+def report(chains, clock):
+    """Print what chains, by name, were like at four times, and whether they agree.
+
+    Parameters
+    ----------
+    chains : dict of arrays
+    clock : int
+        Column of the time: 1 by the wall clock, 2 on processors.
+    """
+    end = min(rows[-1, clock] for rows in chains.values())
+    mallet = not all(np.isnan(rows[:, 5]).all() for rows in chains.values())
+    cells = [*COLUMNS[:5], *(["MALLET's likelihood"] if mallet else []), "largest shares, %"]
+    several = list(chains.values())
+    for seconds in (end / 8, end / 4, end / 2, end):
+        print(f"\nafter {seconds:.0f} s\n\n| start | {' | '.join(cells)} |\n|{' --- |' * (len(cells) + 1)}")
+        for name, rows in chains.items():
+            sweep, *times, k, joint, likelihood = (at(rows, clock, i, seconds) for i in range(6))
+            largest = ", ".join(f"{100 * at(rows, clock, i, seconds):.2f}" for i in range(6, 9))
+            both = " | ".join(f"{one:.0f}" for one in times)
+            more = f" {likelihood:,.0f} |" if mallet else ""
+            print(f"| {name} | {sweep:,.0f} | {both} | {k:.0f} | {joint:,.0f} |{more} {largest} |")
+        k, joint, *shares = (rhat(several, clock, i, seconds) for i in (3, 4, *range(6, 6 + LARGEST)))
+        print(f"\nR-hat of the log joint {joint:.2f}, of K {k:.2f}, of shares at most {max(shares):.2f}")
+
+
+def show_moves(totals):
+    print("\n| move | turns | ms a turn | tried | accepted |\n| --- | --- | --- | --- | --- |")
+    for move, (turns, tried, accepted, seconds) in totals.items():
+        share = accepted / max(tried, 1)
+        print(f"| {move} | {turns:,} | {1e3 * seconds / turns:.1f} | {tried:,} | {share:.2%} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", help="LDA-C file, plain or gzipped")
+    parser.add_argument("--starts", nargs="*", default=["one", "auto"], help="as of hdpkit fit --init")
+    parser.add_argument("--seconds", type=float, default=300.0, help="time of each chain")
+    parser.add_argument("--clock", choices=("wall", "processor"), default="wall")
+    parser.add_argument("--moves", default=MOVES, help=f"what a sweep does (default: {MOVES})")
+    parser.add_argument("--store", default="histogram")
+    parser.add_argument("--root", default="restaurant")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--eta", type=float, default=0.05)
+    parser.add_argument("--alpha", default="gamma(1, 1)", help="of documents: a number or a prior")
+    parser.add_argument("--gamma", default="gamma(1, 1)", help="of the root")
+    parser.add_argument("--documents", type=int, help="the first so many documents only")
+    parser.add_argument("--mallet", nargs=3, type=float, metavar=("K", "ALPHA", "BETA"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="folder of the chains")
+    options = parser.parse_args()
+
+    corpus = hk.Corpus.from_ldac(options.corpus)
+    if options.documents:
+        corpus = hk.Corpus.from_counts(corpus.to_counts()[: options.documents])
+    print(machine.block())
+    print(
+        f"{corpus!r}, eta = {options.eta}, alpha = {options.alpha}, gamma = {options.gamma}\n"
+        f"a sweep: {options.moves}; store {options.store}, root {options.root}, {options.threads} thread(s)"
+    )
+    chains = {}
+    for path in sorted(options.keep.glob("*.npy")) if options.keep and options.keep.exists() else []:
+        chains[path.stem] = np.load(path)
+    for number, start in enumerate(options.starts):
+        name = f"{start}, seed {options.seed + number}"
+        chains[name], totals = run(corpus, parse_init(start), options.seed + number, options)
+        print(f"\n{name}")
+        show_moves(totals)
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            np.save(options.keep / f"{name}.npy", chains[name])
+    report(chains, 2 if options.clock == "processor" else 1)
+
+
+if __name__ == "__main__":
+    main()
