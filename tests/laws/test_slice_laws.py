@@ -170,3 +170,34 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
 
     name = "integrated" if integrated else "drawn"
     FAMILY.check(f"a label that is cut off has nearly all the weight: {name}", run)
+
+
+FAMILY.register("customers of the root reach every label")
+
+
+def test_customers_of_the_root_reach_labels_whose_topics_are_drawn_late():
+    threshold, psi, n = 0.3, np.array([0.5, 0.35, 0.075, 0.075]), 2000
+    data = hk.Groups.from_labels([0] * (n + 1), {"document": [None] * n + [0]})
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=1), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=1.0, each="document")
+    franchise = hk.Franchise(document, data, store="counts", root="weights")
+    late = np.array([0, 0, 1, 1], dtype=np.int8)
+    law, xi = np.zeros(4), np.minimum(psi, threshold)
+    for low, high in ((0.0, 0.075), (0.075, threshold)):  # the slice of a customer of label 0
+        weights = psi / xi * (psi > low)
+        law += (high - low) / threshold * weights / weights.sum()
+
+    def run(more, seed):
+        streams, found = Streams(seed), np.zeros(4, dtype=np.int64)
+        for i in range(more):
+            source = streams.source(1, i)
+            franchise.clear()
+            slot = franchise.open_dish(source)
+            franchise.enter_given(np.full(n + 1, slot, dtype=np.int32), 0, n + 1, source)
+            labels = slot + np.arange(4, dtype=np.int32)
+            plan = SlicePlan(labels, psi, 0.0, late, threshold, franchise.measure, data.values)
+            franchise._slices.sweep(plan, source)
+            found += np.bincount(franchise.seating.dishes()[:n], minlength=slot + 4)[labels]
+        return one_sample_p(found, law)
+
+    FAMILY.check("customers of the root reach every label", run)

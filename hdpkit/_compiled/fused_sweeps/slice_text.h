@@ -385,8 +385,11 @@ template <class Real, bool Scripted> struct Slices {
         for (int64_t i = first; i < last; i++) {
             const int64_t c = customer(s, i);
             const Real *row = (const Real *)s->phi + (int64_t)s->terms[c] * s->stride;
-            t->before[i - first] = s->labels[c];
-            s->labels[c] = draw_given(s, t, row, s->labels[c], weights, &passed);
+            const int32_t own = t->before[i - first] = s->labels[c];
+            /* The root's own customers, where topics are drawn late: proposals by shares leave these labels out. */
+            s->labels[c] = s->n_tail
+                ? draw_through(s, t, row, (const Real *)t->document, 1.0, slice_of(s, t, own), own)
+                : draw_given(s, t, row, own, weights, &passed);
         }
     }
 
