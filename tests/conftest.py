@@ -38,7 +38,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish(session):
-    """What collection made stays to the end: the garbage collector, which would visit it often, leaves it out.
+    """Leave what collection made, which stays to the end, out of the garbage collector's rounds.
 
     Tests take a seventh less time.
     """

@@ -169,8 +169,15 @@ def _holders(bug: PlantedBug, healthy: CodeType) -> list[FunctionType]:
 
 
 def _functions() -> list[FunctionType]:
-    """Every function that lives."""
-    return [thing for thing in gc.get_objects() if type(thing) is FunctionType]
+    """Every function that lives, also where the collector leaves out what a program began with."""
+    frozen = gc.get_freeze_count() > 0
+    if frozen:
+        gc.unfreeze()
+    try:
+        return [thing for thing in gc.get_objects() if type(thing) is FunctionType]
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 _KNOWN: dict[tuple[str, str], list[weakref.ref[FunctionType]]] = {}  # by file and qualified name

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
@@ -244,7 +245,20 @@ for name_, case_ in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(*case_))))
 
 
-@pytest.mark.parametrize("name", GEWEKE)
+# Every scheme, update, depth and root once at least; the rest with -m long.
+FURTHER = [
+    ("integrated", "3+3", "explicit"),
+    ("stored", "3+3", "histogram"),
+    ("stored", "flat 4", "explicit"),
+]
+
+
+def is_long(name):
+    scheme, _, _, store, shape, root = GEWEKE[name]
+    return root == "restaurant" and (scheme, shape, store) in FURTHER
+
+
+@pytest.mark.parametrize("name", some_long(GEWEKE, is_long))
 def test_gewekes_test(name):
     franchise = free(*GEWEKE[name])
     schedule = [

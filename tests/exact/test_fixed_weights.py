@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -107,8 +108,17 @@ def test_gibbs_moves_leave_the_posterior_alone(store, kernel, n_dishes, shape):
         check_exact(model, moves.DishGibbs(), reversible=True)
 
 
-@pytest.mark.parametrize("corner", [PLAIN, DISCOUNT], ids=["plain", "discount"])
-@pytest.mark.parametrize("n_dishes", [2, 3])
+# Two dishes without discounts and three with them; the other way round with -m long.
+@pytest.mark.parametrize(
+    ("n_dishes", "corner"),
+    [
+        pytest.param(
+            n, corner, id=f"{n}-{name}", marks=[] if (n == 3) == (name == "discount") else pytest.mark.long
+        )
+        for n in (2, 3)
+        for name, corner in (("plain", PLAIN), ("discount", DISCOUNT))
+    ],
+)
 @pytest.mark.parametrize(("store", "kernel"), STORES)
 def test_every_move_leaves_the_posterior_alone(store, kernel, n_dishes, corner):
     franchise = fixed("2+2", store, kernel, corner, n_dishes)
@@ -178,7 +188,17 @@ for name_ in CELLS:
     FAMILY.register(name_)
 
 
-@pytest.mark.parametrize("name", CELLS)
+# Steps are enumerated over every store and kernel, above. Here are whole runs: of table Gibbs over all
+# stores, and of one other move over each. The rest with -m long.
+
+
+def is_long(name):
+    store, kernel, schedule = CELLS[name]
+    in_turn = ("explicit", "histogram", "counts").index(store) == list(SCHEDULES).index(schedule) - 1
+    return (kernel, schedule) != ("auto", "TableGibbs") and not in_turn
+
+
+@pytest.mark.parametrize("name", some_long(CELLS, is_long))
 def test_the_number_of_dishes_has_its_law(name):
     store, kernel, schedule = CELLS[name]
 

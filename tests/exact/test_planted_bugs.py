@@ -4,6 +4,7 @@ The checks are deterministic except those of hyperparameters, whose error rate s
 """
 
 import collections
+import gc
 import itertools
 import warnings
 
@@ -528,6 +529,20 @@ def test_there_are_bugs_enough_and_each_has_its_place():
         assert healthy.count(bug.old) == 1
         assert mutated != healthy
     assert {bug.caught_by for bug in BUGS} == set(CHECKS)  # a check that catches nothing is no check
+
+
+def test_functions_are_found_that_the_collector_leaves_out():
+    before = gc.get_freeze_count()
+    bug = next(bug for bug in BUGS if bug.name == "scale for rate")
+    code = hk.Gamma.draw.__code__
+    gc.freeze()
+    try:
+        with planted(bug):
+            assert hk.Gamma.draw.__code__ is not code
+        assert gc.get_freeze_count() > before
+    finally:
+        if not before:
+            gc.unfreeze()
 
 
 def test_healthy_code_comes_back_also_after_an_exception():

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from long_cases import some_long
 from scipy.stats import dirichlet
 
 import hdpkit as hk
@@ -176,7 +177,11 @@ def test_one_step_from_exact_draws(name):
     FAMILY.check(name, lambda more, seed: one_step_of_weights(model, move, DRAWS * more, seed))
 
 
-@pytest.mark.parametrize("name", GEWEKE)
+# Whole schedules: counts at two depths, the other stores at one. The rest with -m long.
+ORDINARY = (("counts", "flat 4"), ("counts", "3+3"), ("explicit", "3+3"), ("histogram", "three levels"))
+
+
+@pytest.mark.parametrize("name", some_long(GEWEKE, lambda name: GEWEKE[name] not in ORDINARY))
 def test_gewekes_test_with_weights_and_hyperparameters(name):
     franchise = free(*GEWEKE[name])
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.Discount()]
@@ -186,11 +191,18 @@ def test_gewekes_test_with_weights_and_hyperparameters(name):
 
 @pytest.mark.parametrize("move", [moves.RootWeights(), moves.Concentration()], ids=repr)
 def test_the_harness_runs_gewekes_test_with_weights(move):
-    report = check_geweke(move, root="weights", shapes=["2+2"], replicas=40)
+    report = check_geweke(move, root="weights", shapes=["2+1"], replicas=30)
     assert len(report) >= 8  # two kinds of priors, every store
 
 
-@pytest.mark.parametrize("name", DISHES)
+# Steps of each move are tested above over every store. Here are whole runs: of table Gibbs over all stores,
+# and of one other move over each. The rest with -m long.
+def is_long(name):
+    store, schedule = DISHES[name]
+    return list(SCHEDULES).index(schedule) not in (0, 1 + ("explicit", "histogram", "counts").index(store))
+
+
+@pytest.mark.parametrize("name", some_long(DISHES, is_long))
 def test_the_number_of_dishes_has_its_law(name):
     store, schedule = DISHES[name]
     corpus = hk.Corpus.from_documents(DOCUMENTS, n_terms=3)

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
@@ -202,12 +203,28 @@ for name_, (name__, _, store_, shape_, root_) in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(name__, store_, shape_, root_))))
 
 
-@pytest.mark.parametrize("name", CHAINS)
+# Each scheme over both stores, each schedule with both schemes; the rest with -m long.
+IN_TURN = {("integrated", "explicit", 1), ("integrated", "histogram", 4), ("stored", "explicit", 4)}
+IN_TURN |= {("stored", "histogram", 1)}
+
+
+def is_long_chain(name):
+    scheme, store, schedule = CHAINS[name]
+    return (scheme, store, len(schedule)) not in IN_TURN
+
+
+@pytest.mark.parametrize("name", some_long(CHAINS, is_long_chain))
 def test_chains_have_the_law_of_dishes_and_tables(name):
     FAMILY.check(name, lambda more, seed: of_five_words(*CHAINS[name], more, seed))
 
 
-@pytest.mark.parametrize("name", ONE_STEP)
+# Groups and whole schedules by the readable measure take long; a flat mixture has nothing that others lack.
+def is_long_step(name):
+    move, _, _, kernel, _ = ONE_STEP[name]
+    return "flat" in name or (kernel == "reference" and isinstance(move, (list, moves.ReseatGroups)))
+
+
+@pytest.mark.parametrize("name", some_long(ONE_STEP, is_long_step))
 def test_one_step_from_exact_draws(name):
     move, shape, store, kernel, measure = ONE_STEP[name]
     model = ExactSelectionModel(tiny(shape, store, kernel, measure))
@@ -215,7 +232,16 @@ def test_one_step_from_exact_draws(name):
     FAMILY.check(name, lambda more, seed: one_step_of_selections(model, move, draws * more, seed))
 
 
-@pytest.mark.parametrize("name", GEWEKE)
+# Every scheme, store, depth and root once at least; the rest with -m long.
+FURTHER = {
+    ("integrated", "slice", "histogram", "flat 4", "restaurant"),
+    ("stored", "slice", "histogram", "3+3", "restaurant"),
+    ("stored", "slice", "explicit", "3+3", "weights"),
+    ("integrated", "slice", "explicit", "3+3", "restaurant"),
+}
+
+
+@pytest.mark.parametrize("name", some_long(GEWEKE, lambda name: GEWEKE[name] in FURTHER))
 def test_gewekes_test_given_that_all_terms_are_observed(name):
     measure, update, store, shape, root = GEWEKE[name]
     franchise = free(measure, store, shape, root)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bugs import BUGS
 from condemned import condemned
+from long_cases import some_long
 from parameter_cases import MEASURES, NON_CONJUGATE
 
 import hdpkit as hk
@@ -328,7 +329,24 @@ REPLICAS, ROUNDS = 100, 4
 OF_SCHEDULES = 150, 5  # at depth 1, where other moves hide much of what one of them does wrong
 
 
-@pytest.mark.parametrize("name", GEWEKE)
+def is_long(name: str) -> bool:
+    """Hyperparameters and topics: each update at each depth with one kind of prior, in turn.
+
+    The others with -m long. What draws hyperparameters is tested in all cases by one step from exact draws of
+    their conditional laws (test_hyperparameter_laws.py), which sees every fault that is planted here.
+    """
+    move, _, rest = name.removeprefix("geweke: ").partition(", ")
+    if move.startswith(("concentration#", "draw-topics#")):
+        return ("depth 2" in rest) == ("tied, middle" in rest)
+    if move == "discount":
+        kind, method, depth = rest.rsplit(", ", 2)
+        if depth == "depth 2" and not kind.startswith(("shifted", "below")):  # by both methods
+            return list(DISCOUNTED).index(kind) % 2 == (method == "slice")
+        return depth != "depth 2" and kind in ("tied", "shifted")
+    return False
+
+
+@pytest.mark.parametrize("name", some_long(GEWEKE, is_long))
 def test_geweke(name):
     _, franchise, schedule = GEWEKE[name]
     replicas, rounds = OF_SCHEDULES if name.endswith("default schedule, depth 1") else (REPLICAS, ROUNDS)
@@ -392,7 +410,12 @@ def law_from_a_state(model: ExactModel, move: Move) -> dict[str, object]:
     return {"state": state, "row": matrix[state]}
 
 
-@pytest.mark.parametrize("name", ONE_STEP)
+def is_long_step(name: str) -> bool:
+    """At the corner with discounts each move over one store, not that of the other corner."""
+    return ONE_STEP[name][1] == "discounts" and name.replace("discounts", "middle") in ONE_STEP
+
+
+@pytest.mark.parametrize("name", some_long(ONE_STEP, is_long_step))
 def test_one_step_of_a_whole_sweep(name):
     store, corner, move = ONE_STEP[name]
     model = model_of(store, corner, shape=shape_for(move) if corner == "middle" else "3+2")
@@ -409,15 +432,14 @@ def test_one_step_of_a_whole_sweep(name):
 CHAINS, RANKED = 100, 9
 
 
-@pytest.mark.parametrize("name", CALIBRATION)
+@pytest.mark.parametrize("name", some_long(CALIBRATION, lambda name: CALIBRATION[name] == 3))
 def test_calibration(name):
     depth = CALIBRATION[name]
     franchise = franchise_of(depth)
     FAMILY.check(name, lambda more, seed: calibration(franchise, flat(depth), CHAINS * more, RANKED, seed))
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("corner", ["middle", "discounts"])
+@pytest.mark.parametrize(("store", "corner"), [("histogram", "middle"), ("explicit", "discounts")])
 def test_running_backwards_is_the_exact_time_reversal(store, corner):
     model = ExactModel(tiny_franchise("2+2", hk.DirichletMultinomial(0.5), store=store, corner=corner))
     for schedule in ([TableGibbs()], [DishGibbs()], [SplitMerge()]):
@@ -553,18 +575,18 @@ def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bu
 
 
 def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
-    report = check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
+    report = check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
     assert len(report) == 2 * len(at_least(Detail.COUNTS))
     plant(monkeypatch, "scale for rate")
     with pytest.raises(SampledTestFailure, match="Concentration"):
-        check_geweke(Concentration(), shapes=["2+2"], replicas=100, rounds=2)
+        check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
 
 
 def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
-    report = check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
+    report = check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
     assert len(report) == len(at_least(Detail.COUNTS)) + len(at_least(Detail.SIZES))
     with planted(bug_named("a and b exchanged")), pytest.raises(SampledTestFailure, match="Discount"):
-        check_geweke(Discount(), shapes=["2+2"], replicas=100, rounds=2)
+        check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
 
 
 @pytest.mark.parametrize(
