@@ -26,18 +26,29 @@ def test_code_in_the_pages_runs(block, capsys, tmp_path, monkeypatch):
     exec(compile(block, "<page>", "exec"), {"__name__": "page"})
 
 
+# That they find what they should is tested at length by tests of their own: here fewer sweeps are enough.
+SHORT = {
+    "counts": "--images 200 --sweeps 5",
+    "expected_tables": "--sweeps 1",
+    "fuentes": "--repeats 3 --sweeps 100 --ap-sweeps 100",
+    "gaussian_mixtures": "--seeds 1 --sweeps 20",
+    "recovery": "--seeds 1 --sweeps 10",
+    "sparse_topics": "--sweeps 20",
+    "three_levels": "--sweeps 5",
+}
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example, capsys, monkeypatch):
     from hdpkit.base_measures import base_measures
     from hdpkit.moves.registry import moves
 
-    monkeypatch.setattr(sys, "argv", [str(example)])
     before = [(registry, dict(registry)) for registry in (base_measures, moves)]
     for registry, entries in before:
         for name in entries:
             if "(example)" in name:
                 registry.remove(name)
-    monkeypatch.setattr(sys, "argv", [str(example)])
+    monkeypatch.setattr(sys, "argv", [str(example), *SHORT.get(example.stem, "").split()])
     try:
         runpy.run_path(str(example), run_name="__main__")
     finally:

@@ -184,7 +184,7 @@ def test_words_of_a_file_and_the_words_before_them(tables, tmp_path):
 def test_weights_of_dishes_pass_the_harness_over_every_cell():
     example = runpy.run_path(str(EXAMPLES / "dish_weights.py"))
     part, move = example["DishWeights"], example["UpdateWeights"]
-    report = check_part(part, move(), name="weights", replicas=50, rounds=2)
+    report = check_part(part, move(), name="weights", shapes=["2+1"], replicas=40, rounds=2)
     for store in hk.stores:
         for root in ("restaurant", "weights"):
             assert any(f", {store}/" in line and f"root {root!r}" in line for line in report)

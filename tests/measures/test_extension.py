@@ -79,7 +79,7 @@ SCHEDULE = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge
 
 
 def test_the_example_passes_the_contract_of_a_measure(polya_urn):
-    report = check_base_measure(polya_urn.PolyaUrn(3, 0.5))
+    report = check_base_measure(polya_urn.PolyaUrn(3, 0.5), shapes=["2+1", "three levels of three"])
     assert any("generic" in line for line in report)
 
 
