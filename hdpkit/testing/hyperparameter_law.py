@@ -29,6 +29,7 @@ __all__ = ["ConcentrationLaw", "DiscountLaw", "dkw_bound", "dkw_p", "one_step_di
 
 Floats = npt.NDArray[np.float64]
 
+N_NODES_TO_FIND_IT = 1001  # of the whole line: where the law has its mass
 N_NODES = 20_001
 NEGLIGIBLE = 60.0  # nats below the mode
 
@@ -39,10 +40,11 @@ class _Law(abc.ABC):
     WIDE: tuple[float, float]
 
     def __init__(self) -> None:
-        wide = np.linspace(*self.WIDE, N_NODES)
+        wide = np.linspace(*self.WIDE, N_NODES_TO_FIND_IT)
         heights = self.log_density_on_the_line(wide)
-        inside = wide[heights > heights.max() - NEGLIGIBLE]
-        nodes = np.linspace(inside[0], inside[-1], N_NODES)
+        inside = np.flatnonzero(heights > heights.max() - NEGLIGIBLE)
+        first, last = max(inside[0] - 1, 0), min(inside[-1] + 1, len(wide) - 1)
+        nodes = np.linspace(wide[first], wide[last], N_NODES)
         heights = self.log_density_on_the_line(nodes)
         cumulative = cumulative_simpson(np.exp(heights - heights.max()), x=nodes, initial=0.0)
         cumulative = np.maximum.accumulate(cumulative / cumulative[-1])

@@ -161,6 +161,13 @@ def franchise_of(name, store="histogram"):
     return franchise
 
 
+def groups_of(franchise, move):
+    """The restaurants that share a value that the move draws."""
+    concentration, discount = franchise.declarations[1].hyperparameters
+    each = (concentration if isinstance(move, Concentration) else discount).each
+    return [[j] for j in range(4)] if each else [[0, 1, 2, 3]]
+
+
 def laws_of(franchise, move):
     """The law of every value that the move draws, by restaurant."""
     nodes = np.arange(1, 5)
@@ -168,10 +175,8 @@ def laws_of(franchise, move):
     sizes = [np.repeat(*franchise.size_counts([node])).tolist() for node in nodes]
     theta, d = franchise.concentration("document"), franchise.discount("document")
     concentration, discount = franchise.declarations[1].hyperparameters
-    each = (concentration if isinstance(move, Concentration) else discount).each
-    groups = [[j] for j in range(4)] if each else [[0, 1, 2, 3]]
     laws = []
-    for group in groups:
+    for group in groups_of(franchise, move):
         own_theta, own_d = (x if np.ndim(x) == 0 else [x[j] for j in group] for x in (theta, d))
         if isinstance(move, Concentration):
             laws.append(
@@ -215,7 +220,7 @@ for name_ in CASES:
         if serves(franchise_, move_):
             label_ = f"{name_}: {move_.name}, {move_.method}"
             ONE_STEP[label_] = (name_, move_)
-            FAMILY.register(label_, len(laws_of(franchise_, move_)))
+            FAMILY.register(label_, len(groups_of(franchise_, move_)))
 
 DRAWS = 1000
 LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look

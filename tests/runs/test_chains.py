@@ -171,8 +171,14 @@ def test_what_cannot_be_sent_is_refused_at_once():
 # ------------------------------------------------------------------------- failures
 
 
+@pytest.fixture(scope="module")
+def whole():
+    """Three chains of which none fails."""
+    return hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")]).run(franchise(), 6, rng=0, chains=3)
+
+
 @pytest.mark.parametrize("what", ["raise", "raise what can't be sent", "die", "exit"])
-def test_a_chain_that_fails_does_not_take_the_others_along(what):
+def test_a_chain_that_fails_does_not_take_the_others_along(what, whole):
     scheduler = hk.Scheduler([moves.TableGibbs(), Misbehaving(what)])
     trace = scheduler.run(franchise(), 6, rng=0, chains=3)
     assert list(trace.failures) == [1]
@@ -188,7 +194,6 @@ def test_a_chain_that_fails_does_not_take_the_others_along(what):
     if what == "raise":
         assert isinstance(error.original, ZeroDivisionError)
         assert "one over nought" in str(error)
-    whole = hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")]).run(franchise(), 6, rng=0, chains=3)
     assert np.array_equal(trace["log_joint"], whole["log_joint"][[0, 2]])
 
 

@@ -112,14 +112,15 @@ def test_both_generations_cut_off_name_the_file(small, tmp_path):
         _ = hk.open_run(folder).trace
 
 
-def test_five_thousand_random_bits(small, tmp_path):
+@pytest.mark.parametrize("count", [1500, pytest.param(5000, marks=pytest.mark.long)])
+def test_random_bits(small, tmp_path, count):
     folder = tmp_path / "run"
     shutil.copytree(small[0], folder)
     draw = random.Random(7)
     places = [(file, file.read_bytes()) for file in files(folder)]
     weights = [len(whole) for _, whole in places]
     seen = []
-    for _ in range(5000):
+    for _ in range(count):
         file, whole = draw.choices(places, weights)[0]
         bit = draw.randrange(8 * len(whole))
         changed = bytearray(whole)
