@@ -135,3 +135,28 @@ def test_tables_are_not_drawn_while_the_weights_are_integrated_out(twin):
     franchise.audit()
     franchise.simulate(3).audit()
     franchise.simulate(3, keep="seating").audit()
+
+
+class Told(RandomStream):
+    """The same draws, by a method that is given each probability."""
+
+    def bernoulli(self, p):
+        return super().bernoulli(p)
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 0.05, 0.7, 4.0, 60.0, 1e4])
+def test_a_probability_that_is_not_worked_out_changes_no_table(alpha):
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5)
+    restaurant = hk.Restaurant(restaurant, each="document", concentration=alpha)
+    sizes = [*range(1, 70), 129, 1000] * 3
+    data = hk.Corpus.from_documents([[0] * n for n in sizes], n_terms=2)
+    franchise = hk.Franchise(restaurant, data, store="counts", root="weights")
+    hk.franchise.start(franchise, "one", RandomStream((1, 1)))
+    dish = int(franchise.slots.occupied_slots()[0])
+
+    def drawn(source):
+        franchise.draw_tables(1, len(sizes) + 1, source)
+        return [franchise.store.tables(1 + j, dish) for j in range(len(sizes))], source.uniform()
+
+    for seed in range(20):
+        assert drawn(RandomStream((seed, 1))) == drawn(Told((seed, 1)))

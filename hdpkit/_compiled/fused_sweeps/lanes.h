@@ -172,8 +172,15 @@ template <class Real> inline int64_t last_positive(const Real *running, int64_t 
    be foreseen, and a processor that guessed wrong has to start again. */
 template <class Real> HDPKIT_INLINE int64_t pick(const Real *running, int64_t n, Real threshold) {
     const Real *total = running + (n - 1) * LANES;
-    alignas(4 * sizeof(Real)) Real sum[4];
+    /* Edges between the lanes of each g are summed before g is known. */
+    alignas(4 * sizeof(Real)) Real sum[4], within[4][4];
+    const quad<Real> *q = (const quad<Real> *)total;
+    quad<Real> *edges = (quad<Real> *)within;
     Real edge[4];
+    edges[0] = quad<Real>{};
+    edges[1] = q[0];
+    edges[2] = q[0] + q[1];
+    edges[3] = (q[0] + q[1]) + q[2];
     quarter_sums(total, sum);
     edge[0] = Real(0);
     edge[1] = sum[0];
@@ -181,12 +188,8 @@ template <class Real> HDPKIT_INLINE int64_t pick(const Real *running, int64_t n,
     edge[3] = edge[2] + sum[2];
     const int g = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
     threshold -= edge[g];
-    const Real *x = total + g;
-    edge[1] = x[0];
-    edge[2] = edge[1] + x[4];
-    edge[3] = edge[2] + x[8];
-    const int h = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
-    threshold -= edge[h];
+    const int h = (threshold >= within[1][g]) + (threshold >= within[2][g]) + (threshold >= within[3][g]);
+    threshold -= within[h][g];
     const Real *lane = running + g + 4 * h;
     int64_t block = 0;
     for (int64_t i = 0; i < n; i++) block += lane[i * LANES] <= threshold;

@@ -115,6 +115,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
         const double before = root[k], now = root_share(s, k, inverse), then = root_share(s, k, less);
         s->inverse[k] = inverse;
         s->inverse_less[k] = less;
+        s->inverse_more[k] = inverse_of(s, s->totals[k] + 1);
         root[k] = (Real)now;
         s->root_sum += in_units(now) - in_units(before);
         s->root_less[k] = in_units(then) - in_units(now);
@@ -128,8 +129,9 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
         const double inverse = s->inverse_less[k];
         const double less = inverse_less(s, k, inverse);
         const double now = root_share(s, k, inverse), then = root_share(s, k, less);
-        s->inverse[k] = inverse;
+        s->inverse_more[k] = s->inverse[k];
         s->inverse_less[k] = less;
+        s->inverse[k] = inverse;
         ((Real *)s->root)[k] = (Real)now;
         s->root_sum += s->root_less[k];
         s->root_less[k] = in_units(then) - in_units(now);
@@ -138,10 +140,11 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
 
     /* The same where one has joined a table, whose term may be new to the dish. */
     HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool) {
-        const double less = s->inverse[k], inverse = inverse_of(s, s->totals[k]);
+        const double less = s->inverse[k], inverse = s->inverse_more[k];
         const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];
-        s->inverse[k] = inverse;
         s->inverse_less[k] = less;
+        s->inverse[k] = inverse;
+        s->inverse_more[k] = inverse_of(s, s->totals[k] + 1);
         ((Real *)s->root)[k] = (Real)now;
         s->root_less[k] = in_units(then) - in_units(now);
         s->root_sum -= s->root_less[k];

@@ -4,16 +4,6 @@
 
 namespace {
 
-/* Row r keeps every lane but r; the last one keeps all. */
-template <class Real> struct Keep {
-    alignas(LANES * sizeof(Real)) Real but[LANES + 1][LANES];
-    constexpr Keep() : but() {
-        for (int r = 0; r <= LANES; r++)
-            for (int lane = 0; lane < LANES; lane++) but[r][lane] = lane == r ? Real(0) : Real(1);
-    }
-};
-template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
-
 template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
 struct Passes : Shares<Real, Scripted, Root, Measure> {
     typedef Measure<Real, Scripted, Root> Terms;
@@ -21,15 +11,16 @@ struct Passes : Shares<Real, Scripted, Root, Measure> {
 
     /* Sums by lane over the restaurant's dishes but `own`. */
     HDPKIT_INLINE static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
-        const vec *share = (const vec *)s->document, *keep = (const vec *)KEEP<Real>.but;
-        const int32_t block = (uint32_t)own / LANES, lane = (uint32_t)own % LANES, n = s->n_blocks, *blocks = s->blocks;
-        vec *running = (vec *)s->running;
-        vec sum = {};
+        vec *share = (vec *)s->document, *running = (vec *)s->running, sum = {};
+        const int32_t n = s->n_blocks, *blocks = s->blocks, block = (uint32_t)own / LANES;
+        const vec whole = share[block];      /* stored without `own` meanwhile, so that all blocks are summed alike */
+        share[block] = without_lane<Real>(whole, own);
         for (int32_t i = 0; i < n; i++) {
             const int32_t b = blocks[i];
-            sum += share[b] * keep[b == block ? lane : LANES] * Terms::values_of(s, ((const ints *)row)[b], b, eta);
+            sum += share[b] * Terms::values_of(s, ((const ints *)row)[b], b, eta);
             running[i] = sum;
         }
+        share[block] = whole;
     }
 
     /* The same over the root's dishes: all that they weigh, */

@@ -6,24 +6,50 @@
 
 namespace {
 
+/* Row r keeps every lane but r. */
+template <class Real> struct Keep {
+    alignas(LANES * sizeof(Real)) Real but[LANES][LANES];
+    constexpr Keep() : but() {
+        for (int r = 0; r < LANES; r++)
+            for (int lane = 0; lane < LANES; lane++) but[r][lane] = lane == r ? Real(0) : Real(1);
+    }
+};
+template <class Real> constexpr Keep<Real> KEEP = Keep<Real>();
+
+/* A block with 0 for slot k. */
+template <class Real, class Block> HDPKIT_INLINE Block without_lane(const Block &block, int32_t k) {
+    return block * ((const Block *)KEEP<Real>.but)[(uint32_t)k % LANES];
+}
+
 /* `Root` is what a new table draws its dish from, one of topic_roots_text.h; `Measure` is how a dish weighs terms,
    one of topic_measures_text.h. */
 template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
 struct Shares : Measure<Real, Scripted, Root> {
     typedef Measure<Real, Scripted, Root> Terms;
     typedef typename Terms::Above Above;
+    typedef typename lanes<Real>::type vec;
     using Terms::has, Terms::refresh_dish;
 
     /* Whether the store knows each customer's table. Where nothing depends on tables, that is known here. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
 
+    /* Write a share of the restaurant, in the block that passes read: a processor that has just stored a lane alone
+       would wait before it could load the sixteen. */
+    HDPKIT_INLINE static void set_share(hdpkit_topics *s, int32_t k, Real share) {
+        vec &block = ((vec *)s->document)[(uint32_t)k / LANES];
+        const vec all = vec{} + share;
+        block = without_lane<Real>(block, k) + (all - without_lane<Real>(all, k));
+    }
+
     /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
-    static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
+    template <bool Alone> HDPKIT_INLINE static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         const int32_t k = entry->dish;
         if (has(s, DISCOUNT_IGNORED)) d = 0.0;
         if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
         const double customers = (double)entry->customers - d * (double)entry->tables;
-        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        const Real share = (Real)(customers * s->inverse[k]);
+        if (Alone) set_share(s, k, share);
+        else ((Real *)s->document)[k] = share;
         s->several[k] = entry->tables > 1;
         /* Which of several tables a customer leaves is known to the explicit store alone. */
         ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
@@ -31,17 +57,19 @@ struct Shares : Measure<Real, Scripted, Root> {
     }
 
     /* The same where there are no tables: the store is needed where a dish dies or the restaurant is left empty. */
-    HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
+    template <bool Alone> HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
         const double customers = (double)s->here[k];
-        ((Real *)s->document)[k] = (Real)(customers * s->inverse[k]);
+        const Real share = (Real)(customers * s->inverse[k]);
+        if (Alone) set_share(s, k, share);
+        else ((Real *)s->document)[k] = share;
         ((Real *)s->document_less)[k] = s->totals[k] == 1 || s->nodes[node].customers == 1
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 
     /* The dish of a customer who has left or joined. */
     HDPKIT_INLINE static void refresh_changed(hdpkit_topics *s, int32_t node, int32_t k) {
-        if (Above::TABLES) refresh_share(s, entries(s, node) + s->place[k], s->discount[node]);
-        else refresh_here(s, node, k);
+        if (Above::TABLES) refresh_share<true>(s, entries(s, node) + s->place[k], s->discount[node]);
+        else refresh_here<true>(s, node, k);
     }
 
     /* A dish comes to the restaurant, as it may where there are no tables. */
@@ -94,10 +122,10 @@ struct Shares : Measure<Real, Scripted, Root> {
             const int32_t k = entry[i].dish;
             if (Above::TABLES) {
                 s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
-                refresh_share(s, entry + i, d);
+                refresh_share<false>(s, entry + i, d);
             } else {
                 s->here[k] = entry[i].customers;
-                refresh_here(s, node, k);
+                refresh_here<false>(s, node, k);
             }
             if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
         }

@@ -75,6 +75,7 @@ typedef struct hdpkit_topics {
     void *document_less;         /* the same with one customer fewer; -1 where its leaving is the store's affair */
     void *root;                  /* share of new tables, (m_k - d0) / (n_k + eta_sum), or beta_k for m_k - d0 */
     double *inverse_less;        /* 1 / (n_k - 1 + eta_sum) */
+    double *inverse_more;        /* 1 / (n_k + 1 + eta_sum): divided before it is needed, since what follows waits */
     int64_t *root_less;          /* what `root_sum` gains when a customer of the dish stands outside */
     int32_t *place;              /* of the dish among the entries of the restaurant */
     int32_t *several;            /* whether the restaurant has more than one table of the dish */

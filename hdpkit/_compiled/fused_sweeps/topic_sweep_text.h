@@ -163,12 +163,21 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return -2 - s->stride;
     }
 
+    /* Out of line, where the rounds have all registers to themselves: in `run` each of them would reload its keys. */
+    HDPKIT_OUTLINE static void refill(hdpkit_philox *stream) { hdpkit_philox_refill(stream); }
+
+    /* As `hdpkit_philox_uint64`. */
+    HDPKIT_INLINE static uint64_t next_word(hdpkit_philox *stream) {
+        if (stream->used == 4) refill(stream);
+        return stream->buffer[stream->used++];
+    }
+
     /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
     HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
         const double eta = eta_of(s, t->v), own = t->share, share = own + others(s);
         const double smooth = Terms::smooth(s, eta, t->root_sum);
         const double rest = share + (smooth + Terms::fresh(s, eta));
-        const uint64_t word = hdpkit_philox_uint64(s->stream);
+        const uint64_t word = next_word(s->stream);
         const double u = (double)(word >> 24) * DRAW_UNIT;
         const bool known = s->reach[t->v] != UNKNOWN;
         if (!(known && u * (rest + s->open * Terms::bound(s, t->reach)) < share)) {

@@ -65,6 +65,7 @@ cdef extern from "topic_sweep.h":
         void *document_less
         void *root
         double *inverse_less
+        double *inverse_more
         int64_t *root_less
         int32_t *place
         int32_t *several

@@ -54,7 +54,7 @@ cdef class Workspace:
         cdef int8_t *at
         if stride == self.stride:
             return 0
-        before.assign((9 if self.sparse == NULL else 13) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
+        before.assign((10 if self.sparse == NULL else 13) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
         before.swap(self.arrays)
         at = self.arrays.data()
         at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
@@ -74,7 +74,9 @@ cdef class Workspace:
         self.s.several = <int32_t *>(at + 4 * narrow)
         self.s.here = <int32_t *>(at + 5 * narrow)
         at += 6 * narrow
-        if self.sparse != NULL:
+        if self.sparse == NULL:
+            self.s.inverse_more = <double *>at
+        else:
             self.s.ratio = <void *>at
             self.s.inverse = <double *>(at + wide)
             self.s.outside_once = <double *>(at + 2 * wide)

@@ -84,7 +84,8 @@ cdef class CountsStore(Seating):
         cdef Entry *entries = self.entries(node)
         cdef Entry *root = self.entries(0)
         cdef int32_t i, capacity, n = 0
-        cdef int64_t k, offset
+        cdef int64_t k, offset, first = 0
+        cdef int32_t[64] dishes
         for k in range(n_slots):
             n += here[k] > 0
         self.nodes[0].customers += n - record.tables
@@ -104,16 +105,22 @@ cdef class CountsStore(Seating):
             root = self.entries(0)
         self.indexed = False
         record.n_entries = n
-        i = 0
-        for k in range(n_slots):
-            if here[k] > 0:
-                entries[i].dish = <int32_t>k
-                entries[i].customers = here[k]
-                entries[i].tables = 1
-                entries[i].extra = -1
+        while first < n_slots:
+            # No branch depends on which slots have customers: that can't be foreseen.
+            n = 0
+            for k in range(first, min(first + 64, n_slots)):
+                dishes[n] = <int32_t>k
+                n += here[k] > 0
+            for i in range(n):
+                k = dishes[i]
+                entries.dish = <int32_t>k
+                entries.customers = here[k]
+                entries.tables = 1
+                entries.extra = -1
+                entries += 1
                 record.customers += here[k]
                 root[above[k]].customers += 1
-                i += 1
+            first += 64
         return 0
 
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,

@@ -18,13 +18,35 @@ from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.random.draws cimport draw_bernoulli
+from hdpkit.random.philox cimport philox, philox_next_double
 
 cdef extern from "<algorithm>" namespace "std" nogil:
     void sort(int32_t *first, int32_t *last)
 
 
+cdef enum:
+    FEW = 64
+
+# 1 + 1/2 + ... + 1/n for few customers.
+cdef double[FEW] harmonic
+cdef int _n
+harmonic[0] = 0.0
+for _n in range(1, FEW):
+    harmonic[_n] = harmonic[_n - 1] + 1.0 / _n
+
+
 cdef int cannot(int32_t dish) except -1:
     raise FloatingPointError(f"tables of dish {dish} can't be drawn")
+
+
+cdef inline bint all_at(const int32_t *home, int32_t node) noexcept nogil:
+    """Whether sixteen customers in a row belong to this restaurant."""
+    cdef int32_t other = 0
+    cdef int i
+    for i in range(16):
+        other |= home[i] ^ node
+    return other == 0
 
 
 cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil:
@@ -40,11 +62,17 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
     if not walk.tables_at_end or first >= last:
         return 0
     home = &walk.home[0]
-    for i in range(first, last):
+    i = first
+    while i < last:
         if home[i] != node:
             ascending = ascending and home[i] > node
             node = home[i]
             nodes.push_back(node)
+        # Those of one restaurant mostly follow each other.
+        while last - i >= 16 and all_at(home + i, node):
+            i += 16
+        while i < last and home[i] == node:
+            i += 1
     if ascending:
         return 0
     found = nodes.data()
@@ -77,6 +105,19 @@ cdef inline double none_open(double a, int32_t first, int32_t end) noexcept nogi
             i += 1
         none *= ours / all_
     return none
+
+
+cdef inline int64_t any_open(double a, int32_t first, int32_t end, choice_source *source) noexcept nogil:
+    """Whether one of customers first .. end - 1 opens a table."""
+    cdef double number, opens
+    if source.bernoulli != draw_bernoulli or end > FEW or not 0.0 <= a <= 1e100:
+        return source.bernoulli(source.state, 1.0 - none_open(a, first, end))
+    # As `draw_bernoulli`, with the same number. Few tables open, so that most numbers are above the sum of a / l,
+    # which is an upper bound of the probability, and the product isn't needed. The slack covers its rounding.
+    number = philox_next_double(<philox *>source.state)
+    if number >= a * (harmonic[end - 1] - harmonic[first - 1]) * (1.0 + 1e-6) + 1e-12:
+        return 0
+    return number < 1.0 - none_open(a, first, end)
 
 
 cdef int64_t some_open(double a, int32_t first, int32_t end, choice_source *source) noexcept nogil:
@@ -113,7 +154,7 @@ cdef int64_t tables_of(double a, int32_t customers, choice_source *source) noexc
         end = customers
         if 2.0 * a * customers > l:      # at most so many that half a table opens on average
             end = min(customers, l + 1 + <int32_t>(l / (2.0 * a)))
-        yes = source.bernoulli(source.state, 1.0 - none_open(a, l, end))
+        yes = any_open(a, l, end, source)
         if yes < 0:
             return -1
         if yes > 0:
