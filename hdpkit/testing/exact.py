@@ -185,11 +185,16 @@ class ExactModel:
 
 def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
     """Transition matrix of each step of a move."""
+    return list(_each_step(model, move))
+
+
+def _each_step(model: ExactModel, move: Move) -> Iterator[Matrix]:
+    """The same one at a time: the first that is wrong ends a check."""
 
     def step(number: int) -> Apply:
         return lambda franchise, source: move.apply(franchise, source, (number, number + 1))
 
-    return [model.matrix(step(number)) for number in range(move.n_steps(model.franchise))]
+    return (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
 
 
 def check_exact(
@@ -215,7 +220,7 @@ def check_exact(
     flag("reversible", reversible)
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
-    for number, P in enumerate(step_matrices(model, move) if matrices is None else _square(matrices, model)):
+    for number, P in enumerate(_each_step(model, move) if matrices is None else _square(matrices, model)):
         errors = {
             "rows sum to one": row_error(P),
             "the posterior is invariant": stationary_error(P, model.pi),

@@ -48,7 +48,8 @@ def exact_steps(model, move, *, reversible=False):
 
         return apply
 
-    matrices = [model.matrix(step(number)) for number in range(move.n_steps(model.franchise))]
+    # One after the other: the first that is wrong ends the check.
+    matrices = (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
     return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 

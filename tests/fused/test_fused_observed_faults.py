@@ -49,7 +49,8 @@ def audited_steps(model):
 
         return apply
 
-    return [model.matrix(step(number)) for number in range(TableGibbs().n_steps(model.franchise))]
+    # One after the other: the first that is wrong ends the check.
+    return (model.matrix(step(number)) for number in range(TableGibbs().n_steps(model.franchise)))
 
 
 def check_steps():
