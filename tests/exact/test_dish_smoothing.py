@@ -146,7 +146,13 @@ for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
 
 
-@pytest.mark.parametrize("case", ONE_STEP)
+# The readable measure: what its moves have in common with the compiled one's is tested there.
+FURTHER_STEPS = [
+    f"one step: {name}, {KINDS[1].__name__}" for name in ("Selectors", "SelectorCounts", "a schedule")
+]
+
+
+@pytest.mark.parametrize("case", some_long(ONE_STEP, lambda case: case in FURTHER_STEPS))
 def test_one_step_from_exact_draws(case):
     name, kind = ONE_STEP[case]
     model = stored("2+1", kind)

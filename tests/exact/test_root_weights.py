@@ -191,7 +191,7 @@ def test_gewekes_test_with_weights_and_hyperparameters(name):
 
 @pytest.mark.parametrize("move", [moves.RootWeights(), moves.Concentration()], ids=repr)
 def test_the_harness_runs_gewekes_test_with_weights(move):
-    report = check_geweke(move, root="weights", shapes=["2+1"], replicas=30)
+    report = check_geweke(move, root="weights", shapes=["2+1"], replicas=15)
     assert len(report) >= 8  # two kinds of priors, every store
 
 

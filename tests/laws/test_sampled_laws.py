@@ -7,6 +7,8 @@ the power as it was measured; the tests at the end plant them.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from bugs import BUGS
@@ -271,17 +273,26 @@ LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall b
 OF_ETA = {"slice": 500, "metropolis": 4000}
 
 
-def one_step_of_eta(method: str, draws: int, seed: int) -> float:
-    prior = hk.Gamma(2.0, 2.0)
-    measure = hk.DirichletMultinomial(prior, n_terms=3)
-    values = np.array([0, 0, 0, 1, 0, 2, 2, 2, 1, 2])
-    franchise = tiny_franchise(TinyShape({}, 10), measure, values=values)
+PRIOR_OF_ETA = hk.Gamma(2.0, 2.0)
+OF_ONE_DISH = np.array([0, 0, 0, 1, 0, 2, 2, 2, 1, 2])
+
+
+@functools.cache
+def law_of_eta() -> tuple[np.ndarray, np.ndarray]:
+    """Values of eta, and the distribution function of its conditional law at them."""
     grid = np.exp(np.linspace(-9.0, 4.0, 20_001))
     log_marginal = [
-        dirichlet_multinomial_log_marginal(eta, 3)(values.tolist()) + prior.log_density(eta) for eta in grid
+        dirichlet_multinomial_log_marginal(eta, 3)(OF_ONE_DISH.tolist()) + PRIOR_OF_ETA.log_density(eta)
+        for eta in grid
     ]
     density = np.exp(log_marginal - np.max(log_marginal)) * grid  # per log eta
-    distribution = np.cumsum(density) / density.sum()
+    return grid, np.cumsum(density) / density.sum()
+
+
+def one_step_of_eta(method: str, draws: int, seed: int) -> float:
+    measure = hk.DirichletMultinomial(PRIOR_OF_ETA, n_terms=3)
+    franchise = tiny_franchise(TinyShape({}, 10), measure, values=OF_ONE_DISH)
+    grid, distribution = law_of_eta()
     generator = np.random.default_rng(seed)
     exact = np.interp(generator.random(2 * draws), distribution, grid)
     source, move = Streams(seed).source(1), BaseMeasureParameters(method)

@@ -89,7 +89,7 @@ def test_the_contract_of_a_measure_holds(shapes, monkeypatch):
 
     def shorter(move, **given):  # the measures of NON_CONJUGATE have it at length in test_sampled_laws.py
         assert isinstance(move, moves.DishParameters)
-        return check_geweke(move, **{**given, "shapes": ["2+1"], "replicas": 25})
+        return check_geweke(move, **{**given, "shapes": ["2+1"], "replicas": 10})
 
     monkeypatch.setattr(measure_contract, "check_geweke", shorter)
     assert any("Geweke" in line for line in check_base_measure(NON_CONJUGATE["by slices"]))
