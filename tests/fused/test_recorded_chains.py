@@ -20,6 +20,7 @@ RECORDED = {
     "slice": "e2b6e6dfe5be8eb9",
     "direct assignment": "207455edcfd4fefb",
     "table indicators": "ea973b2619851414",
+    "documents in parallel": "49fe9ff3e63662ec",
     "language model": "79e21ac6b79e951b",
     "numbers": "152628eedc644b33",
 }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
+from hdpkit._compiled.fused_sweeps.slice_workspace import philox32
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
@@ -173,6 +174,27 @@ def test_philox_is_numpys_word_for_word(key, words):
         key=np.array(key, dtype=np.uint64), counter=np.array([0, *words], dtype=np.uint64)
     )
     assert np.array_equal(ours.random_raw(1003), numpys.random_raw(1003))
+
+
+def philox32_block(counter, key):
+    """Salmon et al. 2011, section 3.3, written again."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        p0, p1 = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [p1 >> 32 ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, p0 >> 32 ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def test_philox_of_32_bits_gives_the_known_words():
+    pi = np.array([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0], dtype=np.uint32)
+    none = np.zeros(2, dtype=np.uint32)
+    known = [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8], [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
+    assert philox32(0, 0, none, none)[0].tolist() == known[0]
+    found = philox32(int(pi[0]), int(pi[1]), pi[2:4].copy(), pi[4:].copy())
+    assert found[0].tolist() == known[1]
+    for i, words in enumerate(found.tolist()):
+        assert words == philox32_block([int(pi[0]) + i, *map(int, pi[1:4])], list(map(int, pi[4:])))
 
 
 @pytest.mark.parametrize(("key", "words"), KEYS)

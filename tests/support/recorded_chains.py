@@ -38,6 +38,15 @@ def direct_assignment():
     return hk.Scheduler(schedule).run(franchise, sweeps=60, rng=3, init="sequential")
 
 
+def documents_in_parallel():
+    """Topics and weights drawn, then customers, document by document."""
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(2.0, 0.2))
+    own = hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document")
+    franchise = hk.Franchise(own, corpus(15, 30, 40), store="counts", root="weights")
+    schedule = [moves.SliceGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+    return hk.Scheduler(schedule, threads=2).run(franchise, sweeps=60, rng=3, init="sequential")
+
+
 def language():
     """Discounts and concentrations by length of context."""
     text = [[f"w{i * i * k % 23}" for i in range(9)] for k in range(40)]
@@ -73,6 +82,7 @@ def digests():
         "slice": topics("histogram", hk.Shifted(gamma), beta, hk.Gamma(1.0, 10.0), by_slice),
         "direct assignment": direct_assignment(),
         "table indicators": topics("counts", gamma, beta, hk.Gamma(1.0, 10.0), auxiliary, sweeps=60),
+        "documents in parallel": documents_in_parallel(),
         "language model": language(),
         "numbers": numbers(),
     }

@@ -125,9 +125,9 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
         if node > 0:
             finish(sweep, thread, node)
         else:                      # customers of the root itself
-            for at in range(s.begin[0], s.begin[1]):
-                sweep.arrays[thread].tables[t.before[at - s.begin[0]]] -= 1
-                sweep.arrays[thread].tables[s.labels[s.order[at] if s.order != NULL else at]] += 1
+            for at in range(t.n_moved):
+                sweep.arrays[thread].tables[t.before[at]] -= 1
+                sweep.arrays[thread].tables[s.labels[t.moved[at]]] += 1
 
 
 cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:

@@ -114,22 +114,38 @@ HDPKIT_OUTLINE static double above_one(hdpkit_philox *stream, double a) {
     }
 }
 
-/* Sixteen draws of one shape below 1, from the inverse of its distribution function: w (1 + ...), w = (u G(a + 1))**(1/a),
-   up to 1, and what is above it by itself. */
-HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, double *x) {
-    alignas(64) uint32_t word[LANES];
-    alignas(64) float draw[LANES];
-    alignas(64) int32_t above[LANES];
-    const float *c = g->inverse, inverse = (float)(1.0 / a), shift = g->log_scale, cut = g->cut, scale = g->to_unit;
-    for (int lane = 0; lane < LANES; lane += 2) {
-        const uint64_t both = hdpkit_philox_uint64(stream);
-        word[lane] = (uint32_t)both;
-        word[lane + 1] = (uint32_t)(both >> 32);
+/* The lanes where a number isn't 0, ascending; returns how many. */
+HDPKIT_INLINE static int32_t lanes_with(const int32_t *x, int32_t *lane) {
+    int32_t n = 0, any = 0;
+    for (int i = 0; i < LANES; i++) any |= x[i];
+    if (!any) return 0;
+    for (int i = 0; i < LANES; i++) {
+        lane[n] = i;
+        n += x[i] != 0;
     }
-    int32_t any = 0;
-    for (int lane = 0; lane < LANES; lane++) {
+    return n;
+}
+
+constexpr int ROWS_DRAWN = 8;          /* terms at a time: one after the other each would wait for the one before */
+
+/* Rows of draws of one shape below 1, from the inverse of its distribution function: w (1 + ...),
+   w = (u G(a + 1))**(1/a), up to 1, and what is above it by itself. */
+HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, int64_t v,
+                                          double *x) {
+    alignas(64) uint32_t word[ROWS_DRAWN * LANES];
+    alignas(64) float draw[ROWS_DRAWN * LANES];
+    alignas(64) int32_t above[ROWS_DRAWN * LANES];
+    int32_t lane_of[LANES];
+    const float *c = g->inverse, inverse = (float)(1.0 / a), shift = g->log_scale, cut = g->cut, scale = g->to_unit;
+    /* Of the same key as the stream, four words a counter. */
+    const uint32_t key[2] = {(uint32_t)stream->key[0], (uint32_t)(stream->key[0] >> 32)};
+    const uint32_t upper[2] = {(uint32_t)stream->key[1], (uint32_t)(stream->key[1] >> 32)};
+    const uint32_t block = (uint32_t)stream->counter[1] * 2 + (uint32_t)stream->counter[2];
+    for (int row = 0; row < ROWS_DRAWN; row += 4)
+        hdpkit_philox32((uint32_t)(v + row) * (LANES / 4), block, upper, key, word + row * LANES);
+    for (int i = 0; i < ROWS_DRAWN * LANES; i++) {
         /* Two halves, since a vector of unsigned numbers can't be converted everywhere. */
-        const float u = ((float)(int32_t)(word[lane] >> 16) * 65536.0f + ((float)(int32_t)(word[lane] & 0xFFFF) + 0.5f))
+        const float u = ((float)(int32_t)(word[i] >> 16) * 65536.0f + ((float)(int32_t)(word[i] & 0xFFFF) + 0.5f))
             * (float)(1.0 / 4294967296.0);
         float y = (float_log(u) + shift) * inverse;
         const int32_t vanishes = y < -86.0f;
@@ -137,71 +153,86 @@ HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_ph
         const float w = float_exp(y), t = w * scale - 1.0f;
         float q = c[HDPKIT_INVERSE_DEGREE];
 #pragma GCC unroll 32
-        for (int i = HDPKIT_INVERSE_DEGREE - 1; i >= 0; i--) q = q * t + c[i];
-        above[lane] = u > cut;
-        any |= above[lane];
-        draw[lane] = vanishes ? 0.0f : w * q;
+        for (int j = HDPKIT_INVERSE_DEGREE - 1; j >= 0; j--) q = q * t + c[j];
+        above[i] = u > cut;
+        draw[i] = vanishes ? 0.0f : w * q;
     }
-    for (int lane = 0; lane < LANES; lane++) x[lane] = (double)draw[lane];
-    if (any)
+    for (int i = 0; i < ROWS_DRAWN * LANES; i++) x[i] = (double)draw[i];
+    for (int row = 0; row < ROWS_DRAWN; row++) {
+        const int32_t n = lanes_with(above + row * LANES, lane_of);
+        for (int32_t i = 0; i < n; i++) x[row * LANES + lane_of[i]] = above_one(stream, a);
+    }
+}
+
+/* A row of draws of shapes eta_v + n_kv, or of eta_v alone where that is below 1. */
+static void draw_row(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, const int32_t *n, double *x) {
+    alignas(64) uint64_t word[LANES];
+    alignas(64) int32_t fine[LANES];
+    const double inverse = 1.0 / a, b = 1.0 + a / GAMMA_E;
+    if (a >= 1.0) {
+        for (int lane = 0; lane < LANES; lane++) x[lane] = gamma_of(g, stream, a + n[lane]);
+        return;
+    }
+    for (int lane = 0; lane < LANES; lane++) word[lane] = hdpkit_philox_uint64(stream);
+    int32_t all = 1;
+    for (int lane = 0; lane < LANES; lane++) {
+        const double p = b * upper_part(word[lane]);
+        const double y = short_log(p) * inverse;
+        const double draw = short_exp(y < -700.0 ? -700.0 : y > 1.0 ? 1.0 : y);
+        fine[lane] = (p <= 1.0) & (lower_part(word[lane]) <= 1.0 - draw);
+        x[lane] = draw > 1e-37 ? draw : 0.0;       /* smaller ones are none in single precision */
+    }
+    for (int lane = 0; lane < LANES; lane++) all &= fine[lane];
+    if (!all)
         for (int lane = 0; lane < LANES; lane++)
-            if (above[lane]) x[lane] = above_one(stream, a);
+            if (!fine[lane])
+                x[lane] = small_gamma(stream, a, inverse, upper_part(word[lane]), lower_part(word[lane]));
+}
+
+/* A gamma draw of a count. */
+HDPKIT_INLINE static double gamma_of_count(const hdpkit_gamma_block *g, hdpkit_philox *stream, int32_t n) {
+    double product = 1.0;
+    if (n > FEW) return gamma_of(g, stream, n);
+    for (int32_t i = 0; i < n; i++)
+        product *= ((double)(hdpkit_philox_uint64(stream) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+    return -short_log(product);
 }
 
 static void draw_topics(hdpkit_gamma_block *g) {
-    alignas(64) uint64_t word[LANES];
-    alignas(64) double x[LANES], total[LANES] = {};
-    alignas(64) int32_t fine[LANES];
+    alignas(64) double x[ROWS_DRAWN * LANES], total[LANES] = {};
+    alignas(64) float kept[LANES];
+    alignas(64) double use[LANES];
+    int32_t lane_of[LANES];
     hdpkit_philox stream = g->stream;
     int32_t used = 0;
-    for (int lane = 0; lane < LANES; lane++) used += g->used[lane];
+    for (int lane = 0; lane < LANES; lane++) {
+        used += g->used[lane];
+        use[lane] = g->used[lane] ? 1.0 : 0.0;
+    }
     for (int64_t v = 0; v < g->n_terms; v++) {
         const int32_t *n = g->counts + v * g->stride;
+        const double a = g->eta[v];
         float *out = g->out + v * g->out_stride;
+        double *row = x + v % ROWS_DRAWN * LANES;
+        if (v + 2 * ROWS_DRAWN < g->n_terms) {      /* rows are pages apart: no processor sees them coming */
+            HDPKIT_PREFETCH(n + 2 * ROWS_DRAWN * g->stride);
+            HDPKIT_PREFETCH(out + 2 * ROWS_DRAWN * g->out_stride);
+        }
         if (used == 0) {
             memset(out, 0, LANES * sizeof(float));
             continue;
         }
-        const double a = g->eta[v], inverse = 1.0 / a, b = 1.0 + a / GAMMA_E;
-        if (g->inverse) {
-            draw_by_inverse(g, &stream, a, x);
-        } else if (a < 1.0) {
-            for (int lane = 0; lane < LANES; lane++) word[lane] = hdpkit_philox_uint64(&stream);
-            int32_t all = 1;
-            for (int lane = 0; lane < LANES; lane++) {
-                const double p = b * upper_part(word[lane]);
-                const double y = short_log(p) * inverse;
-                const double draw = short_exp(y < -700.0 ? -700.0 : y > 1.0 ? 1.0 : y);
-                fine[lane] = (p <= 1.0) & (lower_part(word[lane]) <= 1.0 - draw);
-                x[lane] = draw > 1e-37 ? draw : 0.0;       /* smaller ones are none in single precision */
-            }
-            for (int lane = 0; lane < LANES; lane++) all &= fine[lane];
-            if (!all)
-                for (int lane = 0; lane < LANES; lane++)
-                    if (!fine[lane])
-                        x[lane] = small_gamma(&stream, a, inverse, upper_part(word[lane]), lower_part(word[lane]));
-        } else {
-            for (int lane = 0; lane < LANES; lane++) x[lane] = gamma_of(g, &stream, a + n[lane]);
+        if (!g->inverse) draw_row(g, &stream, a, n, row);
+        else if (v % ROWS_DRAWN == 0) draw_by_inverse(g, &stream, a, v, x);
+        if (a < 1.0) {
+            const int32_t with = lanes_with(n, lane_of);
+            for (int32_t i = 0; i < with; i++) row[lane_of[i]] += gamma_of_count(g, &stream, n[lane_of[i]]);
         }
-        int32_t any = 0;
-        for (int lane = 0; lane < LANES; lane++) any |= n[lane];
-        if (any && a < 1.0)
-            for (int lane = 0; lane < LANES; lane++) {
-                if (n[lane] == 0) continue;
-                if (n[lane] > FEW) {
-                    x[lane] += gamma_of(g, &stream, n[lane]);
-                    continue;
-                }
-                double product = 1.0;
-                for (int32_t i = 0; i < n[lane]; i++)
-                    product *= ((double)(hdpkit_philox_uint64(&stream) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
-                x[lane] -= short_log(product);
-            }
         for (int lane = 0; lane < LANES; lane++) {
-            const float kept = g->used[lane] ? (float)x[lane] : 0.0f;
-            out[lane] = kept;
-            total[lane] += (double)kept;
+            kept[lane] = (float)(row[lane] * use[lane]);
+            total[lane] += (double)kept[lane];
         }
+        memcpy(out, kept, sizeof kept);
     }
     for (int lane = 0; lane < LANES; lane++) g->sum[lane] = total[lane];
     g->stream = stream;

@@ -7,6 +7,7 @@
    proposed with a bound in place of their topics. A document may have nearly all its weight at a label that a customer's
    slice cuts off (n_jk / xi_k has no bound): after some refusals the labels let through are summed up one by one. */
 
+#include "few_dishes.h"
 #include "gamma_text.h"
 #include "slice_faults.h"
 
@@ -27,22 +28,24 @@ template <class Real, bool Scripted> struct Slices {
         const int32_t block = k / LANES;
         if (t->listed[block]) return;
         t->blocks[t->n_blocks++] = block;
-        t->listed[block] = t->n_blocks;
+        t->listed[block] = 1;
     }
 
-    /* n_jk of a document's dishes; those of the document before go. */
+    /* n_jk of the document before goes. */
+    static void clear(const hdpkit_slices *s, hdpkit_slice_thread *t) {
+        if (has(s, COUNTS_OF_THE_DOCUMENT_BEFORE)) return;
+        for (int32_t i = 0; i < t->n_blocks; i++) {
+            memset((Real *)t->document + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(Real));
+            memset(t->here + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(int32_t));
+            t->listed[t->blocks[i]] = 0;
+        }
+        t->n_blocks = 0;
+    }
+
+    /* n_jk of a document's dishes. */
     static void load(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
         Real *document = (Real *)t->document;
         const Real *factor = (const Real *)s->factor;
-        if (!has(s, COUNTS_OF_THE_DOCUMENT_BEFORE)) {
-            for (int32_t i = 0; i < t->n_blocks; i++) {
-                memset(document + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(Real));
-                memset(t->here + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(int32_t));
-                t->listed[t->blocks[i]] = 0;
-            }
-            t->n_blocks = 0;
-        }
-        if (node == 0) return;      /* the root's own customers see the weights alone */
         const hdpkit_entry *entry = entries(s, node);
         for (int32_t i = 0; i < s->nodes[node].n_entries; i++) {
             const int32_t k = entry[i].dish;
@@ -50,24 +53,36 @@ template <class Real, bool Scripted> struct Slices {
             document[k] = (Real)t->here[k] * factor[k];
             list(t, k);
         }
-        if (!Scripted) sort_blocks(t);
     }
 
-    /* The blocks with the most customers first: a search for one of them ends soon. */
-    static void sort_blocks(hdpkit_slice_thread *t) {
-        int32_t *size = (int32_t *)t->running_root;
-        for (int32_t i = 0; i < t->n_blocks; i++) {
-            const int32_t b = t->blocks[i], *here = t->here + (int64_t)b * LANES;
-            int32_t n = 0, j = i;
-            for (int lane = 0; lane < LANES; lane++) n += here[lane];
-            for (; j > 0 && size[j - 1] < n; j--) {
-                t->blocks[j] = t->blocks[j - 1];
-                size[j] = size[j - 1];
-            }
-            t->blocks[j] = b;
-            size[j] = n;
+    /* The same side by side. */
+    static void load_few(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, few_dishes *d) {
+        const hdpkit_entry *entry = entries(s, node);
+        const int64_t room = s->stride + LANES;
+        d->dish = t->dish;
+        d->customers = t->few;
+        d->scale = t->few + room;
+        d->one = t->few + 2 * room;
+        d->edge = t->few + 3 * room;
+        d->used = s->nodes[node].n_entries;
+        d->rows = d->used / few_dishes::COLUMNS + 1;
+        d->dish[0] = 0;
+        for (int32_t j = 0; j < d->used; j++) {
+            const int32_t k = entry[j].dish;
+            d->dish[j] = k;
+            d->customers[j] = (double)entry[j].customers;
+            d->scale[j] = (double)((const Real *)s->factor)[k];
+            t->place[k] = j + 1;
+            list(t, k);
         }
-        for (int32_t i = 0; i < t->n_blocks; i++) t->listed[t->blocks[i]] = i + 1;
+        d->pad(d->used);
+    }
+
+    static void unload_few(hdpkit_slice_thread *t, const few_dishes *d) {
+        for (int32_t j = 0; j < d->used; j++) {
+            t->here[d->dish[j]] = (int32_t)d->customers[j];
+            t->place[d->dish[j]] = 0;
+        }
     }
 
     HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t k, int32_t change) {
@@ -75,71 +90,7 @@ template <class Real, bool Scripted> struct Slices {
         if (!has(s, STALE_COUNTS)) ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
     }
 
-    /* A cell's weights: products, and their sums by lane, which are brought up to date as doubles. */
-    struct Cell {
-        alignas(64) double lane[LANES];
-        const Real *row;
-        int32_t n_blocks;
-    };
-
-    HDPKIT_INLINE static void begin(hdpkit_slice_thread *t, Cell *cell, const Real *row) {
-        const vec *document = (const vec *)t->document;
-        const int32_t n = t->n_blocks, *blocks = t->blocks;
-        vec *product = (vec *)t->product, sum = {};
-        alignas(64) Real x[LANES];
-        cell->row = row;
-        cell->n_blocks = n;
-        for (int32_t i = 0; i < n; i++) {
-            const vec here = document[blocks[i]] * ((const vec *)row)[blocks[i]];
-            product[i] = here;
-            sum += here;
-        }
-        memcpy(x, &sum, sizeof x);
-#pragma GCC unroll 16
-        for (int lane = 0; lane < LANES; lane++) cell->lane[lane] = (double)x[lane];
-    }
-
-    /* The weight of a slot has changed. */
-    HDPKIT_INLINE static void change(hdpkit_slice_thread *t, Cell *cell, int32_t k) {
-        const int32_t i = t->listed[k / LANES] - 1;
-        if (i >= cell->n_blocks) {          /* a block that the document had nothing in */
-            ((vec *)t->product)[i] = vec{};
-            cell->n_blocks = i + 1;
-        }
-        Real *product = (Real *)t->product + (int64_t)i * LANES + k % LANES;
-        const Real now = ((const Real *)t->document)[k] * cell->row[k];
-        cell->lane[k % LANES] += (double)now - (double)*product;
-        *product = now;
-    }
-
-    /* The slot where a threshold below the sum falls: lanes by what they are modulo four, blocks within a lane. */
-    HDPKIT_INLINE static int32_t find(const hdpkit_slice_thread *t, const Cell *cell, double threshold, int32_t own) {
-        const double *x = cell->lane;
-        double edge[4], sum[4];
-        quarter_sums(x, sum);
-        edge[0] = 0.0;
-        edge[1] = sum[0];
-        edge[2] = edge[1] + sum[1];
-        edge[3] = edge[2] + sum[2];
-        const int g = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
-        threshold -= edge[g];
-        edge[1] = x[g];
-        edge[2] = edge[1] + x[g + 4];
-        edge[3] = edge[2] + x[g + 8];
-        const int h = (threshold >= edge[1]) + (threshold >= edge[2]) + (threshold >= edge[3]);
-        threshold -= edge[h];
-        const Real *product = (const Real *)t->product + g + 4 * h;
-        int32_t last = own;
-        for (int32_t i = 0; i < cell->n_blocks; i++) {
-            const double here = (double)product[(int64_t)i * LANES];
-            threshold -= here;
-            if (here > 0.0) last = t->blocks[i] * LANES + g + 4 * h;
-            if (threshold < 0.0) return last;
-        }
-        return last;        /* rounding left a threshold at the sum */
-    }
-
-    /* The same over all labels, weighed by slot. */
+    /* Running sums by lane over all labels, weighed by slot. */
     HDPKIT_OUTLINE static void share_pass(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                           const Real *weights) {
         const vec *share = (const vec *)weights;
@@ -189,15 +140,11 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The law given the slice without refusals: among the labels that it lets through, in proportion to
-       phi_k (counted_k + alpha share_k). */
+       phi_k (w_k + alpha share_k), where w are the weights of the thread. */
     HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
-                                               const Real *counted, double alpha, double slice, int32_t own) {
+                                               double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)s->share;
         double *w = t->weights, sum = 0.0;
-        for (int64_t k = 0; k < s->stride; k++) {
-            const double weight = (double)counted[k] + alpha * (double)share[k];
-            w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
-        }
         for (int64_t e = 0; e < s->n_tail; e++) {
             const int32_t k = s->tail_slots[e];
             if (!(s->psi[k] > slice)) continue;
@@ -205,7 +152,11 @@ template <class Real, bool Scripted> struct Slices {
                 t->failed = HDPKIT_NO_MEMORY;
                 return own;
             }
-            w[k] = ((double)counted[k] + alpha * s->threshold) * (double)row[k];
+            w[k] += alpha * s->threshold;           /* its share is 0 */
+        }
+        for (int64_t k = 0; k < s->stride; k++) {
+            const double weight = w[k] + alpha * (double)share[k];
+            w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
         }
         for (int64_t k = 0; k < s->stride; k++) sum += w[k];
         double threshold = hdpkit_philox_double(&t->stream) * sum;
@@ -219,28 +170,61 @@ template <class Real, bool Scripted> struct Slices {
         return last;
     }
 
-    /* The dish of a customer who stands outside. */
-    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const Cell *cell, int32_t own,
-                                      double alpha, double smooth, const Real **passed) {
-        const double here = lane_sum(cell->lane);
+    /* Uniform on [0, 1): of the document's own numbers, which come many at a time. */
+    HDPKIT_INLINE static double next_uniform(hdpkit_slice_thread *t) {
+        constexpr int32_t N = HDPKIT_PHILOX32_COUNTERS;
+        if (t->n_words == 0) {
+            const uint32_t key[2] = {(uint32_t)t->stream.key[0], (uint32_t)(t->stream.key[0] >> 32)};
+            const uint32_t upper[2] = {(uint32_t)t->stream.key[1], (uint32_t)(t->stream.key[1] >> 32)};
+            hdpkit_philox32(t->next_word, (uint32_t)t->stream.counter[1], upper, key, t->word);
+            t->next_word += N;
+            t->n_words = 2 * N;
+        }
+        const int32_t i = --t->n_words;
+        const uint64_t word = (uint64_t)t->word[i] << 32 | t->word[2 * N + i];
+        return (double)(word >> 11) * (1.0 / 9007199254740992.0);
+    }
+
+    /* The dish of a customer at `from`, who is left out: thresholds skip a gap, the width of one customer there. */
+    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const few_dishes *d, const Real *row,
+                                      int32_t from, double gap, double alpha, double smooth, const Real **passed) {
+        const int32_t own = d->dish[from];
+        const double left = d->total - gap, here = left > 0.0 ? left : 0.0;
         const double rest = here + (smooth + alpha * s->threshold * (double)s->n_tail);
+        const double skip = d->edge[from] - d->customers[from] * gap;
         double slice = -1.0;
         for (int refused = 0; refused < MOST_REFUSALS; refused++) {
-            const double threshold = hdpkit_philox_double(&t->stream) * rest;
+            const double threshold = next_uniform(t) * rest;
             int64_t k;
             if (threshold < here) {
-                k = find(t, cell, threshold, own);
+                const int32_t place = d->find(threshold >= skip ? threshold + gap : threshold);
+                if (place == from || place < 0) return own;
+                k = d->dish[place];
             } else if (threshold < here + smooth || s->n_tail == 0) {
-                k = pick_share(s, t, cell->row, (const Real *)s->share, passed);
+                k = pick_share(s, t, row, (const Real *)s->share, passed);
                 if (k < 0) k = own;
             } else {
-                k = try_tail(s, t, cell->row, &slice, own);
+                k = try_tail(s, t, row, &slice, own);
                 if (k < 0) continue;
             }
-            if (s->psi[k] < s->threshold && k != own && !lets_through(s, t, &slice, own, s->psi[k])) continue;
+            if (k != own && s->psi[k] < s->threshold && !lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
         }
-        return draw_through(s, t, cell->row, (const Real *)t->document, alpha, slice, own);
+        memset(t->weights, 0, s->stride * sizeof(double));
+        for (int32_t j = 0; j < d->used; j++) t->weights[d->dish[j]] = d->customers[j] * d->scale[j];
+        if (gap > 0.0) t->weights[own] = (d->customers[from] - 1.0) * d->scale[from];
+        return draw_through(s, t, row, alpha, slice, own);
+    }
+
+    /* The same where the customer is nearly all of the sum, and the difference would be rounding: by sums without. */
+    HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_slices *s, hdpkit_slice_thread *t, few_dishes *d, const Real *row,
+                                               int32_t from, double alpha, double smooth, const Real **passed) {
+        d->customers[from] -= 1.0;
+        d->sum();
+        const int32_t k = draw(s, t, d, row, from, 0.0, alpha, smooth, passed);
+        d->customers[from] += 1.0;
+        d->sum();
+        return k;
     }
 
     /* Proportions of a document, each times the factor of its slot, and a common one: gammas of n_jk + alpha psi_k. */
@@ -269,7 +253,8 @@ template <class Real, bool Scripted> struct Slices {
             if (s->psi[k] < s->threshold && k != own && !lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
         }
-        return draw_through(s, t, row, weights, 0.0, slice, own);
+        for (int64_t k = 0; k < s->stride; k++) t->weights[k] = (double)weights[k];
+        return draw_through(s, t, row, 0.0, slice, own);
     }
 
     /* The same by a script, which draws the slice first, as the interval between weights of labels that it falls in. */
@@ -309,31 +294,38 @@ template <class Real, bool Scripted> struct Slices {
     HDPKIT_INLINE static void look_ahead(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t term) {
         const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
         const int32_t n = t->n_blocks, *blocks = t->blocks;
-        for (int32_t b = 0; b < n; b++) HDPKIT_PREFETCH(row + (int64_t)blocks[b] * LANES);
+        for (int32_t b = 0; b < n; b++) __builtin_prefetch(row + (int64_t)blocks[b] * LANES, 0, 2);
     }
 
     HDPKIT_INLINE static int64_t customer(const hdpkit_slices *s, int64_t i) { return s->order ? s->order[i] : i; }
 
+    /* A customer has another dish: what it was is kept for the statistics. */
+    HDPKIT_INLINE static void relabel(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t c, int32_t k) {
+        t->moved[t->n_moved] = (int32_t)c;
+        t->before[t->n_moved++] = s->labels[c];
+        s->labels[c] = k;
+    }
+
     /* Statistics of the terms; other threads may change them too. */
-    static void recount(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t first, int64_t last) {
-        constexpr int64_t FETCHED = 8;
-        for (int64_t i = first; i < last + FETCHED; i++) {
-            if (i < last) {
-                const int64_t c = customer(s, i);
-                const int32_t now = s->labels[c], was = t->before[i - first];
-                if (now != was) {
-                    int32_t *row = s->counts + (int64_t)s->terms[c] * s->stride;
-                    HDPKIT_PREFETCH(row + was);
-                    HDPKIT_PREFETCH(row + now);
-                }
+    static void recount(const hdpkit_slices *s, hdpkit_slice_thread *t) {
+        constexpr int32_t FETCHED = 8;
+        for (int32_t i = 0; i < t->n_moved + FETCHED; i++) {
+            if (i < t->n_moved) {
+                const int32_t c = t->moved[i];
+                int32_t *row = s->counts + (int64_t)s->terms[c] * s->stride;
+                HDPKIT_PREFETCH(row + t->before[i]);
+                HDPKIT_PREFETCH(row + s->labels[c]);
             }
-            if (i - FETCHED < first) continue;
-            const int64_t c = customer(s, i - FETCHED);
-            const int32_t now = s->labels[c], was = t->before[i - FETCHED - first];
-            if (now == was) continue;
+            if (i < FETCHED) continue;
+            const int32_t c = t->moved[i - FETCHED], was = t->before[i - FETCHED], now = s->labels[c];
             int32_t *row = s->counts + (int64_t)s->terms[c] * s->stride;
-            add_to(row + was, -1);
-            add_to(row + now, 1);
+            if (s->shared) {
+                add_to(row + was, -1);
+                add_to(row + now, 1);
+            } else {
+                row[was] -= 1;
+                row[now] += 1;
+            }
             t->change[was] -= 1;
             t->change[now] += 1;
         }
@@ -348,34 +340,40 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The customers of a document with proportions integrated out: one after the other, cell by cell. */
-    static void run_cells(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t first, int64_t last, double alpha) {
-        Cell cell;
+    static void run_cells(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last) {
+        const double alpha = s->concentration[node];
         const Real *passed = 0;
         int64_t next = first;
+        few_dishes d;
+        load_few(s, t, node, &d);
         for (int64_t i = first; i < last && !t->failed;) {
             const int32_t term = s->terms[customer(s, i)];
+            const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
             const double smooth = alpha * s->smooth[term];
-            for (; next < last && next < i + 8; next++) {
+            for (; next < last && next < i + 16; next++) {
                 const int32_t coming = s->terms[customer(s, next)];
                 if (next == first || coming != s->terms[customer(s, next - 1)]) look_ahead(s, t, coming);
             }
-            begin(t, &cell, (const Real *)s->phi + (int64_t)term * s->stride);
+            d.begin(row);
             do {
                 const int64_t c = customer(s, i);
-                const int32_t own = s->labels[c];
-                t->before[i - first] = own;
-                count(s, t, own, -1);
-                change(t, &cell, own);
-                const int32_t k = draw(s, t, &cell, own, alpha, smooth, &passed);
-                list(t, k);
-                count(s, t, k, 1);
-                change(t, &cell, k);
-                s->labels[c] = k;
+                const int32_t own = s->labels[c], from = t->place[own] - 1;
+                const bool most = d.one[from] > few_dishes::MOST * d.total;
+                const int32_t k = most ? draw_without(s, t, &d, row, from, alpha, smooth, &passed)
+                                       : draw(s, t, &d, row, from, d.one[from], alpha, smooth, &passed);
+                if (k != own) {
+                    if (!t->place[k]) {
+                        const double factor = (double)((const Real *)s->factor)[k];
+                        t->place[k] = d.add(k, factor, factor * (double)row[k]) + 1;
+                        list(t, k);
+                    }
+                    d.move(from, t->place[k] - 1);
+                    relabel(s, t, c, k);
+                }
                 i++;
             } while (i < last && s->terms[customer(s, i)] == term && !t->failed);
-            if (t->failed)
-                for (; i < last; i++) t->before[i - first] = s->labels[customer(s, i)];
         }
+        unload_few(t, &d);
     }
 
     /* Customers who are independent: those of a document whose proportions are drawn, or the root's own. */
@@ -385,11 +383,15 @@ template <class Real, bool Scripted> struct Slices {
         for (int64_t i = first; i < last; i++) {
             const int64_t c = customer(s, i);
             const Real *row = (const Real *)s->phi + (int64_t)s->terms[c] * s->stride;
-            const int32_t own = t->before[i - first] = s->labels[c];
-            /* The root's own customers, where topics are drawn late: proposals by shares leave these labels out. */
-            s->labels[c] = s->n_tail
-                ? draw_through(s, t, row, (const Real *)t->document, 1.0, slice_of(s, t, own), own)
-                : draw_given(s, t, row, own, weights, &passed);
+            const int32_t own = s->labels[c];
+            int32_t k;
+            if (s->n_tail) {      /* the root's own customers: proposals by shares leave out topics that are drawn late */
+                memset(t->weights, 0, s->stride * sizeof(double));
+                k = draw_through(s, t, row, 1.0, slice_of(s, t, own), own);
+            } else {
+                k = draw_given(s, t, row, own, weights, &passed);
+            }
+            if (k != own) relabel(s, t, c, k);
         }
     }
 
@@ -401,7 +403,7 @@ template <class Real, bool Scripted> struct Slices {
         const bool counted = node > 0 && !drawn, leaves = counted && !has(s, OWN_CUSTOMER_COUNTED);
         for (int64_t i = first; i < last; i++) {
             const int64_t c = customer(s, i);
-            const int32_t own = t->before[i - first] = s->labels[c];
+            const int32_t own = s->labels[c];
             const int32_t term = s->terms[has(s, TERM_OF_THE_CUSTOMER_BEFORE) && i > first ? customer(s, i - 1) : c];
             if (t->failed) continue;
             if (leaves) count(s, t, own, -1);
@@ -415,7 +417,7 @@ template <class Real, bool Scripted> struct Slices {
                 if (!leaves) count(s, t, own, -1);
                 count(s, t, k, 1);
             }
-            s->labels[c] = k;
+            if (k != own) relabel(s, t, c, k);
         }
     }
 
@@ -423,7 +425,10 @@ template <class Real, bool Scripted> struct Slices {
         const int64_t first = s->begin[node], last = s->begin[node + 1];
         if (first == last) return;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)node + 1, 0, 0);
-        load(s, t, node);
+        t->n_moved = t->n_words = 0;
+        t->next_word = 0;
+        clear(s, t);
+        if (node > 0 && (Scripted || Drawn)) load(s, t, node);
         if (Scripted) {
             run_script(s, t, node, first, last, Drawn);
         } else if (node == 0) {
@@ -432,9 +437,9 @@ template <class Real, bool Scripted> struct Slices {
             draw_proportions(s, t, node);
             run_given(s, t, first, last, (const Real *)t->document);
         } else {
-            run_cells(s, t, first, last, s->concentration[node]);
+            run_cells(s, t, node, first, last);
         }
-        recount(s, t, first, last);
+        recount(s, t);
         if (Drawn && node > 0) {
             for (int64_t i = first; i < last; i++) list(t, s->labels[customer(s, i)]);
             for (int32_t b = 0; b < t->n_blocks; b++)

@@ -4,13 +4,13 @@
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_INVERSE_DEGREE, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages,
-    once_each, share_out)
+    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_philox32,
+    hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.random.draws cimport draw_log_gamma
@@ -44,6 +44,21 @@ def inverse_of_gamma(shape, degree):
     fitted = np.polynomial.Chebyshev.fit(w, g / w, degree, domain=[0.0, top])
     made = np.polynomial.chebyshev.cheb2poly(fitted.coef)
     return [*made.tolist(), float(gammaln(shape + 1.0)), float(gammainc(shape, 1.0)), 2.0 / top]
+
+
+def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint32_t[::1] key not None):
+    """Words of sixteen counters (first, word1, *upper), first + 1, ... under a key of two words.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint32, shape (16, 4): a row a counter.
+    """
+    cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
+    if upper.shape[0] != 2 or key.shape[0] != 2:
+        refuse("key", key.shape[0], "two words, and two of the counter", "Give two of each.")
+    hdpkit_philox32(first, word1, &upper[0], &key[0], out)
+    return np.array(<uint32_t[:4 * HDPKIT_PHILOX32_COUNTERS]>out).reshape(4, -1).T
 
 
 cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
@@ -124,6 +139,7 @@ cdef class SliceWorkspace:
         self.s.counts = counts.counts
         self.s.n_terms = n_terms
         self.s.stride = stride
+        self.s.shared = n_threads > 1
         self.s.log_gamma = draw_log_gamma
         self.s.draw_tail = draw_tail
         self.s.tail = &self.shared
@@ -136,20 +152,20 @@ cdef class SliceWorkspace:
         if <int>self.threads.size() < n_threads:
             self.threads.resize(n_threads)
             self.arrays.resize(n_threads)
-        words = (stride + line) * (3 * real + sizeof(double)) + (stride + line) * 2 * sizeof(int64_t) + 8 * line
+        words = (stride + line) * (2 * real + 5 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
         for i in range(n_threads):
-            self.arrays[i].arrays.assign(words + 3 * stride * sizeof(int32_t), 0)
+            self.arrays[i].arrays.assign(words, 0)
             self.arrays[i].tables.assign(stride, 0)
-            self.arrays[i].before.resize(self.longest)
+            self.arrays[i].before.resize(2 * self.longest)
             at = on_a_line(&self.arrays[i].arrays)
             self.threads[i].document = at
-            at += stride * real
-            self.threads[i].product = at
             at += stride * real
             self.threads[i].running_root = at
             at += stride * real
             self.threads[i].weights = <double *>at       # 2 more than there are slots
             at += (stride + LANES) * sizeof(double)
+            self.threads[i].few = <double *>at
+            at += 4 * (stride + LANES) * sizeof(double)
             self.threads[i].change = <int64_t *>at
             at += stride * sizeof(int64_t)
             self.threads[i].here = <int32_t *>at
@@ -157,6 +173,11 @@ cdef class SliceWorkspace:
             self.threads[i].blocks = <int32_t *>at
             at += stride * sizeof(int32_t)
             self.threads[i].listed = <int32_t *>at
+            at += stride * sizeof(int32_t)
+            self.threads[i].place = <int32_t *>at
+            at += stride * sizeof(int32_t)
+            self.threads[i].dish = <int32_t *>at         # as many as of `few`
+            self.threads[i].moved = self.arrays[i].before.data() + self.longest
             self.threads[i].before = self.arrays[i].before.data()
             self.threads[i].n_blocks = 0
             self.threads[i].failed = 0

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "hdpkit/philox.h"
+#include "hdpkit/philox32.h"
 #include "layout.h"
 
 #define HDPKIT_INVERSE_DEGREE 16
@@ -29,6 +30,7 @@ typedef struct hdpkit_slices {
     int32_t *labels;             /* dish of each customer */
     int32_t *counts;             /* n_terms rows of `stride` */
     int64_t n_terms, stride;
+    int32_t shared;              /* more than one thread changes counts */
     hdpkit_node *nodes;
     int32_t *words;
     const double *concentration; /* by restaurant */
@@ -54,16 +56,20 @@ typedef struct hdpkit_slices {
 typedef struct hdpkit_slice_thread {
     void *document;              /* n_jk x factor; or theta_jk x factor where proportions are drawn */
     int32_t *here;               /* n_jk */
-    void *product;               /* weights of a cell, block after block as they are listed */
     void *running_root;
     double *weights;             /* scripted, or logarithms of proportions */
     int32_t *blocks;             /* blocks in which the document has dishes */
-    int32_t *listed;             /* place of a block among these, plus 1; 0: it isn't there */
+    int32_t *listed;             /* 1: a block is among these */
     int32_t n_blocks;
     int32_t failed;              /* 1 where nothing can be drawn, HDPKIT_NO_MEMORY */
     int64_t *change;             /* of the customers of each slot */
-    int32_t *before;             /* dishes of the document's customers as they were; the longest document's length */
-    hdpkit_philox stream;
+    int32_t *dish, *place;       /* the document's dishes side by side, and by slot their place plus 1; 0: it isn't there */
+    double *few;                 /* four arrays by place */
+    int32_t n_moved;
+    int32_t *moved, *before;     /* customers who have another dish, and the one they had; the longest document's length */
+    hdpkit_philox stream;        /* of the document */
+    uint32_t next_word, word[4 * HDPKIT_PHILOX32_COUNTERS];     /* of the same key: words to come */
+    int32_t n_words;             /* pairs of these that are left */
 } hdpkit_slice_thread;
 
 /* Topics of sixteen slots, each times a factor of its own: gamma draws of shapes eta_v + n_kv. */

@@ -1,6 +1,6 @@
 """Structs and functions of a sweep over documents in parallel (see `slices.h`)."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.seating cimport Node
@@ -21,6 +21,7 @@ cdef extern from "slices.h":
         int32_t *counts
         int64_t n_terms
         int64_t stride
+        int32_t shared
         Node *nodes
         int32_t *words
         const double *concentration
@@ -43,7 +44,6 @@ cdef extern from "slices.h":
     ctypedef struct hdpkit_slice_thread:
         void *document
         int32_t *here
-        void *product
         void *running_root
         double *weights
         int32_t *blocks
@@ -51,6 +51,11 @@ cdef extern from "slices.h":
         int32_t n_blocks
         int32_t failed
         int64_t *change
+        int32_t *dish
+        int32_t *place
+        double *few
+        int32_t n_moved
+        int32_t *moved
         int32_t *before
         hdpkit_philox stream
     ctypedef struct hdpkit_gamma_block:
@@ -86,6 +91,11 @@ cdef extern from "threads.h":
     cppclass once_each "hdpkit_once_each":
         bint prepare(int64_t n) noexcept nogil
         int call(int64_t i, int (*make)(void *, int64_t) noexcept nogil, void *argument) noexcept nogil
+
+cdef extern from "hdpkit/philox32.h":
+    enum:
+        HDPKIT_PHILOX32_COUNTERS
+    void hdpkit_philox32(uint32_t first, uint32_t word1, const uint32_t *upper, const uint32_t *key, uint32_t *out) noexcept nogil
 
 cdef extern from "slice_faults.h":
     enum:
