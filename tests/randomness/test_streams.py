@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from hdpkit._compiled.fused_sweeps.slice_workspace import philox32
 
 import hdpkit as hk
-from hdpkit._compiled.fused_sweeps.slice_workspace import philox32
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
