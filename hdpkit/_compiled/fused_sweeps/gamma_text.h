@@ -81,7 +81,7 @@ HDPKIT_INLINE float float_log(float p) {
     int32_t bits;
     memcpy(&bits, &p, sizeof bits);
     const int32_t whole = (bits - 0x3F3504F3) >> 23;      /* mantissa from sqrt(1/2) to sqrt 2 */
-    const int32_t rest = bits - (whole << 23);
+    const int32_t rest = bits - (int32_t)((uint32_t)whole << 23);
     float m;
     memcpy(&m, &rest, sizeof m);
     const float f = (m - 1.0f) / (m + 1.0f), q = f * f;
