@@ -109,8 +109,8 @@ HDPKIT_INLINE float float_exp(float y) {
 HDPKIT_OUTLINE static double above_one(hdpkit_philox *stream, double a) {
     for (;;) {
         const uint64_t word = hdpkit_philox_uint64(stream);
-        const double x = 1.0 - short_log(upper_part(word));
-        if (lower_part(word) <= short_exp((a - 1.0) * short_log(x))) return x;
+        const float x = 1.0f - float_log((float)upper_part(word));
+        if ((float)lower_part(word) <= float_exp((float)(a - 1.0) * float_log(x))) return (double)x;
     }
 }
 

@@ -83,8 +83,10 @@ cdef extern from "slices.h":
         void (*smooth_doubles)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last) noexcept nogil
         void (*draw_topics)(hdpkit_gamma_block *) noexcept nogil
 
-cdef extern from "threads.h":
+cdef extern from "hdpkit/large_pages.h":
     bint in_large_pages "hdpkit_in_large_pages"(vector[int8_t] &bytes, size_t n) noexcept nogil
+
+cdef extern from "threads.h":
     ctypedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last) noexcept nogil
     void share_out "hdpkit_share_out"(int threads, int64_t n, int64_t piece, hdpkit_work work,
                                       void *argument) noexcept nogil

@@ -12,33 +12,6 @@
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-/* Room for n bytes, in large pages where the system has some: rows that are read here and there would each need an entry
-   of the processor's table of pages. What the vector held goes. */
-inline bool hdpkit_in_large_pages(std::vector<int8_t> &bytes, size_t n) noexcept {
-    if (bytes.capacity() >= n) {
-        if (bytes.size() < n) bytes.resize(n);
-        return true;
-    }
-    try {
-        std::vector<int8_t> fresh;
-        fresh.reserve(n);
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-        constexpr size_t LARGE = (size_t)1 << 21;
-        const size_t first = ((size_t)fresh.data() + LARGE - 1) / LARGE * LARGE, end = (size_t)fresh.data() + n;
-        if (end > first + LARGE) madvise((void *)first, (end - first) / LARGE * LARGE, MADV_HUGEPAGE);
-#endif
-        fresh.resize(n);
-        bytes.swap(fresh);
-    } catch (const std::bad_alloc &) {
-        return false;
-    }
-    return true;
-}
-
 typedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last);
 
 /* Call work for pieces of 0 .. n - 1, from at most so many threads, this one among them. A thread that the system doesn't

@@ -15,13 +15,19 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
 
+cdef extern from "hdpkit/large_pages.h":
+    bint in_large_pages "hdpkit_in_large_pages"(vector[int32_t] &numbers, size_t n) noexcept nogil
+
 cdef enum:
     TALLIED = 65536      # counts whose number of cells is kept in an array
 
 
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
     """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
-    b.cells.assign(b.n_terms * stride + LINE, 0)     # if there is no memory all is as it was
+    if not in_large_pages(b.cells, b.n_terms * stride + LINE):      # all is as it was
+        with gil:
+            raise MemoryError
+    b.cells.assign(b.n_terms * stride + LINE, 0)
     place(b, stride)
     return 0
 
@@ -42,8 +48,10 @@ cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
     cdef vector[int32_t] cells
     cdef int32_t *counts = b.counts
     b.totals.reserve(stride)
-    cells.assign(b.n_terms * stride + LINE, 0)      # from here on nothing can fail
-    cells.swap(b.cells)
+    if not in_large_pages(cells, b.n_terms * stride + LINE):
+        with gil:
+            raise MemoryError
+    cells.swap(b.cells)                             # from here on nothing can fail
     place(b, stride)
     for v in range(b.n_terms):
         memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
