@@ -92,6 +92,7 @@ cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
     cdef float *drawn
     if not has_room(room, work.s.n_terms * LANES * sizeof(float) + LINE_BYTES):
         return -1
+    room.resize(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)      # there is room
     drawn = <float *>on_a_line(&room)
     block = work.blocks[slot // LANES]
     memset(block.used, 0, sizeof(block.used))
