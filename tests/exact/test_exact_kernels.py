@@ -221,6 +221,12 @@ def test_every_readable_kernel_at_every_corner(move, corner, shape):
     check(move, smaller(shape, move), corner, SYMMETRIC, kernels=READABLE)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("move", [move for move in DISCRETE if has_many_branches(move, "3+2")], ids=repr)
+def test_many_branches_over_every_store(move):
+    check(move, smaller("3+2", move), "discounts", SYMMETRIC, kernels=COMPILED)
+
+
 # theta and d of a restaurant: no discount, a small one and a large one, theta from below zero to large.
 PITMAN_YOR = [(0.5, 0.0), (50.0, 0.0), *((theta, d) for d in (0.3, 0.9) for theta in (-0.2, 0.5, 50.0))]
 
