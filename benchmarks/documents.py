@@ -1,7 +1,7 @@
 """Documents in parallel: SliceGibbs and CountGibbs with one and more threads, beside TableGibbs.
 
     python benchmarks/documents.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 3]
-        [--threads 2]
+        [--threads 2] [--moves SliceGibbs CountGibbs]
 
 One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed. TableGibbs over "counts" and weights
 settles from as many random dishes; all samplers begin where it stands, and take turns, some sweeps at a time.
@@ -18,6 +18,8 @@ from machine import block
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import Streams
+
+MOVES = {"SliceGibbs": moves.SliceGibbs, "CountGibbs": moves.CountGibbs}
 
 
 class Sampler:
@@ -50,6 +52,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sweeps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--moves", nargs="+", choices=list(MOVES), default=list(MOVES))
     options = parser.parse_args()
 
     corpus, threads = hk.Corpus.from_ldac(options.corpus), options.threads
@@ -57,10 +60,11 @@ def main():
     samplers = [
         Sampler("TableGibbs, histogram, restaurant", corpus, "histogram", "restaurant", moves.TableGibbs()),
         settled,
-        Sampler("SliceGibbs, 1 thread", corpus, "counts", "weights", moves.SliceGibbs()),
-        Sampler(f"SliceGibbs, {threads} threads", corpus, "counts", "weights", moves.SliceGibbs(), threads),
-        Sampler("CountGibbs, 1 thread", corpus, "counts", "weights", moves.CountGibbs()),
-        Sampler(f"CountGibbs, {threads} threads", corpus, "counts", "weights", moves.CountGibbs(), threads),
+        *(
+            Sampler(f"{name}, {n} threads", corpus, "counts", "weights", MOVES[name](), n)
+            for name in options.moves
+            for n in (1, threads)
+        ),
     ]
     settled.scheduler.run(
         settled.franchise, sweeps=options.settle, rng=0, init=hk.init.Random(options.dishes)
