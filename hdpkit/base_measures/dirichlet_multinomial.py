@@ -34,6 +34,10 @@ class DirichletMultinomial(DirichletMultinomialReference):
         """Return compiled counts."""
         return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector)
 
+    def bank_of_cells(self) -> StatisticsBank:
+        """Return compiled counts that no single customer comes to or leaves: they are counted by cell."""
+        return DirichletMultinomialBank(np.empty(0, dtype=np.int32), self.eta_vector)
+
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:

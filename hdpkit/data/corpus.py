@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, flag, instance, whole_number
 from hdpkit.checks import path as path_of
+from hdpkit.data.cells import Cells, Tokens
 from hdpkit.data.documents import Documents
 from hdpkit.data.labels import encode_all
 from hdpkit.data.matrices import frame_names, read_matrix
@@ -97,7 +98,8 @@ class Corpus(Documents):
             bound = _check_n_terms(n_terms, built)
         if bound is None:
             bound = int(terms.max()) + 1 if len(terms) else 1
-        return cls._build(terms, lengths, bound, built, names, groups)
+        terms.setflags(write=False)
+        return cls._build(Tokens(terms), lengths, bound, built, names, groups)
 
     @classmethod
     def from_counts(cls, X: Any, vocabulary: Any = None, names: Any = None, groups: Any = None) -> Corpus:
@@ -135,8 +137,8 @@ class Corpus(Documents):
             raise _empty(f"{counts.n_documents} documents without a token")
         if counts.n_terms > ID_LIMIT:
             raise DataError("counts", f"{counts.n_terms} terms", f"at most {ID_LIMIT} terms", "Drop columns.")
-        terms, lengths = counts.tokens()
-        return cls._build(terms, lengths, counts.n_terms, words, names, groups)
+        cells = Cells.of_counts(counts)
+        return cls._build(Tokens(cells=cells), cells.lengths, counts.n_terms, words, names, groups)
 
     @classmethod
     def from_ldac(
@@ -216,15 +218,17 @@ class Corpus(Documents):
     def _from_blocks(
         cls, blocks: Iterable[Counts], words: tuple[str, ...] | None, names: Any, groups: Any
     ) -> Corpus:
-        terms, lengths, most, total = [], [], 1, 0
+        pieces, most, total = [], 1, 0
         for counts in blocks:
             total += counts.n_tokens
             check_total(total)
-            block = counts.tokens()
-            terms.append(block[0])
-            lengths.append(block[1])
+            pieces.append(Cells.of_counts(counts))
             most = max(most, counts.n_terms)
-        return cls._build(np.concatenate(terms), np.concatenate(lengths), most, words, names, groups)
+        begin = np.zeros(sum(len(piece.begin) - 1 for piece in pieces) + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(piece.begin) for piece in pieces]), out=begin[1:])
+        columns = [np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("term", "count")]
+        cells = Cells.of(begin, *columns)
+        return cls._build(Tokens(cells=cells), cells.lengths, most, words, names, groups)
 
     # ------------------------------------------------------------------ on disk
 
@@ -325,8 +329,9 @@ class Corpus(Documents):
         """
         place = _folder(folder).resolve()
         found = open_folder(place, flag("verify", verify))
+        found.terms.setflags(write=False)
         return cls._checked(
-            found.terms, found.lengths, found.n_terms, found.vocabulary, found.names, found.labels,
+            Tokens(found.terms), found.lengths, found.n_terms, found.vocabulary, found.names, found.labels,
             numbers=found.numbers, origin=(place, found.digest), files=found.files,
         )  # fmt: skip
 
@@ -337,7 +342,7 @@ class Corpus(Documents):
     @classmethod
     def _build(
         cls,
-        terms: npt.NDArray[np.int32],
+        tokens: Tokens,
         lengths: npt.NDArray[np.int64],
         n_terms: int,
         vocabulary: tuple[str, ...] | None,
@@ -348,11 +353,11 @@ class Corpus(Documents):
         n = len(lengths)
         if n == 0:
             raise _empty("no documents")
-        if len(terms) == 0:
+        if not lengths.any():
             raise _empty(f"{n} documents without a token")
         checked = None if names is None else check_names("names", names, n, "document")
         by_document = encode_all("groups", groups, n, "document", taken=["document"])
-        return cls._checked(terms, lengths, n_terms, vocabulary, checked, by_document)
+        return cls._checked(tokens, lengths, n_terms, vocabulary, checked, by_document)
 
 
 def _empty(what: str) -> DataError:

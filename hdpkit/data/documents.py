@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
+from hdpkit.data.cells import Cells, Tokens
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.matrices import as_numbers
 from hdpkit.data.tokens import check_ids
@@ -25,6 +26,7 @@ __all__ = ["Documents"]
 class Documents(GroupedData):
     """What `Corpus` is but for how it is built; see there."""
 
+    _tokens: Tokens
     n_terms: int
     vocabulary: tuple[str, ...] | None
     names: tuple[str, ...] | None
@@ -37,7 +39,7 @@ class Documents(GroupedData):
     @classmethod
     def _checked(
         cls,
-        terms: npt.NDArray[np.int32],
+        tokens: Tokens,
         lengths: npt.NDArray[np.int64],
         n_terms: int,
         vocabulary: tuple[str, ...] | None,
@@ -50,10 +52,10 @@ class Documents(GroupedData):
         own: dict[str, Codes] = {"document": (np.arange(n, dtype=np.int64), checked or range(n))}
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        for array in (terms, lengths, offsets, own["document"][0]):
+        for array in (lengths, offsets, own["document"][0]):
             array.setflags(write=False)
         return cls(
-            values=terms,
+            tokens=tokens,
             labels=own | by_document,
             n_terms=n_terms,
             vocabulary=vocabulary,
@@ -62,6 +64,19 @@ class Documents(GroupedData):
             offsets=offsets,
             **on_disk,
         )
+
+    def __len__(self) -> int:
+        return int(self._offsets[-1])
+
+    @property
+    def values(self) -> npt.NDArray[np.int32]:
+        """Id of each token's term, shape (n_tokens,). Of a corpus from counts it is made when it is first asked for."""
+        return self._tokens.terms()
+
+    @property
+    def cells(self) -> Cells | None:
+        """How often each document has each of its terms, where the corpus was made from counts; else None."""
+        return self._tokens.cells
 
     @property
     def origin(self) -> tuple[Path, str] | None:
@@ -118,7 +133,7 @@ class Documents(GroupedData):
     @property
     def n_tokens(self) -> int:
         """Number of tokens."""
-        return len(self.values)
+        return len(self)
 
     def term(self, v: int) -> str | int:
         """Return the word of term `v`, or `v` itself where there is no vocabulary."""
@@ -138,6 +153,10 @@ class Documents(GroupedData):
 
     def to_counts(self) -> scipy.sparse.csr_array:
         """Return the counts of terms, shape (n_documents, n_terms), int64, indices sorted."""
+        if self.cells is not None:
+            cells, shape = self.cells, (self.n_documents, self.n_terms)
+            known = (cells.count.astype(np.int64), cells.term.copy(), cells.begin.astype(np.int32))
+            return scipy.sparse.csr_array(known, shape=shape)
         ones = np.ones(len(self), np.int64)
         # Copies, since duplicates are summed in place; and 32 bits, which hold the ends of fewer than 2^31
         # tokens, since scipy widens the terms to the width of the ends.
@@ -160,10 +179,10 @@ class Documents(GroupedData):
         DataError
             If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
         """
-        array = as_numbers(values, self.values.shape, "term", "token")
+        array = as_numbers(values, (len(self),), "term", "token")
         terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
         terms.setflags(write=False)
-        return attrs.evolve(self, values=terms, origin=None, files=None)
+        return attrs.evolve(self, tokens=Tokens(terms), origin=None, files=None)
 
     def __repr__(self) -> str:
         others = {name: keys for name, (_, keys) in self._labels.items() if name != "document"}

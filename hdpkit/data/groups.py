@@ -23,20 +23,19 @@ class GroupedData:
     """What every kind of data offers to a franchise: one value a customer, and labels that group customers.
 
     Build `Groups` or `Corpus` by their class methods; the constructor checks nothing.
-
-    Attributes
-    ----------
-    values : ndarray
-        One entry a customer along the first axis. Read-only.
     """
 
-    values: npt.NDArray[Any]
     _labels: dict[str, Codes]
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """One entry a customer along the first axis. Read-only."""
+        raise NotImplementedError
 
     @property
     def n_customers(self) -> int:
         """Number of customers (observations)."""
-        return len(self.values)
+        return len(self)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -148,6 +147,8 @@ class Groups(GroupedData):
     labels : dict
         Label name -> (codes, keys); see `GroupedData.labels`.
     """
+
+    values: npt.NDArray[Any]  # type: ignore[misc]
 
     @classmethod
     def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:

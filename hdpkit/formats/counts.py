@@ -59,6 +59,24 @@ class Counts:
         terms = [terms for terms, _ in pieces]
         return terms[0] if terms else np.empty(0, np.int32), lengths
 
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Return the counts above 0 as a matrix, one entry a cell, terms ascending; int64.
+
+        Raises a DataError if there are 2^31 tokens or more.
+        """
+        check_total(self.n_tokens)
+        matrix = self._matrix()
+        matrix.eliminate_zeros()
+        return matrix
+
+    def _matrix(self) -> scipy.sparse.csr_array:
+        shape = (self.n_documents, self.n_terms)
+        # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
+        # after sum_duplicates(), which costs nothing where they are.
+        matrix = scipy.sparse.csr_array((self.count, (self.document, self.term)), shape=shape)
+        matrix.sum_duplicates()
+        return matrix
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens: each count is below 2^31 and there are fewer than 2^32, so an int64 holds it."""
@@ -68,11 +86,7 @@ class Counts:
         self, size: int
     ) -> tuple[Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]], npt.NDArray[np.int64]]:
         """Return the same in pieces of so many tokens, each the terms and the documents; and the lengths."""
-        shape = (self.n_documents, self.n_terms)
-        # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
-        # after sum_duplicates(), which costs nothing where they are.
-        matrix = scipy.sparse.csr_array((self.count, (self.document, self.term)), shape=shape)
-        matrix.sum_duplicates()
+        matrix = self._matrix()
         ends = np.zeros(matrix.nnz + 1, np.int64)
         np.cumsum(matrix.data, out=ends[1:])
         lengths = np.diff(ends[matrix.indptr])

@@ -12,7 +12,7 @@ from hdpkit.errors import AuditError
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
-from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes, KeepsCells
 
 __all__ = ["audit", "check_labelled"]
 
@@ -38,7 +38,8 @@ def audit(state: State, parts: Parts) -> None:
     if isinstance(frozen, FrozenSizes):
         size, count = frozen.bin_size, frozen.bin_count
         _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
-    counted: Any = frozen.to(Detail.COUNTS, t)
+    by_cell = isinstance(frozen, FrozenCells)
+    counted: Any = frozen if by_cell else frozen.to(Detail.COUNTS, t)
     customers: Counter[tuple[int, int]] = Counter()
     tables: Counter[tuple[int, int]] = Counter()
     columns = (counted.count_node, counted.count_dish, counted.count_customers, counted.count_tables)
@@ -47,8 +48,8 @@ def audit(state: State, parts: Parts) -> None:
         customers[n, k] += c
         tables[n, k] += m
     live = state.slots.occupied_slots()
-    of_customer = np.asarray(counted.dish)
-    eaten = _eaten(of_customer, t.home)
+    of_customer = np.asarray(counted.run_dish if by_cell else counted.dish)
+    eaten = _eaten_by_cell(counted, t) if by_cell else _eaten(of_customer, t.home)
     _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
 
     # A restaurant's customers: its seated data and the tables of its children, dish by dish.
@@ -114,6 +115,21 @@ def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> C
     return found
 
 
+def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
+    """The same of counts by cell, each of which has all its customers or none."""
+    cells, runs = t.cells, frozen.cell_runs
+    of = np.repeat(np.arange(len(runs)), runs)
+    seated = np.bincount(of, weights=frozen.run_count, minlength=len(runs))
+    _require(np.all((runs == 0) | (seated == cells.count)), "customers of cells", seated, str(cells.count))
+    found: Counter[tuple[int, int]] = Counter()
+    nodes = cells.documents()[of].astype(np.int64) + 1
+    for node, k, n in zip(
+        nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True
+    ):
+        found[node, k] += n
+    return found
+
+
 def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
     """Tables stand where their customers belong and serve what their parents' tables serve."""
     seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
@@ -140,14 +156,18 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     cached = np.asarray(state.bank.log_marginals(live, dishes))
     fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
-    fresh_bank.rebuild(dishes, live)
+    by_cell = isinstance(state.seating, KeepsCells)
+    if isinstance(state.seating, KeepsCells):
+        state.seating.count_into(fresh_bank, live)
+    else:
+        fresh_bank.rebuild(dishes, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, dishes))
     scale = np.maximum(np.abs(fresh), 1.0)
     with np.errstate(invalid="ignore"):
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, fresh)
     # Marginals may come from the data alone; predictives see the statistics themselves.
-    for slot in live.tolist()[: 50 if state.measure.conjugate else 0]:
+    for slot in live.tolist()[: 50 if state.measure.conjugate and not by_cell else 0]:
         i = int(np.argmax(dishes == slot))
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
         a_ratios, b_ratios = a - a[-1], b - b[-1]

@@ -267,6 +267,7 @@ class Franchise(State):
     open_dish = _of("_verbs", Verbs.open_dish)
     reserved = _of("_blocks", Blocks.reserved)
     in_chunks = _of("_verbs", Verbs.in_chunks)
+    tell_apart = _of("_seats", Seats.tell_apart)
 
     @property
     def draws_tables(self) -> bool:

@@ -21,7 +21,7 @@ from hdpkit.franchise.statistics import Statistics, unserved
 from hdpkit.franchise.turns import Turns
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores import detail_of
+from hdpkit.stores import FrozenCells, FrozenSeating, KeepsCells, detail_of
 
 __all__ = ["Freezing"]
 
@@ -109,7 +109,11 @@ class Freezing(Owner):
         state = self.state
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else state.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
-        seating = self.seats.in_detail(frozen["seating"], detail_of(state.store), source, discount)
+        seating = frozen["seating"]
+        if not isinstance(FrozenSeating.of(seating), FrozenCells):
+            self.seats.tell_apart()
+        if not isinstance(state.store, KeepsCells):
+            seating = self.seats.in_detail(seating, detail_of(state.store), source, discount)
         self.statistics.set_base_parameters(**frozen.get("measure", {}))
         state.store.thaw(seating)
         state.hyperparameters.replace(frozen["concentration"], frozen["discount"])

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data.cells import Cells
 from hdpkit.errors import DataError, short_repr
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_tables, check_tallies
+from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_cells, check_tables, check_tallies
 from hdpkit.franchise.frozen_values import check_values
 from hdpkit.franchise.topology import Topology
-from hdpkit.stores import FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 __all__ = ["check_frozen"]
 
@@ -56,6 +57,10 @@ def check_frozen(
     kind = FrozenSeating.kind_of(seating)
     arrays, labelled = kind.names(), kind is FrozenSeats
     missing += [] if missing else [f"seating/{key}" for key in arrays if key not in seating]
+    by_cell = kind is FrozenCells
+    cells = getattr(topology, "cells", None)
+    if by_cell and not missing and cells is None:
+        missing = ["seating/dish: these data have no cells"]
     if missing:
         raise DataError(
             "frozen state",
@@ -67,6 +72,8 @@ def check_frozen(
     slots, held = _slots(frozen, n)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
+    own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
+    arrays = (own[0], *arrays[len(own) :])
     entries = {key: seating[key] for key in arrays[1:]}
     lengths = {len(entry) if np.ndim(entry) == 1 else -1 for entry in map(_array, entries.values())}
     if len(lengths) != 1:
@@ -74,7 +81,12 @@ def check_frozen(
     n_entries = lengths.pop()
     node = _ints(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
     served = _among(arrays[2], entries[arrays[2]], slots)
-    if labelled:
+    runs: dict[str, npt.NDArray[np.int32]] = {}
+    if by_cell:
+        runs = _cell_runs(seating, cells, slots)
+        seat = dish = runs["cell_runs"]
+        rest = [_ints(name, entries[name], 1, _LARGEST) for name in arrays[3:]]
+    elif labelled:
         seat = _ints("seat", seating["seat"], -1, n_entries - 1, n)
         dish = np.append(served, _NOBODY)[seat] if n_entries else seat
         rest = [_ints("table_seat", entries["table_seat"], -1, n_entries - 1)]
@@ -86,7 +98,9 @@ def check_frozen(
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
     try:
-        if labelled:
+        if by_cell:
+            check_cells(runs, [node, served, *rest], cells, topology, slots)
+        elif labelled:
             check_tables(seat, node, served, rest[0], topology, latent)
         else:
             check = check_bins if kind is FrozenSizes else check_tallies
@@ -94,7 +108,28 @@ def check_frozen(
     except Disagreement as error:
         raise _wrong(error.key, seating[error.key], error.allowed) from None
     check_values(frozen, topology, parameters, declarations)
-    return dict(zip(arrays, (seat, node, served, *rest), strict=True))
+    return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
+
+
+def _cell_runs(
+    seating: Mapping[str, Any], cells: Cells, slots: npt.NDArray[np.int32]
+) -> dict[str, npt.NDArray[np.int32]]:
+    """Dishes of cells, each in range: every cell has its customers, or nobody of them is seated."""
+    runs = _ints("cell_runs", seating["cell_runs"], 0, _LARGEST, len(cells.term))
+    n = int(runs.sum(dtype=np.int64))
+    dish = _among("run_dish", seating["run_dish"], slots)
+    count = _ints("run_count", seating["run_count"], 1, _LARGEST, n)
+    key = _ints("cell_key", seating["cell_key"], -_LARGEST - 1, _LARGEST, 4)
+    if len(dish) != n:
+        raise _wrong("run_dish", seating["run_dish"], f"{n} dishes, as many as cell_runs has")
+    of = np.repeat(np.arange(len(runs)), runs)
+    seated = np.bincount(of, weights=count, minlength=len(runs))
+    if np.any((runs > 0) & (seated != cells.count)):
+        raise _wrong("run_count", seating["run_count"], "all customers of a cell, or none")
+    base = int(slots[-1]) + 1 if len(slots) else 1
+    if len(np.unique(of * base + dish)) != n:
+        raise _wrong("run_dish", seating["run_dish"], "different dishes in each cell")
+    return {"cell_runs": runs, "run_dish": dish, "run_count": count, "cell_key": key}
 
 
 def _wrong(key: str, value: Any, allowed: str) -> DataError:

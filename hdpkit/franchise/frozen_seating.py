@@ -7,16 +7,26 @@ corpus it takes less time than a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data.cells import Cells
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.topology import Topology
 
-__all__ = ["Disagreement", "check_bins", "check_counts", "check_tables", "check_tallies", "data_counts"]
+__all__ = [
+    "Disagreement",
+    "cell_counts",
+    "check_bins",
+    "check_cells",
+    "check_counts",
+    "check_tables",
+    "check_tallies",
+    "data_counts",
+]
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -108,7 +118,8 @@ def check_bins(
     customers = np.add.reduceat(size * count, begin) if len(pair) else begin
     tables = np.add.reduceat(count, begin) if len(pair) else begin
     names = ("bin_dish", "bin_size", "bin_count")
-    _check_against_data(dish, base, (keys, customers, tables), topology, slots, names)
+    data = data_counts(dish, topology, base)
+    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
 
 
 def check_tallies(
@@ -135,11 +146,53 @@ def check_tallies(
     if np.any(tables > customers):
         raise Disagreement("count_tables", "from 1 to the number of customers")
     names = ("count_dish", "count_customers", "count_tables")
-    _check_against_data(dish, base, (keys, customers, tables), topology, slots, names)
+    data = data_counts(dish, topology, base)
+    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
+
+
+def check_cells(
+    runs: Mapping[str, Ints],
+    columns: Sequence[Ints],
+    cells: Cells,
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """The same for counts by cell.
+
+    Parameters
+    ----------
+    runs : dict of int32 arrays
+        ``cell_runs``, ``run_dish`` and ``run_count``.
+    columns : sequence of int32 arrays
+        As in `check_tallies`.
+    cells : Cells
+        Of the data.
+    topology, slots
+        As in `check_tables`.
+    """
+    node, served, customers, tables = (column.astype(np.int64) for column in columns)
+    base = int(max(served.max(initial=0), runs["run_dish"].max(initial=0))) + 1
+    keys = node * base + served
+    if np.any(np.diff(keys) <= 0):
+        raise Disagreement("count_node", "sorted by restaurant and dish, without repeats")
+    if np.any(tables > customers):
+        raise Disagreement("count_tables", "from 1 to the number of customers")
+    names = ("count_dish", "count_customers", "count_tables")
+    data = cell_counts(runs, cells, base)
+    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
+
+
+def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int) -> tuple[Wide, Wide]:
+    """As `data_counts`, of counts by cell."""
+    of = np.repeat(cells.documents().astype(np.int64) + 1, runs["cell_runs"])
+    keys, place = np.unique(of * base + runs["run_dish"], return_inverse=True)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(counts, place, runs["run_count"])
+    return keys, counts
 
 
 def _check_against_data(
-    dish: Ints,
+    data: tuple[Wide, Wide],
     base: int,
     counts: tuple[Wide, Wide, Wide],
     topology: Topology | ContextTopology,
@@ -147,7 +200,7 @@ def _check_against_data(
     names: tuple[str, str, str],
 ) -> None:
     keys, customers, tables = counts
-    check_counts(keys, base, customers, tables, data_counts(dish, topology, base), topology, names)
+    check_counts(keys, base, customers, tables, data, topology, names)
     if slots is not None:
         root = keys < base
         if np.any(tables[root] != 1):

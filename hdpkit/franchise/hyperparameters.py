@@ -183,10 +183,7 @@ class Hyperparameters:
         """Return the number of data customers of the largest restaurant below the root."""
         topology = self.topology
         if self._longest < 0:
-            sizes = np.zeros(topology.n_nodes, dtype=np.int64)
-            for first in range(0, topology.n_customers, _CHUNK):
-                sizes += np.bincount(topology.home[first : first + _CHUNK], minlength=topology.n_nodes)
-            self._longest = int(np.max(sizes[1:], initial=0))
+            self._longest = int(np.max(topology.sizes()[1:], initial=0))
         return self._longest
 
     # ------------------------------------------------------------------ priors

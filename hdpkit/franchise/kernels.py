@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import attrs
 
 import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
+import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
@@ -48,6 +49,7 @@ VERBS = {
     "enter_given": False,
     "reseat": False,
     "slice_sweep": False,
+    "cell_sweep": False,
     "leave": False,
     "draw_sizes": False,
     "draw_tables": False,
@@ -199,7 +201,7 @@ TABLE = [
     *(
         Row(
             name,
-            SimpleNamespace(slice_sweep=fused_slices.slice_sweep),
+            SimpleNamespace(slice_sweep=fused_slices.slice_sweep, cell_sweep=fused_cells.cell_sweep),
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank}),
             2,

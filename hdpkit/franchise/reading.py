@@ -17,7 +17,7 @@ from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.priors import log_density_at
-from hdpkit.stores import ReportsMemory
+from hdpkit.stores import KeepsCells, ReportsMemory
 
 __all__ = ["Reading"]
 
@@ -42,6 +42,13 @@ class Reading(Owner):
         Where dishes are observed they are the values themselves.
         """
         return self._ranks()[self.state.seating.dishes()]
+
+    def all_seated(self) -> bool:
+        """Whether every data customer is seated."""
+        seating = self.state.seating
+        if isinstance(seating, KeepsCells):
+            return seating.seated() == self.state.topology.n_customers
+        return not bool((seating.dishes() < 0).any())
 
     def _ranks(self) -> Ints:
         """Place of each occupied slot among them; -1 at the end, for the unseated."""
@@ -98,6 +105,10 @@ class Reading(Owner):
     def dish_counts(self) -> Ints:
         """How often each dish has each term: int64, shape (K, V). For data that are terms."""
         self.state._dish_kind.check_counted()
+        if isinstance(self.state.seating, KeepsCells):
+            bank: Any = self.statistics.fresh_bank()
+            by_dish: Ints = bank.counts(self.state.slots.occupied_slots())
+            return by_dish
         n_terms = getattr(self.state.data, "n_terms", None) or getattr(self.state.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
@@ -114,7 +125,7 @@ class Reading(Owner):
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
         return self.state.measure.posterior_means(
-            self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.seating.dishes()
+            self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.dishes_for_bank()
         )
 
     def selected_terms(self) -> Floats:

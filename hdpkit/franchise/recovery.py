@@ -111,6 +111,11 @@ class Recovery(Owner):
         dishes[lost] = state._dish_kind.for_lost(dishes, lost, self.seats.root.most_dishes)
         streams = state.streams or Streams(0)
         source = Streams(streams.seed, streams.chain).source(STARTS, state.sweep, _UNIT, state.attempt)
+        if state._by_cell:  # cells that contradict themselves: from now on customers are told apart
+            state._by_cell = False
+            bank = state._bank_for(state.measure, state.data)
+            state.slots.attach(bank)
+            state.bank = bank
         lent = state._lent is not None
         store, slots = self.seats.new_store(lent), type(state.slots)()
         slots.reset(state._dish_kind.slots(np.unique(dishes[dishes >= 0]), state.bank))

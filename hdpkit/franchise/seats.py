@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hdpkit._compiled.support.turn import Block
 from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.checks import choice, flag, instance
 from hdpkit.franchise.counts_rules import tables_at_end
+from hdpkit.franchise.guard import changes
 from hdpkit.franchise.kernels import KERNELS
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
@@ -19,10 +22,12 @@ from hdpkit.franchise.serving import Serving
 from hdpkit.franchise.state import State
 from hdpkit.franchise.turns import Turns
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Detail, detail_of
-from hdpkit.stores.frozen import Draws, FrozenSeating
+from hdpkit.stores import Detail, KeepsCells, detail_of
+from hdpkit.stores.frozen import Draws, FrozenCells, FrozenSeating
 
 __all__ = ["Seats"]
+
+_NOBODY = np.empty(0, dtype=np.int32)  # a walk over cells seats no single customer
 
 
 class Seats(Owner):
@@ -58,12 +63,13 @@ class Seats(Owner):
         state = self.state
         t, theta, d = state.topology, state.hyperparameters.theta, state.hyperparameters.d
         above = self.root._for_walk(kernel)
+        home = _NOBODY if isinstance(store, KeepsCells) else t.home
         counts = detail_of(store) is Detail.COUNTS and not tables_at_end(store, self.root.kind)
         if kernel == "reference":
             return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
         if counts:
-            return CountsWalk(store, slots, t.parent, t.home, theta, d, above, t.declaration)
-        return Walk(store, slots, t.parent, t.home, theta, d, above)
+            return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
+        return Walk(store, slots, t.parent, home, theta, d, above)
 
     def memory_bytes(self) -> int:
         """Bytes of what walks keep beside the seating: ratios of Stirling numbers."""
@@ -95,12 +101,37 @@ class Seats(Owner):
         """
         topology = self.state.topology
         frozen = FrozenSeating.of(seating)
-        if frozen.DETAIL is detail:
+        if frozen.DETAIL is detail and not isinstance(frozen, FrozenCells):
             return seating
         if detail < frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
         draws = Draws(*(self.serving.of(verb)[1] for verb in ("draw_sizes", "seat_out")))
         return frozen.to(detail, topology, source, draws, discount).arrays()
+
+    # ------------------------------------------------------------------ customers of cells
+
+    @changes
+    def tell_apart(self) -> None:
+        """Keep the dish of each customer from now on, where it was left open until now.
+
+        Over ``store="counts"``, weights of the root and a corpus that was made from counts, a franchise keeps
+        how many customers of each document and term eat each dish. Every order of them is as likely: it is
+        drawn from a key that each sweep over cells draws. Verbs about single customers call this themselves.
+        """
+        if isinstance(self.state.store, KeepsCells):
+            self.turns.changing(self._tell_apart)
+
+    def _tell_apart(self) -> None:
+        state = self.state
+        counts = self.in_detail(state.store.freeze(), Detail.COUNTS)
+        state._by_cell = False
+        bank = state._bank_for(state.measure, state.data)
+        store = self.new_store()
+        store.thaw(counts)
+        slots = state.slots.occupied_slots()
+        bank.rebuild(counts["dish"], slots)
+        state.slots.attach(bank)
+        state.bank, state.store = bank, store
 
     # ------------------------------------------------------------------ seating out
 
@@ -117,6 +148,7 @@ class Seats(Owner):
         state = self.state
         if detail_of(state.store) >= enough or state._lent is not None:
             return False
+        self.tell_apart()
         labelled = self.in_detail(state.store.freeze(), Detail.SEATS, source, state.hyperparameters.d)
         working = self.new_store(labelled=True)
         working.thaw(labelled)

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
@@ -17,6 +18,7 @@ from hdpkit.franchise.state import State
 from hdpkit.franchise.verb_arguments import check_source
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource
+from hdpkit.stores import KeepsCells
 
 __all__ = ["SlicePlan", "Slices"]
 
@@ -50,6 +52,8 @@ class SlicePlan:
     integrated : bool
         Whether proportions of documents are integrated out, or drawn.
     threads : int
+    few : int
+        Over cells: so many customers or fewer are drawn one by one, more by binomial draws.
     topics : float64 array, shape (n, V), optional
         Given instead of drawn (tests).
     proportions : float64 array, shape (n_nodes, slots), optional
@@ -67,6 +71,7 @@ class SlicePlan:
     values: Any
     integrated: bool = True
     threads: int = 1
+    few: int = FEW
     topics: Floats | None = None
     proportions: Floats | None = None
     fault: int = 0
@@ -107,7 +112,11 @@ class Slices(Owner):
         check_source(source)
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One a processor.")
-        self.sweep(self.plan(source, proportions == "integrated", threads), source)
+        integrated = proportions == "integrated"
+        bank: Any = self.state.bank
+        if isinstance(self.state.store, KeepsCells) and (integrated or not bank.topics_in_floats()):
+            self.verbs.seats.tell_apart()  # single precision can't hold such topics, or customers are drawn one by one
+        self.sweep(self.plan(source, integrated, threads), source)
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int) -> SlicePlan:
         """Break the remainder into labels."""
@@ -137,7 +146,7 @@ class Slices(Owner):
             tail[order].astype(np.int8),
             threshold,
             state.measure,
-            state.data.values,
+            None if isinstance(state.store, KeepsCells) else state.data.values,
             integrated,
             threads,
         )
@@ -146,8 +155,9 @@ class Slices(Owner):
     def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and give weights to the dishes that there are then."""
         above: Any = self.verbs.root.weights
+        verb = "cell_sweep" if isinstance(self.state.store, KeepsCells) else "slice_sweep"
         with above.births_given():
-            self.verbs.run("slice_sweep", self.state.bank, self.workspace, plan, source=source)
+            self.verbs.run(verb, self.state.bank, self.workspace, plan, source=source)
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
         remainder = plan.remainder + float(plan.weights[~kept].sum())

@@ -10,6 +10,7 @@ import numpy as np
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.cell_starts import CellStart, one_dish, random_dishes, seat_cells, term_cluster_cells
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.term_clusters import (
     TermClusters,
@@ -18,6 +19,7 @@ from hdpkit.franchise.term_clusters import (
     term_clusters,
 )
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.stores import KeepsCells
 
 __all__ = ["Random", "TermClusters", "check_start", "start"]
 
@@ -42,6 +44,10 @@ class Random:
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
     init = _resolved(init, franchise)
+    if isinstance(init, str) and init == "one":
+        franchise._dish_kind.check_start(init)
+        franchise.root._check_number("init", 1)
+        return
     if isinstance(init, Random):
         franchise._dish_kind.check_start(init)
         franchise.root._check_number("init", init.n_dishes)
@@ -73,6 +79,13 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
+    if isinstance(franchise.store, KeepsCells):
+        by_cell = _by_cell(_resolved(init, franchise), franchise, source)
+        if by_cell is not None:
+            _start_cells(franchise, by_cell, source)
+            return
+        if not isinstance(init, (Mapping, type(franchise))):
+            franchise.tell_apart()
     prepared = _prepare(init, franchise, source)
     names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
     if names is not None:
@@ -101,6 +114,28 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         _parts_started(franchise, source)
     except BaseException:
         franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
+        raise
+
+
+def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart | None:
+    """A start in bulk; None for one that is about single customers, or a state."""
+    cells: Any = franchise.topology.cells  # type: ignore[union-attr]
+    if isinstance(init, str) and init == "one":
+        return one_dish(cells)
+    if isinstance(init, Random):
+        return random_dishes(cells, init.n_dishes, source)
+    return term_cluster_cells(init, franchise, source) if isinstance(init, TermClusters) else None
+
+
+def _start_cells(franchise: Franchise, by_cell: CellStart, source: RandomStream) -> None:
+    franchise.reset_hyperparameters()
+    franchise.sweep = franchise.attempt = 0
+    franchise.clear()
+    try:
+        seat_cells(franchise, by_cell, source)
+        _parts_started(franchise, source)
+    except BaseException:
+        franchise.clear()
         raise
 
 

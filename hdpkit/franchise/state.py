@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from hdpkit._compiled.measures.measure import CompiledBank
+from hdpkit._compiled.stores.cells import CellsStore
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.turn import Inside, Turn
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
-from hdpkit.base_measures import BaseMeasure, StatisticsBank
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, StatisticsBank
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice, instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.franchise.by_cell import begins_by_cell
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
@@ -36,6 +40,7 @@ from hdpkit.stores import (
     ExplicitStore,
     HistogramReference,
     HistogramStore,
+    KeepsCells,
     missing_verbs,
     stores,
 )
@@ -108,6 +113,9 @@ class State(Guarded):
         self.topology = build_topology(self.declarations, data)
         self.store_type: Any = _store_type(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
+        self._by_cell = begins_by_cell(
+            self.store_type, kind_of_root(root), kernel, self.topology, self.measure
+        )
         self._dish_kind = dish_kind_of(self)
         self._dish_kind.check_root(root)
         self.foreign_store = self.store_type not in OWN_STORES
@@ -134,8 +142,14 @@ class State(Guarded):
 
     # ------------------------------------------------------------------ for the owners
 
+    def dishes_for_bank(self) -> Any:
+        """Dish of each customer, for a bank that may count them; a bank that counts by cell needs none."""
+        return np.empty(0, dtype=np.int32) if isinstance(self.seating, KeepsCells) else self.seating.dishes()
+
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
+        if self._by_cell and isinstance(measure, DirichletMultinomial):
+            return self._own(measure.bank_of_cells())
         bank: Any = measure.bank(data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
             bank = measure.readable_bank(data)
@@ -146,6 +160,10 @@ class State(Guarded):
 
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; one that can take dishes from the data is shown them."""
+        if self._by_cell:
+            cells = self._own(CellsStore(topology.n_customers, topology.n_nodes))
+            cells.observe_cells(topology.cells)
+            return cells
         store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
         self._dish_kind.show_to(store, bank)
         return store

@@ -19,7 +19,7 @@ from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.state import State, measure_of
 from hdpkit.franchise.turns import Turns
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Compacts
+from hdpkit.stores import Compacts, KeepsCells
 
 __all__ = ["Statistics", "unserved"]
 
@@ -212,7 +212,10 @@ class Statistics(Owner):
         state = self.state
         self.uncounted = True
         slots = state.slots.occupied_slots()
-        state.bank.rebuild(state._dish_kind.to_count(slots), slots)
+        if isinstance(state.seating, KeepsCells):
+            state.seating.count_into(state.bank, slots)
+        else:
+            state.bank.rebuild(state._dish_kind.to_count(slots), slots)
         self.uncounted = False
 
 

@@ -82,6 +82,19 @@ def check_term_clusters(start: TermClusters, franchise: Any) -> None:
 def term_clusters(start: TermClusters, franchise: Any, source: RandomStream) -> Any:
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
+    dishes = labels_of_terms(start, franchise, source)[data.terms]
+    generator = source.generator
+    offsets = np.concatenate([[0], np.cumsum(data.document_lengths)])
+    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        own, n = dishes[first:last], last - first
+        other = (generator.random(n) * n).astype(np.int64)
+        dishes[first:last] = np.where(generator.random(n) < COPIED, own[other], own)
+    return dishes
+
+
+def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
+    """Cluster of each term: int32, shape (n_terms,); 0 for those that don't occur."""
+    data: Any = franchise.data
     counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
     counts.data = np.log1p(counts.data)
     generator = source.generator
@@ -90,13 +103,7 @@ def term_clusters(start: TermClusters, franchise: Any, source: RandomStream) -> 
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     labels = np.zeros(counts.shape[1], dtype=np.int32)
     labels[used] = _k_means(_placed(counts[:, used], generator), n_dishes, generator)
-    dishes = labels[data.terms]
-    offsets = np.concatenate([[0], np.cumsum(data.document_lengths)])
-    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        own, n = dishes[first:last], last - first
-        other = (generator.random(n) * n).astype(np.int64)
-        dishes[first:last] = np.where(generator.random(n) < COPIED, own[other], own)
-    return dishes
+    return labels
 
 
 def _placed(counts: Any, generator: np.random.Generator) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import GroupedData, NGrams
+from hdpkit.data.cells import Cells
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology, is_context_chain
 from hdpkit.franchise.declarations import Restaurant
@@ -34,23 +35,27 @@ class Topology:
     declaration : int32 array, shape (n_nodes,)
         Number of each restaurant's declaration, from the root's, 0.
     home : int32 array, shape (n_customers,)
-        Restaurant of each data customer.
+        Restaurant of each data customer. Over cells it is made when it is first asked for.
     first : tuple of int
         Number of each declaration's first restaurant; its restaurants are contiguous.
     keys : tuple of sequences
         For each declaration the label's values, one a restaurant.
     shared : bool
         Whether `home` is an array of the data.
+    cells : Cells, optional
+        Of data that were made from counts, where restaurant d + 1 is document d: there `home` follows.
     """
 
     parent: Ints
     level: Ints
     declaration: Ints
-    home: Ints
+    _home: Ints | None
     first: tuple[int, ...]
     keys: tuple[Sequence[Any], ...]
     shared: bool = False
+    cells: Cells | None = None
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
+    _made: dict[str, Ints] = attrs.field(init=False, factory=dict)
 
     @property
     def n_nodes(self) -> int:
@@ -60,7 +65,28 @@ class Topology:
     @property
     def n_customers(self) -> int:
         """Number of data customers."""
-        return len(self.home)
+        return len(self.home) if self.cells is None else self.cells.n_customers
+
+    @property
+    def home(self) -> Ints:
+        """Restaurant of each data customer."""
+        if self._home is not None:
+            return self._home
+        if "home" not in self._made:
+            assert self.cells is not None
+            home = np.repeat(np.arange(1, self.n_nodes, dtype=np.int32), self.cells.lengths)
+            home.setflags(write=False)
+            self._made["home"] = home
+        return self._made["home"]
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Data customers of each restaurant: int64, shape (n_nodes,)."""
+        if self.cells is not None:
+            return np.append(0, self.cells.lengths)
+        sizes = np.zeros(self.n_nodes, dtype=np.int64)
+        for first in range(0, self.n_customers, _CHUNK):
+            sizes += np.bincount(self.home[first : first + _CHUNK], minlength=self.n_nodes)
+        return sizes
 
     @property
     def n_levels(self) -> int:
@@ -73,7 +99,8 @@ class Topology:
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays; `home` is not counted where the data have it."""
-        home = 0 if self.shared else self.home.nbytes
+        there = self._made.get("home") if self._home is None else self._home
+        home = 0 if self.shared or there is None else there.nbytes
         return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
 
     def node(self, declaration: int, key: Any, name: str) -> int:
@@ -113,6 +140,9 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
         return ContextTopology(len(chain), data)
+    cells = getattr(data, "cells", None)
+    if cells is not None and len(chain) == 2 and chain[1].each == "document":
+        return _over_cells(cells, data.key_view("document"))
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
     first = [0]
@@ -137,6 +167,17 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
     return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared)
+
+
+def _over_cells(cells: Cells, names: Sequence[Any]) -> Topology:
+    """A restaurant for each document below the root."""
+    level = np.ones(len(names) + 1, dtype=np.int32)
+    level[0] = 0
+    parent, declaration = level - 1, level.copy()
+    parent[0], parent[1:] = -1, 0
+    for array in (parent, level, declaration):
+        array.setflags(write=False)
+    return Topology(parent, level, declaration, None, (0, 1), ([None], names), cells=cells)
 
 
 def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:

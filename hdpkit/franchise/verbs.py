@@ -12,8 +12,10 @@ import numpy.typing as npt
 from hdpkit.checks import whole_numbers
 from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.franchise.audit import audit
+from hdpkit.franchise.by_cell import BY_CELL
 from hdpkit.franchise.counts_rules import check_weights, tables_at_end
 from hdpkit.franchise.declarations import kind_of_root
+from hdpkit.franchise.frozen_seating import cell_counts
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
@@ -32,7 +34,7 @@ __all__ = ["Verbs"]
 Ints = npt.NDArray[np.int32]
 
 _DRAW_TABLES = frozenset(
-    {"enter", "enter_given", "reseat", "slice_sweep", "leave", "draw_tables", "draw_tables_by_dish"}
+    {"enter", "enter_given", "reseat", "slice_sweep", "cell_sweep", "leave", "draw_tables", "draw_tables_by_dish"}
 )
 CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 # By kernel, where it may not depend on the clock.
@@ -82,6 +84,8 @@ class Verbs(Owner):
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
+        if verb not in BY_CELL:
+            self.seats.tell_apart()
         kernel, function = self.serving.of(verb)
         self.turns.outside()
         self.state._changes += 1
@@ -212,6 +216,42 @@ class Verbs(Owner):
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         self.state._dish_kind.check_given(given, first, last)
         self.run("enter_given", self.state.bank, given, first, last, source=source)
+
+    @changes
+    def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
+        """Seat everybody, where nobody is, given how many customers of each cell eat each dish.
+
+        For starts over counts by cell. Tables are drawn given the customers, and then the weights of the root.
+
+        Parameters
+        ----------
+        runs, dish, count : int32 arrays
+            As `CellsStore.cell_runs` returns them; dishes are occupied slots.
+        cells : Cells
+            Of the data.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        """
+        check_source(source)
+        self.turns.changing(self._enter_cells, runs, dish, count, cells)
+        self.draw_tables(0, self.state.topology.n_nodes, source)
+
+    def _enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any) -> None:
+        state = self.state
+        found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
+        base = int(dish.max()) + 1
+        keys, customers = cell_counts(found, cells, base)
+        node, served = keys // base, keys % base
+        root, tables = np.unique(served, return_counts=True)
+        columns = (
+            np.append(np.zeros(len(root), dtype=np.int64), node), np.append(root, served),
+            np.append(tables, customers), np.ones(len(root) + len(node), dtype=np.int64),
+        )  # fmt: skip
+        names = ("count_node", "count_dish", "count_customers", "count_tables")
+        found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
+        state.store.thaw({**found, "cell_key": np.zeros(4, dtype=np.int32)})
+        state._changes += 1
+        self.statistics.recount()
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:

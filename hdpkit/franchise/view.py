@@ -197,6 +197,7 @@ class RestaurantView(Guarded):
             raise ParameterError(
                 "customer", customer, "a data customer of this restaurant", "See .customers."
             )
+        self._verbs.seats.tell_apart()
         dish = int(self._state.seating.dish_of(customer))
         if (dish >= 0) != seated:
             state = "seated" if seated else "unseated"

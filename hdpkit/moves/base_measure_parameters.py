@@ -39,6 +39,7 @@ class BaseMeasureParameters(Move):
     """
 
     continuous = True
+    by_cell = True
     updates = ("base",)
 
     method: str = attrs.field(

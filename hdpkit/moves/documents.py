@@ -100,6 +100,7 @@ class CountGibbs(_OverDocuments):
 
     threads: int = attrs.field(default=1, validator=_threads)
     proportions = "drawn"
+    by_cell = True
 
 
 class DrawTopics(Move):
@@ -111,6 +112,7 @@ class DrawTopics(Move):
     """
 
     continuous = True
+    by_cell = True
 
     def check(self, state: Franchise) -> None:
         """Refuse a base measure that draws no parameters."""
@@ -138,6 +140,7 @@ class DrawProportions(Move):
     """
 
     continuous = True
+    by_cell = True
 
     def check(self, state: Franchise) -> None:
         """Refuse a franchise without weights of the root, or of more or fewer than two levels."""

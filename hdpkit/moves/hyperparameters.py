@@ -39,6 +39,7 @@ class ByMethod(Move):
     """Base of the moves that update by auxiliary variables or by slice."""
 
     continuous = True
+    by_cell = True
     needs_sizes: ClassVar[bool] = False
     """Whether it needs the sizes of tables."""
 

@@ -59,6 +59,9 @@ class Move(abc.ABC):
         Whether it draws continuous quantities; then Geweke's test checks it, not enumeration.
     needs_tables : bool
         Whether it needs to know who sits where; a store that doesn't is then seated out for its length.
+    by_cell : bool
+        Whether customers of a document who have one term need not be told apart (`CountGibbs`). A run whose
+        moves all say so never has anything as large as the customers are many.
     updates : tuple of str
         What it changes: "seating", "concentration", ...
     """
@@ -66,6 +69,7 @@ class Move(abc.ABC):
     exact: bool = True
     continuous: bool = False
     needs_tables: bool = False
+    by_cell: bool = False
     updates: tuple[str, ...] = ("seating",)
 
     @property
@@ -185,6 +189,11 @@ class Scheduled(Move):
     def needs_tables(self) -> bool:  # type: ignore[override]
         """As the move."""
         return self.move.needs_tables
+
+    @property
+    def by_cell(self) -> bool:  # type: ignore[override]
+        """As the move."""
+        return self.move.by_cell
 
     @property
     def updates(self) -> tuple[str, ...]:  # type: ignore[override]

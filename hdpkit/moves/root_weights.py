@@ -20,6 +20,7 @@ class RootWeights(Move):
     """
 
     continuous = True
+    by_cell = True
     updates = ("root weights",)
 
     def check(self, state: Franchise) -> None:

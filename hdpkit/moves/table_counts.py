@@ -37,6 +37,8 @@ class TableCounts(Move):
         fewer draws where restaurants are many. It needs one concentration for all. The law is the same.
     """
 
+    by_cell = True
+
     method: str = attrs.field(
         default="bernoulli", validator=validator(choice, METHODS, remedy="They have the same law.")
     )

@@ -9,9 +9,10 @@ import numpy as np
 
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
+from hdpkit.data.cells import Cells, Tokens
 from hdpkit.data.corpus import reopen
 from hdpkit.errors import CorruptRunError, DataError, RunError
-from hdpkit.formats.counts import ID_LIMIT
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.names import Codes
 from hdpkit.record.encode import pack, unpack
@@ -36,21 +37,21 @@ def pack_data(data: GroupedData) -> bytes:
         folder, digest = data.origin
         tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
     elif type(data) is Corpus:
-        most = _most_terms(len(data.values))
+        most = _most_terms(len(data))
         if data.vocabulary is None and data.n_terms > most:
             raise RunError(
-                "n_terms", data.n_terms, f"at most {most} for {len(data.values)} tokens",
+                "n_terms", data.n_terms, f"at most {most} for {len(data)} tokens",
                 "Number the terms that occur, or give the corpus its vocabulary.",
             )  # fmt: skip
         tree = {
             "kind": "corpus",
-            "terms": data.values,
+            **({"terms": data.values} if data.cells is None else {"cells": _packed(data.cells)}),
             "n_terms": data.n_terms,
             "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
             "names": None if data.names is None else list(data.names),
             "lengths": data.document_lengths,
             # Codes of the documents follow from their lengths.
-            "labels": [[n, *data.labels[n]] for n in data.label_names if n != "document"],
+            "labels": [[n, *_label_codes(data, n)] for n in data.label_names if n != "document"],
         }
     elif type(data) is NGrams:
         tree = {
@@ -127,7 +128,62 @@ def _most_terms(n_tokens: int) -> int:
     return max(Limits().max_terms, _TERMS_PER_TOKEN * n_tokens)
 
 
+def _packed(cells: Cells) -> list[Any]:
+    return [cells.begin, cells.term, cells.count]
+
+
+def _label_codes(data: Corpus, name: str) -> Any:
+    """Codes of a label, one a token; of a corpus from counts one a document."""
+    return data.labels[name] if data.cells is None else data.document_labels[name]
+
+
+def _corpus_of_cells(tree: dict[str, Any]) -> Corpus:
+    begin, term, count = tree["cells"]
+    lengths, n_terms = tree["lengths"], tree["n_terms"]
+    _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
+    for array, kind in ((begin, np.int64), (term, np.int32), (count, np.int32), (lengths, np.int64)):
+        _check(isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == 1 and len(array) > 0)
+    _check(len(term) == len(count) and begin[0] == 0 and begin[-1] == len(term))
+    _check(bool((np.diff(begin) >= 0).all()) and bool((count > 0).all()))
+    _check(bool(((term >= 0) & (term < n_terms)).all()))
+    inside = np.ones(len(term), dtype=bool)
+    inside[begin[:-1][np.diff(begin) > 0]] = False
+    _check(bool((np.diff(term.astype(np.int64))[inside[1:]] > 0).all()))
+    _check(int(count.sum(dtype=np.int64)) < TOKEN_LIMIT)
+    cells = Cells.of(begin, term, count)
+    _check(np.array_equal(cells.lengths, lengths))
+    _check(tree["vocabulary"] is not None or n_terms <= _most_terms(cells.n_customers))
+    names = _texts(tree, n_terms, len(lengths))
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    documents = np.arange(len(lengths), dtype=np.int64)
+    labels: dict[str, Codes] = {"document": (_fixed(documents), range(len(lengths)) if names is None else names)}
+    for name, own in _labels(tree["labels"], len(lengths)).items():
+        _check(name != "document")
+        labels[name] = own
+    return Corpus(
+        tokens=Tokens(cells=cells),
+        labels=labels,
+        n_terms=n_terms,
+        vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),
+        names=names,
+        document_lengths=_fixed(lengths),
+        offsets=_fixed(offsets),
+    )
+
+
+def _texts(tree: dict[str, Any], n_terms: int, n_documents: int) -> tuple[str, ...] | None:
+    """Names of documents; those of terms are checked too."""
+    for texts, n in ((tree["vocabulary"], n_terms), (tree["names"], n_documents)):
+        if texts is not None:
+            _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
+            _check(all(type(text) is str for text in texts))
+    return None if tree["names"] is None else tuple(tree["names"])
+
+
 def _corpus(tree: dict[str, Any]) -> Corpus:
+    if "cells" in tree:
+        return _corpus_of_cells(tree)
     terms, lengths, n_terms = tree["terms"], tree["lengths"], tree["n_terms"]
     _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
     # Memory is needed for every term, and a forged file of a few bytes may promise any number of them.
@@ -136,11 +192,7 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
     _check(bool(((terms >= 0) & (terms < n_terms)).all()))
     _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
     _check(bool(((lengths >= 0) & (lengths <= len(terms))).all()) and int(lengths.sum()) == len(terms))
-    for texts, n in ((tree["vocabulary"], n_terms), (tree["names"], len(lengths))):
-        if texts is not None:
-            _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
-            _check(all(type(text) is str for text in texts))
-    names = None if tree["names"] is None else tuple(tree["names"])
+    names = _texts(tree, n_terms, len(lengths))
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     documents = np.arange(len(lengths), dtype=np.int64)
@@ -154,7 +206,7 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
         own[filled] = codes[offsets[:-1][filled]]
         labels[name] = (_fixed(own), keys)
     return Corpus(
-        values=_fixed(tree["terms"]),
+        tokens=Tokens(_fixed(tree["terms"])),
         labels=labels,
         n_terms=tree["n_terms"],
         vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),

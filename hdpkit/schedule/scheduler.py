@@ -236,7 +236,7 @@ class Scheduler:
             function("progress", progress, remedy="For instance hk.ProgressBar().")
         for move in self.moves:
             move.check(franchise)
-        if init is None and bool((franchise.dishes < 0).any()):
+        if init is None and not franchise._reading.all_seated():
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )

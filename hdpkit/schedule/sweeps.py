@@ -45,6 +45,8 @@ def sweep_by_sweep(
     franchise.data.check_unchanged()
     # Those of the run itself are nobody else's to move.
     franchise.streams = Streams(streams.seed, streams.chain)
+    if not all(move.by_cell for move in moves):
+        franchise.tell_apart()
     clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
     if init is not None:
         with deferred_interrupt() as answer, franchise.turn():

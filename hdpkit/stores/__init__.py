@@ -4,11 +4,12 @@ from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.stores.detail import Detail, detail_of
-from hdpkit.stores.frozen import FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.optional import (
     Compacts,
     CountsInBulk,
     CountsSizes,
+    KeepsCells,
     ObservesDishes,
     ReportsMemory,
     ScoresSeating,
@@ -30,12 +31,14 @@ __all__ = [
     "ExplicitReference",
     "ExplicitStore",
     "Frozen",
+    "FrozenCells",
     "FrozenCounts",
     "FrozenSeating",
     "FrozenSeats",
     "FrozenSizes",
     "HistogramReference",
     "HistogramStore",
+    "KeepsCells",
     "ObservesDishes",
     "ReportsMemory",
     "ScoresSeating",

@@ -9,7 +9,8 @@ classes here give such a dict a type:
 - `FrozenSizes`: ``dish`` (of each data customer, -1 unseated) and ``bin_node``, ``bin_dish``, ``bin_size``,
   ``bin_count``, sorted by restaurant, dish and size;
 - `FrozenCounts`: ``dish`` and ``count_node``, ``count_dish``, ``count_customers``, ``count_tables``, sorted
-  by restaurant and dish.
+  by restaurant and dish;
+- `FrozenCells`: ``cell_runs``, ``run_dish``, ``run_count`` and ``cell_key`` in the place of ``dish``.
 
 A form of less detail follows from one of more. The other way what is missing is drawn, given all that is
 there, so that a chain may go from one to the other between any two steps.
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores import seating_out as compiled
+from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail
@@ -35,7 +37,16 @@ from hdpkit.stores.seating_out import lump
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["COMPILED", "READABLE", "Draws", "FrozenCounts", "FrozenSeating", "FrozenSeats", "FrozenSizes"]
+__all__ = [
+    "COMPILED",
+    "READABLE",
+    "Draws",
+    "FrozenCells",
+    "FrozenCounts",
+    "FrozenSeating",
+    "FrozenSeats",
+    "FrozenSizes",
+]
 
 
 class Tree(Protocol):
@@ -93,6 +104,8 @@ class FrozenSeating:
         """Return the class that fits the names of the arrays; that of sizes if none does."""
         if "seat" in arrays:
             return FrozenSeats
+        if "cell_runs" in arrays:
+            return FrozenCells
         return FrozenCounts if "count_node" in arrays else FrozenSizes
 
     @classmethod
@@ -159,7 +172,7 @@ class FrozenSeating:
         StateError
             If a form of more detail is asked for without a tree and a source.
         """
-        found: FrozenSeating = self
+        found = self._told_apart(tree)
         while detail < found.DETAIL:
             found = found._lower()
         if detail is found.DETAIL:
@@ -171,6 +184,10 @@ class FrozenSeating:
         while detail > found.DETAIL:
             found = found._higher(tree, source, draws, discount)
         return found
+
+    def _told_apart(self, tree: Tree | None) -> FrozenSeating:
+        """The same with a dish for each data customer."""
+        return self
 
     def _lower(self) -> FrozenSeating:
         raise NotImplementedError
@@ -244,3 +261,38 @@ class FrozenCounts(FrozenSeating):
 
     def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
         return FrozenSizes(**draws.draw_sizes(self.arrays(), source, discount))
+
+
+@attrs.frozen(eq=False)
+class FrozenCells(FrozenSeating):
+    """The same by cell: how many dishes each has, and the customers of each; and the order of customers.
+
+    Which customer of a cell eats what follows from the key.
+    """
+
+    DETAIL = Detail.COUNTS
+    OWN: ClassVar[tuple[str, ...]] = ("cell_runs", "run_dish", "run_count", "cell_key")
+
+    cell_runs: Ints
+    run_dish: Ints
+    run_count: Ints
+    cell_key: Ints
+    count_node: Ints
+    count_dish: Ints
+    count_customers: Ints
+    count_tables: Ints
+
+    @property
+    def dishes(self) -> Ints:
+        """Not to be had without the cells: a StateError."""
+        raise StateError("seating", "by cell", "one of customers", "Take to(Detail.COUNTS, topology).")
+
+    def _told_apart(self, tree: Tree | None) -> FrozenCounts:
+        cells = getattr(tree, "cells", None)
+        if cells is None:
+            raise StateError(
+                "tree", tree, "one of documents with cells", "Pass the topology of the franchise it came from."
+            )
+        dish = dishes_of(cells, self.cell_runs, self.run_dish, self.run_count, self.cell_key)
+        columns = (self.count_node, self.count_dish, self.count_customers, self.count_tables)
+        return FrozenCounts(dish, *columns)

@@ -5,7 +5,7 @@ Whether a store has them is seen by `isinstance`; without one the same is done b
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ __all__ = [
     "Compacts",
     "CountsInBulk",
     "CountsSizes",
+    "KeepsCells",
     "ObservesDishes",
     "ReportsMemory",
     "ScoresSeating",
@@ -81,6 +82,27 @@ class ReportsMemory(Protocol):
 
     def memory_parts(self) -> dict[str, int]:
         """Bytes held by what they are for; `memory_bytes` is their sum."""
+
+
+@runtime_checkable
+class KeepsCells(Protocol):
+    """A store that leaves open which customers of a document with one term eat what."""
+
+    def cell_runs(self) -> tuple[Ints, Ints, Ints]:
+        """How many dishes each cell has; the dishes; the customers of each: int32 arrays."""
+
+    def count_into(self, bank: Any, slots: Ints) -> None:
+        """Count the statistics of dishes again, in a bank that counts by cell.
+
+        Parameters
+        ----------
+        bank : DirichletMultinomialBank
+        slots : int32 array
+            The occupied slots.
+        """
+
+    def seated(self) -> int:
+        """Number of data customers who are seated."""
 
 
 @runtime_checkable

@@ -8,107 +8,27 @@ document changes outside of it are whole numbers, which add up to the same in an
 
 import numpy as np
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
-from hdpkit.vectors cimport has_room, vector
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays, functions
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, finish, settle_dishes, write_late, write_root
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_NO_MEMORY, HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_run, hdpkit_slice_thread, hdpkit_slices, share_out)
+    HDPKIT_NO_MEMORY, HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
-from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport refuse
-from hdpkit._compiled.walk.table_counts cimport tables_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
-from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.draws cimport draw_bernoulli
+from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.philox cimport philox_next_uint64, philox
 
 FAULTS = tuple(hdpkit_slice_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_SLICE_FAULTS_END))
 
 cdef enum:
     DOCUMENTS = 16       # of a piece of work
-
-
-cdef cppclass Sweep:
-    hdpkit_slices *s
-    hdpkit_slice_thread *threads
-    ThreadArrays *arrays
-    hdpkit_slice_run run
-    choice_source *script            # NULL where documents have streams of their own
-
-
-cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
-    """The dishes of the document, ascending; returns how many. `dishes` has room for all slots."""
-    cdef int32_t i, j, block, k, n = 0
-    for i in range(1, t.n_blocks):       # they are few
-        block = t.blocks[i]
-        j = i
-        while j > 0 and t.blocks[j - 1] > block:
-            t.blocks[j] = t.blocks[j - 1]
-            j -= 1
-        t.blocks[j] = block
-    for i in range(t.n_blocks):
-        for k in range(t.blocks[i] * 16, t.blocks[i] * 16 + 16):
-            if t.here[k] > 0:
-                dishes[n] = k
-                n += 1
-    return n
-
-
-cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
-    """Draw the tables of a document, and write its dishes down."""
-    cdef hdpkit_slices *s = sweep.s
-    cdef hdpkit_slice_thread *t = sweep.threads + thread
-    cdef ThreadArrays *a = sweep.arrays + thread
-    cdef Node *record = s.nodes + node
-    cdef Entry *entries = <Entry *>(s.words + record.offset)
-    cdef int64_t *m = a.tables.data()
-    cdef int32_t *dishes = <int32_t *>t.running_root
-    cdef int32_t i, n
-    cdef int64_t tables
-    cdef choice_source own
-    cdef choice_source *source = sweep.script
-    cdef size_t at
-    if source == NULL:
-        own.state = &t.stream
-        own.bernoulli = draw_bernoulli
-        source = &own
-    n = here_of(t, dishes)
-    for i in range(record.n_entries):
-        m[entries[i].dish] -= entries[i].tables
-    at = a.late.size()
-    if n > record.capacity:        # memory is asked for when all threads are done
-        if not has_room(a.late, at + 2 + 3 * n):
-            a.starved = True
-            return
-        a.late.resize(at + 2 + 3 * n)
-        a.late[at] = node
-        a.late[at + 1] = n
-    record.n_entries = min(n, record.capacity)
-    record.customers = 0
-    record.tables = 0
-    for i in range(n):
-        tables = tables_of(s.concentration[node] * s.psi[dishes[i]], t.here[dishes[i]], source)
-        if tables < 0:
-            t.failed = 1
-            tables = 1
-        m[dishes[i]] += tables
-        record.customers += t.here[dishes[i]]
-        record.tables += tables
-        if n > record.capacity:
-            a.late[at + 2 + 3 * i] = dishes[i]
-            a.late[at + 3 + 3 * i] = t.here[dishes[i]]
-            a.late[at + 4 + 3 * i] = <int32_t>tables
-        else:
-            entries[i].dish = dishes[i]
-            entries[i].customers = t.here[dishes[i]]
-            entries[i].tables = <int32_t>tables
-            entries[i].extra = -1
 
 
 cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -128,55 +48,6 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
             for at in range(t.n_moved):
                 sweep.arrays[thread].tables[t.before[at]] -= 1
                 sweep.arrays[thread].tables[s.labels[t.moved[at]]] += 1
-
-
-cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
-    """Restaurants that have more dishes than their blocks have room for."""
-    cdef size_t at = 0
-    cdef int32_t i, n, capacity
-    cdef int64_t offset
-    cdef Node *record
-    cdef Entry *entries
-    while at < a.late.size():
-        record = &store.nodes[a.late[at]]
-        n = a.late[at + 1]
-        capacity = room_for(n)
-        offset = arena_take(&store.arena, capacity * ENTRY_WORDS)
-        if record.capacity > 0:
-            arena_give(&store.arena, record.offset, record.capacity * ENTRY_WORDS)
-        record.offset = offset
-        record.capacity = capacity
-        record.n_entries = n
-        store.largest = max(store.largest, capacity)
-        entries = <Entry *>(store.arena.words.data() + offset)
-        for i in range(n):
-            entries[i].dish = a.late[at + 2 + 3 * i]
-            entries[i].customers = a.late[at + 3 + 3 * i]
-            entries[i].tables = a.late[at + 4 + 3 * i]
-            entries[i].extra = -1
-        at += 2 + 3 * n
-    return 0
-
-
-cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil:
-    """The root's customers of every dish; dishes without customers go, others come."""
-    cdef int64_t slot
-    cdef int32_t place
-    cdef Entry *entry
-    for slot in range(<int64_t>m.size()):
-        if m.data()[slot] == 0:
-            continue
-        place = store.find_or_insert(0, <int32_t>slot)
-        entry = store.entries(0) + place
-        entry.customers += <int32_t>m.data()[slot]
-        store.nodes[0].customers += m.data()[slot]
-        if entry.tables == 0:
-            entry.tables = 1
-            store.nodes[0].tables += 1
-        if entry.customers == 0:
-            store.nodes[0].tables -= 1
-            store.erase(0, place)
-    return 0
 
 
 cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except -1:
@@ -248,6 +119,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     sweep.s = &work.s
     sweep.threads = work.threads.data()
     sweep.arrays = work.arrays.data()
+    sweep.by_jumps = False
     sweep.script = &source.c if scripted else NULL
     if scripted:
         sweep.run = functions.scripted if plan.integrated else functions.scripted_drawn
@@ -273,21 +145,3 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
         raise MemoryError
     if failed:
         raise FloatingPointError("no dish can be drawn for a customer")
-
-
-cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, vector[int64_t] *change) except -1:
-    """Dishes are born and die; each has its weight."""
-    cdef DirichletCounts *b = &bank.b
-    cdef int64_t slot
-    cdef const int32_t[::1] slots = plan.slots
-    born = [slot for slot in slots if not walk.slots.occupied(slot) and change.data()[slot] > 0]
-    for slot in born:
-        walk.slots.open_in(slot)
-    for slot in range(b.stride):
-        b.totals[slot] += change.data()[slot]
-    b.version += 1
-    bank.invert()
-    for slot in slots:
-        if walk.slots.occupied(slot) and b.totals[slot] == 0:
-            walk.slots.close(slot)
-    return 0

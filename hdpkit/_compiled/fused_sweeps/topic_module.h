@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "slice_text.h"
+#include "cell_text.h"
 #include "topic_blocks_text.h"
 #include "topic_sparse_text.h"
 #include "topic_sweep_text.h"
@@ -22,6 +22,8 @@ static const hdpkit_slice_functions slices = {
     smooth_of<float>, smooth_of<double>, draw_topics,
 };
 
+static const hdpkit_cells_functions cells = {Cells<float, false>::run, Cells<double, true>::run, binomial_of};
+
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "isa", "Fused sweeps compiled for one instruction set.", -1, 0, 0, 0, 0, 0,
 };
@@ -37,6 +39,12 @@ extern "C" PyMODINIT_FUNC HDPKIT_ISA_INIT(void) {
     }
     capsule = PyCapsule_New((void *)&slices, HDPKIT_SLICE_CAPSULE, 0);
     if (capsule == 0 || PyModule_AddObject(self, "slices", capsule) < 0) {
+        Py_XDECREF(capsule);
+        Py_DECREF(self);
+        return 0;
+    }
+    capsule = PyCapsule_New((void *)&cells, HDPKIT_CELLS_CAPSULE, 0);
+    if (capsule == 0 || PyModule_AddObject(self, "cells", capsule) < 0) {
         Py_XDECREF(capsule);
         Py_DECREF(self);
         return 0;

@@ -285,6 +285,12 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.recount(dishes, slots)
         self.invert()
 
+    def rebuild_counts(self, terms, dishes, counts, slots):
+        """Recount everything from how many customers of each term each dish has: one entry a term and dish, or more."""
+        cdef Held hold = in_turn(self.turn)
+        self.recount_cells(terms, dishes, counts, slots)
+        self.invert()
+
     cdef int relabel(self, const int32_t[::1] mapping) except -1:
         TermCountsBank.relabel(self, mapping)
         return self.invert()

@@ -45,6 +45,7 @@ cdef class TermCountsBank(CompiledBank):
     cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms) except -1
     cdef int grow(self, int64_t slots) except -1
     cdef int recount(self, const int32_t[::1] dishes, object slots) except -1
+    cdef int recount_cells(self, object terms, object dishes, object counts, object slots) except -1
     cdef int relabel(self, const int32_t[::1] mapping) except -1
     cdef int tally_cells(self) except -1 nogil
     cdef int64_t count_bytes(self) noexcept

@@ -97,7 +97,7 @@ cdef class TermCountsBank(CompiledBank):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)
         self.rows = rows
-        rows.terms = &view[0]
+        rows.terms = &view[0] if view.shape[0] > 0 else NULL      # empty: statistics are counted by cell
         rows.n_terms = n_terms
         rows.block.assign(n_terms, 0)
         self.complete(view.shape[0])
@@ -132,6 +132,28 @@ cdef class TermCountsBank(CompiledBank):
                 if slot >= 0:
                     b.counts[<int64_t>b.terms[i] * b.stride + slot] += 1
                     b.totals[slot] += 1
+        return 0
+
+    cdef int recount_cells(self, object terms, object dishes, object counts, object slots) except -1:
+        """Count everything again from how many customers of each term each dish has."""
+        cdef const int32_t[::1] term = np.ascontiguousarray(terms, dtype=np.int32)
+        cdef const int32_t[::1] dish = np.ascontiguousarray(dishes, dtype=np.int32)
+        cdef const int32_t[::1] n = np.ascontiguousarray(counts, dtype=np.int32)
+        cdef int64_t i
+        cdef TermCounts *b = self.rows
+        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
+        check_length("dishes", dish.shape[0], term.shape[0])
+        check_length("counts", n.shape[0], term.shape[0])
+        check_numbers32("terms", term, 0, b.n_terms - 1)
+        check_numbers32("dishes", dish, 0, max(<int64_t>top + 1, b.stride) - 1)
+        check_numbers32("counts", n, 0, 2**31 - 1)
+        clear_counts(b, b.stride)
+        b.totals.assign(b.stride, 0)
+        self.grow(top + 1)
+        with nogil:
+            for i in range(term.shape[0]):
+                b.counts[<int64_t>term[i] * b.stride + dish[i]] += n[i]
+                b.totals[dish[i]] += n[i]
         return 0
 
     def died(self, slot):

@@ -22,3 +22,5 @@ cdef class CountsStore(Seating):
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] node, const int32_t[::1] served,
                   const int32_t[::1] customers, const int32_t[::1] tables) except -1
+    cdef int fill_entries(self, const int32_t[::1] node, const int32_t[::1] served, const int32_t[::1] customers,
+                          const int32_t[::1] tables) except -1

@@ -263,10 +263,16 @@ cdef class CountsStore(Seating):
     cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] node, const int32_t[::1] served,
                   const int32_t[::1] customers, const int32_t[::1] tables) except -1:
         cdef int64_t i
-        cdef Entry *entry
         with nogil:
             for i in range(self.n_customers):
                 self.dish_of_customer[i] = dish[i]
+        return self.fill_entries(node, served, customers, tables)
+
+    cdef int fill_entries(self, const int32_t[::1] node, const int32_t[::1] served, const int32_t[::1] customers,
+                          const int32_t[::1] tables) except -1:
+        cdef int64_t i
+        cdef Entry *entry
+        with nogil:
             for i in range(node.shape[0]):
                 entry = self.entries(node[i]) + self.find_or_insert(node[i], served[i])
                 entry.customers = customers[i]

@@ -61,6 +61,7 @@ cdef class Seating:
     cdef public bint touched         # customers were moved through the Python face since the owner last looked
     cdef public bint busy            # compiled code is in the middle of it
     cdef readonly bint tables_at_end   # whether a walk leaves tables to the end of a verb, given counts of customers
+    cdef readonly bint by_cell       # customers of a document who have one term are not told apart
     cdef bint indexed                # `samples` are those of the present entries
     cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
 

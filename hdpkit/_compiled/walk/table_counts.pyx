@@ -17,6 +17,7 @@ from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
+from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.draws cimport draw_bernoulli
 from hdpkit.random.philox cimport philox, philox_next_double
@@ -27,6 +28,7 @@ cdef extern from "<algorithm>" namespace "std" nogil:
 
 cdef enum:
     FEW = 64
+    FIRST = 6            # customers who are asked one by one before jumps
 
 # 1 + 1/2 + ... + 1/n for few customers.
 cdef double[FEW] harmonic
@@ -167,6 +169,60 @@ cdef int64_t tables_of(double a, int32_t customers, choice_source *source) noexc
     return tables
 
 
+cdef inline double opening(double a, double below) noexcept nogil:
+    """1 - (below / (below + 1))**a."""
+    cdef double x = a * det_log1p(1.0 / below)
+    if x < 0.03:
+        return x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0 * (1.0 - x / 6.0)))))
+    return 1.0 - det_exp(-x)
+
+
+cdef int64_t tables_by_jumps(double a, int64_t customers, choice_source *source) noexcept nogil:
+    """The same as `tables_of`, with as many draws as there are tables, for any number of customers; -1 for a failure.
+
+    Customers who may open a table are drawn first, each independently of the others, the one after l others with
+    probability q_l = 1 - ((l - s) / (l - s + 1))**a, where s is 1 if a < 1 and 0 otherwise, so that q_l >= a / (a + l).
+    None comes from l to m - 1 with probability ((l - s) / (m - s))**a, so that the next is found by inversion. It opens a
+    table with probability a / (a + l) / q_l.
+    """
+    cdef int64_t l = 1, tables = 1, yes
+    cdef double shift = 1.0 if a < 1.0 else 0.0, u, next_, largest
+    if not a > 0.0:
+        return 1
+    while l < customers and l < FIRST:
+        yes = source.bernoulli(source.state, a / (a + l))
+        if yes < 0:
+            return -1
+        tables += yes
+        l += 1
+    largest = det_log(<double>customers)
+    while l < customers:
+        u = source.uniform(source.state)
+        if not (u > 0.0):
+            return -1
+        next_ = det_log(l - shift) - det_log(u) / a
+        if next_ > largest:
+            break
+        l = <int64_t>(det_exp(next_) + shift)
+        if l >= customers:
+            break
+        yes = source.bernoulli(source.state, min(a / (a + l) / opening(a, l - shift), 1.0))
+        if yes < 0:
+            return -1
+        tables += yes
+        l += 1
+    return tables
+
+
+def tables_drawn(double a, int64_t customers, ChoiceSource source not None, bint by_jumps):
+    """Tables of so many customers, one by one or by jumps, for tests."""
+    return (tables_by_jumps if by_jumps else tables_of_any)(a, customers, &source.c)
+
+
+cdef int64_t tables_of_any(double a, int64_t customers, choice_source *source) noexcept nogil:
+    return tables_of(a, <int32_t>customers, source)
+
+
 cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source) except -1 nogil:
     """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
     cdef Entry *entry
@@ -175,6 +231,7 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
     # The root's entries are the live dishes, in the same order, unless some were opened that nobody has yet.
     cdef bint served = walk.store.nodes[0].n_entries == <int32_t>walk.slots.live.size()
     cdef int64_t tables
+    cdef int64_t (*draw)(double a, int64_t customers, choice_source *source) noexcept nogil
     if nodes.size() == 0:
         return 0
     walk.fill_row(0)
@@ -185,7 +242,8 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
         for place in range(walk.store.nodes[node].n_entries):
             entry = walk.store.entries(node) + place
             above = walk.slots.position[entry.dish]
-            tables = tables_of(walk.concentration[node] * walk.row[above], entry.customers, source)
+            draw = tables_by_jumps if walk.store.by_cell else tables_of_any
+            tables = draw(walk.concentration[node] * walk.row[above], entry.customers, source)
             if tables < 0:
                 with gil:
                     cannot(entry.dish)
@@ -197,7 +255,7 @@ cdef CountsStore counts_store(Walk walk):
     """The store, checked: everything below its root is at one level."""
     cdef int64_t r
     walk.check_dishes()
-    if type(walk.store) is not CountsStore:
+    if type(walk.store) is not CountsStore and not walk.store.by_cell:
         raise StateError("store", type(walk.store).__name__, "CountsStore", "Any other store has tables as it goes.")
     for r in range(1, walk.parent.shape[0]):
         if walk.parent[r] != 0:
@@ -296,6 +354,9 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
     in which is a uniform subset. The restaurants have one concentration.
     """
     cdef Held hold = in_turn(walk.turn)
+    if walk.store.by_cell:       # draws by jumps, whose number doesn't grow with the customers
+        draw_tables(walk, 0, walk.parent.shape[0], source)
+        return
     cdef Bulk bulk = Bulk(walk)
     cdef const int32_t[::1] node = bulk.node
     cdef const int32_t[::1] dish = bulk.dish
@@ -345,7 +406,7 @@ def draw_totals(Walk walk not None, ChoiceSource source not None):
     cdef int32_t live
     cdef double a
     walk.ready(0)
-    for i in range(bulk.store.n_customers):          # those who sit at the root themselves
+    for i in range(<int64_t>bulk.store.dish_of_customer.size()):      # those who sit at the root themselves
         if walk.home[i] == 0 and bulk.store.dish_of_customer[i] >= 0:
             m[walk.slots.position[bulk.store.dish_of_customer[i]]] += 1
     with nogil:

@@ -34,7 +34,8 @@ class TermCounts:
 def known_terms(data: GroupedData, declared: int | None) -> int:
     """Return V, from the data or as declared; raise an error unless every value is one of its terms."""
     n_terms = getattr(data, "n_terms", None)
-    values = np.asarray(data.values)
+    cells = getattr(data, "cells", None)
+    values = np.asarray(data.values if cells is None else cells.term)  # the terms that occur
     if n_terms is None:
         if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
             raise DataError(

@@ -1,0 +1,99 @@
+/* Binomial draws for cells: exact, from the words of a stream, and by the four operations and square roots alone, so that
+   they are the same on every processor. */
+#ifndef HDPKIT_BINOMIAL_TEXT_H
+#define HDPKIT_BINOMIAL_TEXT_H
+
+#include <stdint.h>
+#include <math.h>
+#include <string.h>
+
+#include "hdpkit/philox.h"
+#include "lanes.h"
+
+namespace {
+
+/* Natural logarithm of a positive normal number, to a few units in the last place: as `numerics.det_log`. */
+HDPKIT_INLINE double whole_log(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int64_t e = (int64_t)(bits >> 52) - 1022;
+    bits = (bits & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FE0000000000000);
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m < 0.70710678118654752440) {
+        m *= 2.0;
+        e -= 1;
+    }
+    const double f = (m - 1.0) / (m + 1.0), s = f * f;
+    const double series = s * (1.0 / 3.0 + s * (1.0 / 5.0 + s * (1.0 / 7.0 + s * (1.0 / 9.0 + s * (1.0 / 11.0 + s * (
+        1.0 / 13.0 + s * (1.0 / 15.0 + s * (1.0 / 17.0 + s * (1.0 / 19.0 + s * (1.0 / 21.0))))))))));
+    return (double)e * 6.93147180369123816490e-01 + (
+        2.0 * f + (2.0 * f * series + (double)e * 1.90821492927058770002e-10));
+}
+
+/* log k! less Stirling's formula for it, (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2. */
+HDPKIT_INLINE double stirling_rest(double k) {
+    static const double small[10] = {
+        0.0810614667953272582, 0.0413406959554092941, 0.0276779256849983391, 0.0207906721037650931,
+        0.0166446911898211921, 0.0138761288230707480, 0.0118967099458917701, 0.0104112652619720965,
+        0.0092554621827127329, 0.0083305634333628790};
+    if (k < 10.0) return small[(int)k];
+    const double x = 1.0 / (k + 1.0), s = x * x;
+    return x * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0))));
+}
+
+/* By inversion, n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up. */
+HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_t n, double p) {
+    const double q = 1.0 - p, odds = p / q;
+    double none = 1.0, power = q;
+    for (int64_t left = n; left > 0; left >>= 1) {
+        if (left & 1) none *= power;
+        power *= power;
+    }
+    for (;;) {
+        double u = hdpkit_philox_double(stream), here = none;
+        for (int64_t k = 0; k <= n && k < 110; k++) {     /* 110 has probability 1e-70 */
+            if (u < here) return k;
+            u -= here;
+            here *= odds * (double)(n - k) / (double)(k + 1);
+        }
+    }
+}
+
+/* By transformed rejection, n p >= 10 and p <= 1/2 (Hoermann 1993, BTRS). */
+HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_philox *stream, int64_t n, double p) {
+    const double q = 1.0 - p, spread = sqrt((double)n * p * q);
+    const double b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p, c = (double)n * p + 0.5;
+    const double sure = 0.92 - 4.2 / b;
+    for (;;) {
+        const double u = hdpkit_philox_double(stream) - 0.5;
+        double v = 1.0 - hdpkit_philox_double(stream);     /* never 0 */
+        const double us = 0.5 - (u < 0.0 ? -u : u);
+        if (!(us > 0.0)) continue;
+        const double x = (2.0 * a / us + b) * u + c;
+        if (us >= 0.07 && v <= sure) return (int64_t)x;      /* x lies well within 0 .. n then */
+        if (!(x >= 0.0 && x < (double)n + 1.0)) continue;
+        const double k = (double)(int64_t)x, r = p / q, m = (double)(int64_t)(((double)n + 1.0) * p), N = (double)n;
+        v = whole_log(v * (2.83 + 5.1 / b) * spread / (a / (us * us) + b));
+        const double bound = (m + 0.5) * whole_log((m + 1.0) / (r * (N - m + 1.0)))
+            + (N + 1.0) * whole_log((N - m + 1.0) / (N - k + 1.0)) + (k + 0.5) * whole_log(r * (N - k + 1.0) / (k + 1.0))
+            + stirling_rest(m) + stirling_rest(N - m) - stirling_rest(k) - stirling_rest(N - k);
+        if (v <= bound) return (int64_t)k;
+    }
+}
+
+/* Successes in n trials of probability p. */
+HDPKIT_INLINE static int64_t draw_binomial(hdpkit_philox *stream, int64_t n, double p) {
+    const bool failures = p > 0.5;
+    const double rare = failures ? 1.0 - p : p;
+    int64_t k;
+    if (n <= 0 || !(rare > 0.0)) return failures && n > 0 ? n : 0;
+    k = (double)n * rare < 10.0 ? binomial_by_inversion(stream, n, rare) : binomial_by_rejection(stream, n, rare);
+    return failures ? n - k : k;
+}
+
+static int64_t binomial_of(hdpkit_philox *stream, int64_t n, double p) { return draw_binomial(stream, n, p); }
+
+}  // namespace
+
+#endif

@@ -1,0 +1,62 @@
+/* A document's cells: the customers who have one term, told apart by their dishes only.
+
+   Given topics, weights of the root and proportions of the document its customers are independent, and those of one cell
+   are exchangeable: how many of them eat each dish is all that a sweep over counts keeps. */
+#ifndef HDPKIT_CELLS_H
+#define HDPKIT_CELLS_H
+
+#include "slices.h"
+
+#define HDPKIT_CELLS_CAPSULE "hdpkit._compiled.cells"
+
+/* Bugs that tests plant into scripted sweeps over cells; 0 is none. */
+#define HDPKIT_CELL_FAULTS(F) \
+    F(NO_CELL_FAULT) F(XI_OF_A_CELL_LEFT_OUT) F(SLICES_OF_THE_WRONG_LABEL) F(REMAINDER_DROPPED) \
+    F(CELL_OF_THE_DOCUMENT_BEFORE) F(LEVELS_TAKEN_TOGETHER)
+
+#define HDPKIT_CELL_FAULT_NAME(name) name,
+enum { HDPKIT_CELL_FAULTS(HDPKIT_CELL_FAULT_NAME) HDPKIT_CELL_FAULTS_END };
+#undef HDPKIT_CELL_FAULT_NAME
+#define HDPKIT_CELL_FAULT_NAME(name) #name,
+static inline const char *hdpkit_cell_faults_of(int fault) {
+    static const char *const names[] = {HDPKIT_CELL_FAULTS(HDPKIT_CELL_FAULT_NAME)};
+    return names[fault];
+}
+#undef HDPKIT_CELL_FAULT_NAME
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The cells of one document, and room to work on them. Runs are, cell by cell, how many dishes it has, and then each
+   dish with its customers. */
+typedef struct hdpkit_cells {
+    const int32_t *term;         /* of each cell */
+    const int32_t *count;        /* customers of each cell */
+    int64_t n;                   /* cells */
+    const int32_t *was;          /* runs before the sweep */
+    int32_t *now;                /* runs after it */
+    int64_t n_now;               /* their words: result */
+    int32_t few;                 /* so many customers or fewer are drawn one by one */
+    int32_t shared;              /* whether other threads change the counts of terms too */
+    int32_t fault;               /* scripted: which bug is planted */
+    /* By place among the labels that the document can draw, one more than there are slots: */
+    int32_t *label;
+    double *weight, *rest;       /* of a cell; rest: of this label and all after it */
+    int32_t *drawn;              /* zero between calls */
+    double *end;                 /* weights of the labels that slices cut off, falling */
+    int64_t *at_level;           /* customers by level */
+} hdpkit_cells;
+
+typedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node);
+
+typedef struct hdpkit_cells_functions {
+    hdpkit_cells_run production, scripted;
+    int64_t (*binomial)(hdpkit_philox *stream, int64_t n, double p);
+} hdpkit_cells_functions;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+"""Structs and functions of a sweep over cells (see `cells.h`)."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_thread, hdpkit_slices
+from hdpkit.random.philox cimport philox
+
+cdef extern from "cells.h":
+    const char *HDPKIT_CELLS_CAPSULE
+    enum:
+        HDPKIT_CELL_FAULTS_END
+    const char *hdpkit_cell_faults_of(int fault) noexcept
+    ctypedef struct hdpkit_cells:
+        const int32_t *term
+        const int32_t *count
+        int64_t n
+        const int32_t *was
+        int32_t *now
+        int64_t n_now
+        int32_t few
+        int32_t shared
+        int32_t fault
+        int32_t *label
+        double *weight
+        double *rest
+        int32_t *drawn
+        double *end
+        int64_t *at_level
+    ctypedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node) noexcept nogil
+    ctypedef struct hdpkit_cells_functions:
+        hdpkit_cells_run production
+        hdpkit_cells_run scripted
+        int64_t (*binomial)(philox *stream, int64_t n, double p) noexcept nogil

@@ -1,0 +1,243 @@
+# distutils: language = c++
+"""Full Gibbs on counts: a sweep over the cells of documents (`cell_text.h`), given topics, weights and proportions.
+
+As `fused_slices` in everything that documents share; what is drawn for a document are customers of dishes by cell.
+"""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int8_t, int32_t, int64_t
+from hdpkit.vectors cimport has_room, vector
+
+from hdpkit._compiled.fused_sweeps.cells cimport (
+    HDPKIT_CELL_FAULTS_END, HDPKIT_CELLS_CAPSULE, hdpkit_cell_faults_of, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, finish, settle_dishes, write_late, write_root
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
+from hdpkit._compiled.fused_sweeps.slices cimport share_out
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.errors import KernelError, StateError
+from hdpkit.random import RandomStream
+from hdpkit.random._source cimport ChoiceSource
+from hdpkit.random.philox cimport philox, philox_next_uint64
+
+cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>PyCapsule_GetPointer(
+    chosen.cells, HDPKIT_CELLS_CAPSULE)
+
+FAULTS = tuple(hdpkit_cell_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_CELL_FAULTS_END))
+
+FEW = 12            # so many customers or fewer are drawn one by one
+
+
+cdef cppclass CellSweep:
+    Sweep ends
+    hdpkit_cells *cells               # one a thread
+    vector[int32_t] *rooms            # for the runs of a piece, one a thread
+    hdpkit_cells_run run
+    vector[int32_t] *runs
+    const int64_t *begin
+    const int32_t *term
+    const int32_t *count
+    int64_t n_documents, n_labels
+
+
+cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
+    cdef CellSweep *sweep = <CellSweep *>argument
+    cdef hdpkit_cells *c = sweep.cells + thread
+    cdef vector[int32_t] *room = sweep.rooms + thread
+    cdef int64_t piece, document, end, cell, words
+    cdef const int32_t *was
+    for piece in range(first, last):
+        end = min((piece + 1) * PIECE, sweep.n_documents)
+        words = 0
+        for cell in range(sweep.begin[piece * PIECE], sweep.begin[end]):
+            words += 1 + 2 * min(<int64_t>sweep.count[cell], sweep.n_labels)
+        # Memory is asked for before anything of the piece changes.
+        if not has_room(room[0], words):
+            sweep.ends.arrays[thread].starved = True
+            return
+        if <int64_t>room.size() < words:
+            room.resize(words)
+        c.now = room.data()
+        was = sweep.runs[piece].data()
+        words = 0
+        for document in range(piece * PIECE, end):
+            c.n = sweep.begin[document + 1] - sweep.begin[document]
+            if c.n == 0:
+                continue
+            c.term = sweep.term + sweep.begin[document]
+            c.count = sweep.count + sweep.begin[document]
+            c.was = was
+            sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, document + 1)
+            for cell in range(c.n):
+                was += 1 + 2 * was[0]
+            c.now += c.n_now
+            words += c.n_now
+            finish(&sweep.ends, thread, <int32_t>(document + 1))
+        keep(&sweep.runs[piece], room, words)
+
+
+cdef extern from *:
+    """
+    /* Put the runs of a piece, which lie in a thread's room, in the place of those before. Where there is no memory for a
+       vector of just their size the room itself goes there. */
+    inline void hdpkit_keep(std::vector<int32_t> *runs, std::vector<int32_t> *room, int64_t words) noexcept {
+        std::vector<int32_t> fresh;
+        if (runs->capacity() < (size_t)words) {
+            if (!hdpkit_has_room(fresh, (size_t)(words + words / 8))) {
+                room->resize((size_t)words);      /* it has room for more */
+                runs->swap(*room);
+                return;
+            }
+            runs->swap(fresh);
+        }
+        runs->assign(room->data(), room->data() + words);
+    }
+    """
+    void keep "hdpkit_keep"(vector[int32_t] *runs, vector[int32_t] *room, int64_t words) noexcept nogil
+
+
+cdef int check_cells(Walk walk, CellsStore store) except -1:
+    cdef int64_t d
+    cdef int64_t cell
+    cdef int64_t n
+    store.check_cells()
+    for d in range(store.begin.shape[0] - 1):
+        n = 0
+        for cell in range(store.begin[d], store.begin[d + 1]):
+            n += store.count[cell]
+        if store.nodes[d + 1].customers != n:
+            raise StateError("customers", store.nodes[d + 1].customers, f"all {n} of restaurant {d + 1} seated",
+                             "Start the franchise first.")
+    return 0
+
+
+def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+               ChoiceSource source not None):
+    """Draw how many customers of each cell eat each dish, given the topics and weights of a `SlicePlan`; then tables.
+
+    Topics and proportions are drawn first unless the plan has some, as it must over a script.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
+    cdef int n_threads = 1 if scripted else plan.threads, t
+    cdef CellsStore store
+    cdef CellSweep sweep
+    cdef DirichletCounts *b = &bank.b
+    cdef int64_t i, slot, stride
+    cdef bint failed = False, starved = False
+    cdef vector[int64_t] m, change
+    cdef vector[hdpkit_cells] cells
+    cdef vector[vector[int32_t]] rooms
+    cdef vector[vector[int8_t]] scratch
+    cdef vector[int8_t] empty
+    cdef vector[int32_t] no_room
+    cdef const double[:, ::1] theta
+    if type(walk.store) is not CellsStore:
+        raise KernelError("store", type(walk.store).__name__, "CellsStore", "Sweep over customers.")
+    store = walk.store
+    walk.check_dishes()
+    slots = np.asarray(plan.slots)
+    bank.grow(int(slots.max()) + 1)
+    check_cells(walk, store)
+    stride = b.stride
+    work.lay_out(b, stride, n_threads, scripted)
+    work.take_labels(plan)
+    if plan.topics is not None:
+        work.take_topics(plan.topics, plan.slots)
+    elif scripted:
+        raise KernelError("topics", None, "given to a script", "Topics can't be enumerated: pass them.")
+    else:
+        for i in range(2):
+            work.shared.topic_key[i] = philox_next_uint64(<philox *>source.c.state)
+        work.draw_topics()
+    work.weigh()
+    for i in range(2):
+        work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
+    work.s.choose = source.c.choose
+    work.s.script = source.c.state
+    work.s.fault = 0
+    work.s.labels = NULL
+    work.s.nodes = store.nodes.data()
+    work.s.words = store.arena.words.data()
+    work.s.concentration = &walk.concentration[0]
+    work.s.theta = NULL
+    if scripted:
+        theta = plan.proportions
+        work.s.theta = &theta[0, 0]
+    sweep.ends.s = &work.s
+    sweep.ends.threads = work.threads.data()
+    sweep.ends.arrays = work.arrays.data()
+    sweep.ends.script = &source.c if scripted else NULL
+    sweep.ends.by_jumps = not scripted
+    sweep.run = functions.scripted if scripted else functions.production
+    sweep.runs = store.runs.data()
+    sweep.n_documents = store.begin.shape[0] - 1
+    sweep.n_labels = slots.size
+    sweep.begin = &store.begin[0]
+    sweep.term = &store.term[0]
+    sweep.count = &store.count[0]
+    cells.resize(n_threads)
+    rooms.assign(n_threads, no_room)
+    scratch.assign(n_threads, empty)
+    for t in range(n_threads):
+        scratch[t].assign((stride + 1) * (3 * sizeof(double) + sizeof(int64_t) + 2 * sizeof(int32_t)) + sizeof(double), 0)
+        share_scratch(&cells[t], scratch[t].data(), stride + 1)
+        cells[t].few = plan.few
+        cells[t].shared = n_threads > 1
+        cells[t].fault = plan.fault if scripted else 0
+    sweep.cells = cells.data()
+    sweep.rooms = rooms.data()
+    m.assign(stride, 0)
+    change.assign(stride, 0)
+    store.indexed = False
+    work.begin_changes()
+    # Customers of a cell have an order of their own after each sweep.
+    for i in range(2):
+        store.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
+    with nogil:
+        share_out(n_threads, <int64_t>store.runs.size(), 1, sweep_pieces, <void *>&sweep)
+    for t in range(n_threads):
+        failed = failed or work.threads[t].failed
+        starved = starved or work.arrays[t].starved
+        for slot in range(stride):
+            change[slot] += work.threads[t].change[slot]
+            m[slot] += work.arrays[t].tables[slot]
+    for t in range(n_threads):
+        write_late(store, &work.arrays[t])
+    write_root(store, &m)
+    settle_dishes(walk, bank, plan, &change)
+    if starved:
+        raise MemoryError
+    if failed:
+        raise FloatingPointError("no dish can be drawn for a cell")
+
+
+cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
+    at += (sizeof(double) - <size_t>at % sizeof(double)) % sizeof(double)
+    c.weight = <double *>at
+    at += n * sizeof(double)
+    c.rest = <double *>at
+    at += n * sizeof(double)
+    c.end = <double *>at
+    at += n * sizeof(double)
+    c.at_level = <int64_t *>at
+    at += n * sizeof(int64_t)
+    c.label = <int32_t *>at
+    at += n * sizeof(int32_t)
+    c.drawn = <int32_t *>at
+    return 0
+
+
+def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
+    """Binomial draws as sweeps over cells make them, for tests: int64, shape (size,)."""
+    found = np.empty(size, dtype=np.int64)
+    cdef int64_t[::1] out = found
+    cdef int64_t i
+    for i in range(size):
+        out[i] = functions.binomial(<philox *>source.c.state, n, p)
+    return found

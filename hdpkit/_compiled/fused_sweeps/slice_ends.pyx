@@ -1,0 +1,158 @@
+# distutils: language = c++
+"""What a sweep over documents in parallel leaves behind: tables, entries of restaurants, the root, births and deaths."""
+
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport has_room, vector
+
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport ThreadArrays
+from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_thread, hdpkit_slices
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+from hdpkit._compiled.stores.arena cimport arena_give, arena_take
+from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
+from hdpkit._compiled.walk.table_counts cimport tables_by_jumps, tables_of
+from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit.random._source cimport choice_source
+from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
+
+
+cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
+    """The dishes of the document, ascending; returns how many. `dishes` has room for all slots."""
+    cdef int32_t i, j, block, k, n = 0
+    for i in range(1, t.n_blocks):       # they are few
+        block = t.blocks[i]
+        j = i
+        while j > 0 and t.blocks[j - 1] > block:
+            t.blocks[j] = t.blocks[j - 1]
+            j -= 1
+        t.blocks[j] = block
+    for i in range(t.n_blocks):
+        for k in range(t.blocks[i] * 16, t.blocks[i] * 16 + 16):
+            if t.here[k] > 0:
+                dishes[n] = k
+                n += 1
+    return n
+
+
+cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
+    """Draw the tables of a document, and write its dishes down."""
+    cdef hdpkit_slices *s = sweep.s
+    cdef hdpkit_slice_thread *t = sweep.threads + thread
+    cdef ThreadArrays *a = sweep.arrays + thread
+    cdef Node *record = s.nodes + node
+    cdef Entry *entries = <Entry *>(s.words + record.offset)
+    cdef int64_t *m = a.tables.data()
+    cdef int32_t *dishes = <int32_t *>t.running_root
+    cdef int32_t i, n
+    cdef int64_t tables
+    cdef double mass
+    cdef choice_source own
+    cdef choice_source *source = sweep.script
+    cdef size_t at
+    if source == NULL:
+        own.state = &t.stream
+        own.bernoulli = draw_bernoulli
+        own.uniform = draw_uniform
+        source = &own
+    n = here_of(t, dishes)
+    for i in range(record.n_entries):
+        m[entries[i].dish] -= entries[i].tables
+    at = a.late.size()
+    if n > record.capacity:        # memory is asked for when all threads are done
+        if not has_room(a.late, at + 2 + 3 * n):
+            a.starved = True
+            return
+        a.late.resize(at + 2 + 3 * n)
+        a.late[at] = node
+        a.late[at + 1] = n
+    record.n_entries = min(n, record.capacity)
+    record.customers = 0
+    record.tables = 0
+    for i in range(n):
+        mass = s.concentration[node] * s.psi[dishes[i]]
+        if sweep.by_jumps:
+            tables = tables_by_jumps(mass, t.here[dishes[i]], source)
+        else:
+            tables = tables_of(mass, t.here[dishes[i]], source)
+        if tables < 0:
+            t.failed = 1
+            tables = 1
+        m[dishes[i]] += tables
+        record.customers += t.here[dishes[i]]
+        record.tables += tables
+        if n > record.capacity:
+            a.late[at + 2 + 3 * i] = dishes[i]
+            a.late[at + 3 + 3 * i] = t.here[dishes[i]]
+            a.late[at + 4 + 3 * i] = <int32_t>tables
+        else:
+            entries[i].dish = dishes[i]
+            entries[i].customers = t.here[dishes[i]]
+            entries[i].tables = <int32_t>tables
+            entries[i].extra = -1
+
+
+cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
+    """Restaurants that have more dishes than their blocks have room for."""
+    cdef size_t at = 0
+    cdef int32_t i, n, capacity
+    cdef int64_t offset
+    cdef Node *record
+    cdef Entry *entries
+    while at < a.late.size():
+        record = &store.nodes[a.late[at]]
+        n = a.late[at + 1]
+        capacity = room_for(n)
+        offset = arena_take(&store.arena, capacity * ENTRY_WORDS)
+        if record.capacity > 0:
+            arena_give(&store.arena, record.offset, record.capacity * ENTRY_WORDS)
+        record.offset = offset
+        record.capacity = capacity
+        record.n_entries = n
+        store.largest = max(store.largest, capacity)
+        entries = <Entry *>(store.arena.words.data() + offset)
+        for i in range(n):
+            entries[i].dish = a.late[at + 2 + 3 * i]
+            entries[i].customers = a.late[at + 3 + 3 * i]
+            entries[i].tables = a.late[at + 4 + 3 * i]
+            entries[i].extra = -1
+        at += 2 + 3 * n
+    return 0
+
+
+cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil:
+    """The root's customers of every dish; dishes without customers go, others come."""
+    cdef int64_t slot
+    cdef int32_t place
+    cdef Entry *entry
+    for slot in range(<int64_t>m.size()):
+        if m.data()[slot] == 0:
+            continue
+        place = store.find_or_insert(0, <int32_t>slot)
+        entry = store.entries(0) + place
+        entry.customers += <int32_t>m.data()[slot]
+        store.nodes[0].customers += m.data()[slot]
+        if entry.tables == 0:
+            entry.tables = 1
+            store.nodes[0].tables += 1
+        if entry.customers == 0:
+            store.nodes[0].tables -= 1
+            store.erase(0, place)
+    return 0
+
+
+cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, vector[int64_t] *change) except -1:
+    """Dishes are born and die; each has its weight."""
+    cdef DirichletCounts *b = &bank.b
+    cdef int64_t slot
+    cdef const int32_t[::1] slots = plan.slots
+    born = [slot for slot in slots if not walk.slots.occupied(slot) and change.data()[slot] > 0]
+    for slot in born:
+        walk.slots.open_in(slot)
+    for slot in range(b.stride):
+        b.totals[slot] += change.data()[slot]
+    b.version += 1
+    bank.invert()
+    for slot in slots:
+        if walk.slots.occupied(slot) and b.totals[slot] == 0:
+            walk.slots.close(slot)
+    return 0

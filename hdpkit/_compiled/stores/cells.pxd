@@ -1,0 +1,18 @@
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.counts cimport CountsStore
+
+cdef enum:
+    PIECE = 16            # documents whose runs are kept together
+
+
+cdef class CellsStore(CountsStore):
+    cdef readonly object cells
+    cdef const int64_t[::1] begin     # first cell of each document, and the end
+    cdef const int32_t[::1] term
+    cdef const int32_t[::1] count
+    cdef vector[vector[int32_t]] runs      # of so many documents each
+    cdef uint64_t key[2]              # of the permutation that tells customers of a cell apart
+
+    cdef int check_cells(self) except -1

@@ -1,0 +1,270 @@
+# distutils: language = c++
+"""The store of counts by cell: how many customers of each document have each term and eat each dish.
+
+Nothing in it is as large as the data customers are many. Those of one cell (a document and a term) are exchangeable, so
+that a chain may leave open which of them eats what; a state that tells them apart has them in an order drawn uniformly,
+from a key that belongs to the state.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32
+from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit._compiled.stores.frozen_arrays import check_counts
+from hdpkit._compiled.stores.seating cimport Seating
+from hdpkit.errors import StateError
+from hdpkit.random.philox cimport philox, philox_below, philox_rekey
+
+
+cdef class CellsStore(CountsStore):
+    """Customers and tables by restaurant and dish, and customers of each dish by cell.
+
+    It is made by a franchise over a store of counts (`franchise.cells`), which hands it the cells (`observe_cells`);
+    restaurant d + 1 is document d. What needs one customer's dish is for `CountsStore`: `dishes` says who eats what there.
+    """
+
+    def __init__(self, n_customers, n_nodes):
+        CountsStore.__init__(self, n_customers, n_nodes)
+        self.by_cell = True
+
+    def observe_cells(self, cells):
+        """Take the cells of the documents (`hdpkit.data.Cells`), and unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
+        self.begin, self.term, self.count = cells.begin, cells.term, cells.count
+        self.cells = cells
+        check_length("cells", self.begin.shape[0], <int64_t>self.nodes.size())
+        check_length("cells", cells.n_customers, self.n_customers)
+        self.clear()
+
+    cdef int check_cells(self) except -1:
+        if self.cells is None:
+            raise StateError("store", "CellsStore", "one that knows the cells", "Call observe_cells first.")
+        return 0
+
+    def clear(self):
+        """Unseat everybody."""
+        cdef Held hold = in_turn(self.turn)
+        cdef vector[int32_t] empty
+        cdef int64_t piece, n, documents
+        self.begin_change()
+        self.clear_nodes(self.nodes.size())
+        self.runs.clear()
+        self.key[0] = self.key[1] = 0
+        if self.cells is None:
+            return
+        documents = self.begin.shape[0] - 1
+        self.runs.assign((documents + PIECE - 1) // PIECE, empty)
+        for piece in range(<int64_t>self.runs.size()):
+            n = self.begin[min((piece + 1) * PIECE, documents)] - self.begin[piece * PIECE]
+            self.runs[piece].assign(n, 0)
+
+    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
+        return -1
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
+        return 0
+
+    def dish_of(self, customer):
+        """Dish of a data customer, -1 while it is not seated."""
+        return int(self.dishes()[self.data_customer(customer)])
+
+    def seated(self):
+        """Number of data customers who are seated."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t n = 0
+        cdef size_t r
+        for r in range(1, self.nodes.size()):
+            n += self.nodes[r].customers
+        return n
+
+    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
+        cdef int64_t piece, at, i
+        cdef int32_t *words
+        cdef int64_t n
+        for piece in range(<int64_t>self.runs.size()):
+            words = self.runs[piece].data()
+            n = <int64_t>self.runs[piece].size()
+            at = 0
+            while at < n:
+                for i in range(words[at]):
+                    words[at + 1 + 2 * i] = mapping[words[at + 1 + 2 * i]]
+                at += 1 + 2 * words[at]
+        return 0
+
+    cdef int grow_customers(self, int64_t n_customers) except -1:
+        raise StateError("store", "CellsStore", "one that keeps each customer's dish", "Tell customers apart first.")
+
+    cdef bint squeeze_extra(self, double share) except -1 nogil:
+        return False
+
+    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        raise StateError("store", "CellsStore", "one that seats customers one by one", "Tell customers apart first.")
+
+    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
+        return self.may_sit(node, dish, customer)
+
+    # ------------------------------------------------------------------ what it keeps
+
+    def cell_runs(self):
+        """Dishes of cells, in the store's order.
+
+        Returns
+        -------
+        runs : int32 array, shape (n_cells,)
+            How many dishes each cell has; 0 while its customers are not seated.
+        dish, count : int32 arrays, shape (sum of runs,)
+            The dishes, and the customers of each.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t piece, at, i, total = 0, cell = 0, place = 0, n
+        cdef int32_t *words
+        self.check_cells()
+        for piece in range(<int64_t>self.runs.size()):
+            total += <int64_t>self.runs[piece].size()
+        n_runs = np.empty(self.term.shape[0], dtype=np.int32)
+        dishes = np.empty((total - self.term.shape[0]) // 2, dtype=np.int32)
+        counts = np.empty_like(dishes)
+        cdef int32_t[::1] runs = n_runs
+        cdef int32_t[::1] dish = dishes
+        cdef int32_t[::1] count = counts
+        for piece in range(<int64_t>self.runs.size()):
+            words = self.runs[piece].data()
+            n = <int64_t>self.runs[piece].size()
+            at = 0
+            while at < n:
+                runs[cell] = words[at]
+                cell += 1
+                for i in range(words[at]):
+                    dish[place] = words[at + 1 + 2 * i]
+                    count[place] = words[at + 2 + 2 * i]
+                    place += 1
+                at += 1 + 2 * words[at]
+        return n_runs, dishes, counts
+
+    def dishes(self):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; in the order of the key."""
+        runs, dish, count = self.cell_runs()
+        return dishes_of(self.cells, runs, dish, count, self.frozen_key())
+
+    def frozen_key(self):
+        """The key of the order of customers: int32, shape (4,)."""
+        return np.array([self.key[0], self.key[1]], dtype=np.uint64).view(np.int32).copy()
+
+    def count_into(self, bank, slots):
+        """Count the statistics of all dishes again."""
+        cdef Held hold = in_turn(self.turn)
+        runs, dish, count = self.cell_runs()
+        bank.rebuild_counts(np.repeat(np.asarray(self.cells.term), runs), dish, count, slots)
+
+    def freeze(self):
+        """Runs and counts as arrays (see `hdpkit.stores.frozen`)."""
+        cdef Held hold = in_turn(self.turn)
+        node, dish, customers, tables = self.counts()
+        runs, eaten, n = self.cell_runs()
+        return {"cell_runs": runs, "run_dish": eaten, "run_count": n, "cell_key": self.frozen_key(),
+                "count_node": node, "count_dish": dish, "count_customers": customers, "count_tables": tables}
+
+    def thaw(self, frozen):
+        """Take over runs and counts. Nobody is seated if it fails."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] runs = np.ascontiguousarray(frozen["cell_runs"], dtype=np.int32)
+        cdef const int32_t[::1] eaten = np.ascontiguousarray(frozen["run_dish"], dtype=np.int32)
+        cdef const int32_t[::1] n = np.ascontiguousarray(frozen["run_count"], dtype=np.int32)
+        cdef const int32_t[::1] node = np.ascontiguousarray(frozen["count_node"], dtype=np.int32)
+        cdef const int32_t[::1] served = np.ascontiguousarray(frozen["count_dish"], dtype=np.int32)
+        cdef const int32_t[::1] customers = np.ascontiguousarray(frozen["count_customers"], dtype=np.int32)
+        cdef const int32_t[::1] tables = np.ascontiguousarray(frozen["count_tables"], dtype=np.int32)
+        cdef uint64_t[::1] key = np.ascontiguousarray(frozen["cell_key"], dtype=np.int32).view(np.uint64).copy()
+        cdef const int32_t[::1] nobody = np.empty(0, dtype=np.int32)
+        self.check_cells()
+        check_length("cell_key", key.shape[0], 2)
+        check_length("cell_runs", runs.shape[0], self.term.shape[0])
+        check_numbers32("cell_runs", runs, 0, self.n_customers)
+        check_numbers32("run_dish", eaten, 0, 2**31 - 2)
+        check_numbers32("run_count", n, 1, self.n_customers)
+        check_length("run_dish", eaten.shape[0], int(np.sum(runs, dtype=np.int64)))
+        check_length("run_count", n.shape[0], eaten.shape[0])
+        check_counts(node, served, customers, tables, self.nodes.size())
+        self.clear()
+        try:
+            self.take_runs(runs, eaten, n)
+            self.fill_entries(node, served, customers, tables)
+            self.key[0], self.key[1] = key[0], key[1]
+        except BaseException:
+            self.clear()
+            raise
+
+    def take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n):
+        """Take over the dishes of all cells, which were checked; the entries of restaurants are not touched."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t piece, cell = 0, last, place = 0, words, i, documents = self.begin.shape[0] - 1, at
+        cdef int32_t *to
+        for piece in range(<int64_t>self.runs.size()):
+            last = self.begin[min((piece + 1) * PIECE, documents)]
+            words = last - cell
+            for i in range(cell, last):
+                words += 2 * runs[i]
+            self.runs[piece].assign(words, 0)
+            to = self.runs[piece].data()
+            at = 0
+            while cell < last:
+                to[at] = runs[cell]
+                at += 1
+                for i in range(runs[cell]):
+                    to[at] = eaten[place]
+                    to[at + 1] = n[place]
+                    at += 2
+                    place += 1
+                cell += 1
+
+    def memory_parts(self):
+        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t total = 0, piece
+        for piece in range(<int64_t>self.runs.size()):
+            total += <int64_t>self.runs[piece].capacity() * sizeof(int32_t) + sizeof(vector[int32_t])
+        return {"cells": total, **Seating.memory_parts(self)}
+
+
+def dishes_of(cells, const int32_t[::1] runs, const int32_t[::1] dish, const int32_t[::1] count, frozen_key):
+    """Dish of each data customer, -1 for those who are not seated, in an order within each cell that the key says.
+
+    Parameters
+    ----------
+    cells : Cells
+    runs, dish, count : int32 arrays
+        As `CellsStore.cell_runs` returns them.
+    frozen_key : int32 array, shape (4,)
+
+    Returns
+    -------
+    int32 array, shape (n_customers,)
+    """
+    cdef const int32_t[::1] size = cells.count
+    cdef const uint64_t[::1] key = np.ascontiguousarray(frozen_key, dtype=np.int32).view(np.uint64)
+    found = np.full(cells.n_customers, -1, dtype=np.int32)
+    cdef int32_t[::1] eats = found
+    cdef int64_t cell, at = 0, place = 0, i, j, r
+    cdef int32_t held
+    cdef philox stream
+    with nogil:
+        for cell in range(size.shape[0]):
+            i = at
+            for r in range(place, place + runs[cell]):
+                for j in range(count[r]):
+                    eats[i] = dish[r]
+                    i += 1
+            place += runs[cell]
+            if runs[cell] > 1:
+                philox_rekey(&stream, key[0], key[1], cell, 0, 0)
+                for i in range(size[cell] - 1, 0, -1):
+                    j = <int64_t>philox_below(&stream, i + 1)
+                    held = eats[at + i]
+                    eats[at + i] = eats[at + j]
+                    eats[at + j] = held
+            at += size[cell]
+    return found

@@ -1,0 +1,102 @@
+"""Customers of documents by term: the cells of a matrix of counts."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.formats.counts import Counts
+
+__all__ = ["Cells", "Tokens"]
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Cells:
+    """How often each document has each of its terms. Read-only.
+
+    Attributes
+    ----------
+    begin : int64 array, shape (n_documents + 1,)
+        First cell of each document, and the end.
+    term, count : int32 arrays, shape (n_cells,)
+        Of each cell, terms ascending within a document; counts are positive.
+    n_customers : int
+        Sum of the counts.
+    """
+
+    begin: Wide
+    term: Ints
+    count: Ints
+    n_customers: int
+
+    @classmethod
+    def of(cls, begin: Wide, term: Ints, count: Ints) -> Cells:
+        """Return cells, after arrays were made read-only."""
+        for array in (begin, term, count):
+            array.setflags(write=False)
+        return cls(begin, term, count, int(count.sum(dtype=np.int64)))
+
+    @classmethod
+    def of_counts(cls, counts: Counts) -> Cells:
+        """Return the cells of counts that were read."""
+        matrix = counts.matrix()
+        begin, term = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        return cls.of(begin, term, matrix.data.astype(np.int32))
+
+    @property
+    def lengths(self) -> Wide:
+        """Customers of each document: int64, shape (n_documents,)."""
+        ends = np.zeros(len(self.count) + 1, np.int64)
+        np.cumsum(self.count, out=ends[1:])
+        lengths: Wide = np.diff(ends[self.begin])
+        return lengths
+
+    def tokens(self) -> Ints:
+        """Term of each customer, cell by cell: int32, shape (n_customers,)."""
+        return np.repeat(self.term, self.count)
+
+    def documents(self) -> Ints:
+        """Document of each cell: int32, shape (n_cells,)."""
+        return np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
+
+
+class Tokens:
+    """Term of each customer of a corpus: an array, or cells that stand for one until somebody needs it.
+
+    Parameters
+    ----------
+    terms : int32 array, optional
+    cells : Cells, optional
+        One of the two.
+    """
+
+    __slots__ = ("_cells", "_terms")
+
+    def __init__(self, terms: Ints | None = None, cells: Cells | None = None) -> None:
+        self._terms = terms
+        self._cells = cells
+
+    @property
+    def cells(self) -> Cells | None:
+        """The cells, of a corpus that was made from counts; None of any other."""
+        return self._cells
+
+    def terms(self) -> Ints:
+        """Term of each customer; made from the cells when it is first asked for, and kept."""
+        terms = self._terms
+        if terms is None:
+            assert self._cells is not None
+            terms = self._cells.tokens()
+            terms.setflags(write=False)
+            self._terms = terms  # two threads may both make it: it is the same
+        return terms
+
+    def __getstate__(self) -> tuple[Ints | None, Cells | None]:
+        return (self._terms if self._cells is None else None), self._cells
+
+    def __setstate__(self, state: tuple[Ints | None, Cells | None]) -> None:
+        self._terms, self._cells = state

@@ -1,0 +1,170 @@
+"""Sweeps over cells: the split of a cell has the law of its customers drawn one by one; planted bugs; binomial draws."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hdpkit._compiled.fused_sweeps.fused_cells import FAULTS
+
+import hdpkit as hk
+from hdpkit.franchise.slices import SlicePlan
+from hdpkit.random import ScriptedSource, Streams
+
+# Labels: two that no slice cuts off, two below the threshold.
+WEIGHTS = np.array([0.45, 0.35, 0.15, 0.05])
+THRESHOLD = 0.3
+TOPICS = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2], [0.5, 0.25, 0.25]])
+XI = np.minimum(WEIGHTS, THRESHOLD)
+K = len(WEIGHTS)
+
+
+def franchise(counts):
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.5)
+    document = hk.Restaurant(base=base, concentration=0.7, each="document")
+    return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root="weights")
+
+
+def one_customer(theta, term):
+    """Law of a customer's next label, one row a label: a slice u ~ U(0, xi), then theta phi / xi where xi > u."""
+    P = np.zeros((K, K))
+    ends = np.concatenate([[0.0], np.unique(XI)])
+    for z in range(K):
+        for low, high in itertools.pairwise(ends):
+            if high > XI[z]:
+                continue
+            open_ = XI >= high
+            weights = np.where(open_, theta * TOPICS[:, term] / XI, 0.0)
+            P[z] += (high - low) / XI[z] * weights / weights.sum()
+    return P
+
+
+def of_cell(P, customers):
+    """Law of a cell's counts by label, given the labels of its customers: those are independent."""
+    law = {(0,) * K: 1.0}
+    for z in customers:
+        more = Counter()
+        for counts, p in law.items():
+            for k in range(K):
+                more[(*counts[:k], counts[k] + 1, *counts[k + 1 :])] += p * P[z, k]
+        law = dict(more)
+    return law
+
+
+class Splits(ScriptedSource):
+    """A script of the splits alone: each document keeps one table of a dish, which has no part in them."""
+
+    def bernoulli(self, p):
+        return False
+
+
+class Model:
+    """A document, or two, of few customers; states are counts of labels by cell."""
+
+    def __init__(self, counts, theta=None):
+        self.counts = np.array(counts)
+        self.franchise = franchise(self.counts)
+        self.cells = self.franchise.topology.cells
+        generator = np.random.default_rng(3)
+        drawn = generator.dirichlet(np.ones(K), size=len(self.counts))
+        self.theta = drawn if theta is None else np.array(theta, dtype=float)
+
+    def states(self):
+        each = [
+            sorted({tuple(np.bincount(z, minlength=K)) for z in itertools.product(range(K), repeat=int(n))})
+            for n in self.cells.count
+        ]
+        return list(itertools.product(*each))
+
+    def enter(self, state):
+        """Seat everybody; label k has slot k if it has customers, for a set of used labels from 0."""
+        fr, source = self.franchise, Streams(1).source(1)
+        fr.clear()
+        used = [k for k in range(K) if sum(cell[k] for cell in state)]
+        slot = {k: fr.open_dish(source) for k in used}
+        runs = np.array([sum(n > 0 for n in cell) for cell in state], dtype=np.int32)
+        pairs = [(slot[k], n) for cell in state for k, n in enumerate(cell) if n]
+        dish, count = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
+        fr._verbs.enter_cells(runs, dish, count, self.cells, source)
+        free = iter(sorted(set(range(K)) - set(slot.values())))
+        return {k: slot[k] if k in slot else next(free) for k in range(K)}
+
+    def law_from(self, state, few, fault=0):
+        law, source = Counter(), Splits()
+        while True:
+            slot = self.enter(state)
+            order = np.argsort([slot[k] for k in range(K)])
+            proportions = np.zeros((1 + len(self.theta), 16))
+            for k, at in slot.items():
+                proportions[1:, at] = self.theta[:, k]
+            plan = SlicePlan(
+                np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(K, dtype=np.int8), THRESHOLD,
+                self.franchise.measure, None, integrated=False, few=few, fault=fault,
+                topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions,
+            )  # fmt: skip
+            self.franchise._slices.sweep(plan, source)
+            label = {at: k for k, at in slot.items()}
+            law[self.read(label)] += source.probability
+            if not source.advance():
+                break
+        if not fault:
+            self.franchise.audit()
+        return law
+
+    def read(self, label):
+        runs, dish, count = self.franchise.store.cell_runs()
+        found, place = [], 0
+        for n in runs.tolist():
+            cell = [0] * K
+            for r in range(place, place + n):
+                cell[label[int(dish[r])]] += int(count[r])
+            place += n
+            found.append(tuple(cell))
+        return tuple(found)
+
+    def expected(self, state):
+        """Cell by cell, one customer after the other."""
+        law = {(): 1.0}
+        documents = self.cells.documents()
+        for cell, counts in enumerate(state):
+            P = one_customer(self.theta[documents[cell]], int(self.cells.term[cell]))
+            own = of_cell(P, [k for k, n in enumerate(counts) for _ in range(n)])
+            law = {(*before, after): p * q for before, p in law.items() for after, q in own.items()}
+        return law
+
+    def distance(self, state, few, fault=0):
+        found, expected = self.law_from(state, few, fault), self.expected(state)
+        assert abs(sum(found.values()) - 1.0) < 1e-12
+        return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
+
+
+CASES = {
+    "a cell of three": ([[3, 0, 0]], None),
+    "two cells": ([[2, 0, 1]], None),
+    "two documents": ([[1, 0, 0], [1, 0, 1]], None),
+    "a label without a proportion": ([[2, 1, 0]], [[0.5, 0.2, 0.0, 0.3]]),
+    "no proportion below the threshold": ([[3, 0, 0]], [[0.6, 0.4, 0.0, 0.0]]),
+}
+
+
+@pytest.mark.parametrize("few", [0, 1, 9], ids=["binomial", "both", "one by one"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_cell_is_split_as_its_customers_are_drawn_one_by_one(case, few):
+    model = Model(*CASES[case])
+    states = model.states()
+    for state in states[1 :: max(1, len(states) // 2)]:
+        assert model.distance(state, few) < 1e-12
+
+
+@pytest.mark.parametrize("fault", range(1, len(FAULTS)), ids=FAULTS[1:])
+def test_planted_bugs_are_caught(fault):
+    model = Model(*CASES["two documents"])
+    assert max(model.distance(state, 0, fault) for state in model.states()[1::29]) > 1e-3
+
+
+def test_the_law_of_a_customer_is_that_of_the_sweep_over_customers():
+    """Given proportions, the kernel that sweeps over customers have leaves theta phi invariant, and so does this one."""
+    theta = np.array([0.3, 0.3, 0.25, 0.15])
+    for term in range(3):
+        pi = theta * TOPICS[:, term]
+        assert np.abs(pi @ one_customer(theta, term) - pi).max() < 1e-15
