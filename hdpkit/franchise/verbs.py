@@ -84,8 +84,10 @@ class Verbs(Owner):
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
-        if verb not in BY_CELL:
+        if verb not in BY_CELL and self.state._by_cell:
+            counted = self.state.bank  # by cell: the verb needs the bank of customers
             self.seats.tell_apart()
+            arguments = tuple(self.state.bank if one is counted else one for one in arguments)
         kernel, function = self.serving.of(verb)
         self.turns.outside()
         self.state._changes += 1

@@ -42,6 +42,16 @@ HDPKIT_INLINE double stirling_rest(double k) {
     return x * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0))));
 }
 
+/* 1 / 1, 1 / 2, ... */
+constexpr int INVERTED = 110;
+struct inverses {
+    double of[INVERTED];
+    constexpr inverses() : of{} {
+        for (int k = 0; k < INVERTED; k++) of[k] = 1.0 / (double)(k + 1);
+    }
+};
+static constexpr inverses INVERSES;
+
 /* By inversion, n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up. */
 HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_t n, double p) {
     const double q = 1.0 - p, odds = p / q;
@@ -52,10 +62,10 @@ HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_
     }
     for (;;) {
         double u = hdpkit_philox_double(stream), here = none;
-        for (int64_t k = 0; k <= n && k < 110; k++) {     /* 110 has probability 1e-70 */
+        for (int64_t k = 0; k <= n && k < INVERTED; k++) {     /* 110 has probability 1e-70 */
             if (u < here) return k;
             u -= here;
-            here *= odds * (double)(n - k) / (double)(k + 1);
+            here *= odds * (double)(n - k) * INVERSES.of[k];
         }
     }
 }

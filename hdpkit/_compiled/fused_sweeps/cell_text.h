@@ -64,22 +64,24 @@ template <class Real, bool Scripted> struct Cells {
             }
     }
 
-    /* n customers over the first k labels, added to `drawn`. */
-    HDPKIT_INLINE static bool spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n,
+    /* n customers over the first k labels, added to `drawn`: 1; 0 where none of these has a weight, -1 where a script
+       doesn't go on. */
+    HDPKIT_INLINE static int spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n,
                                      int32_t k) {
         const double *w = c->weight;
         double *rest = c->rest;
         int32_t j = 0;
         rest[k] = 0.0;
         for (int32_t i = k - 1; i >= 0; i--) rest[i] = rest[i + 1] + w[i];
+        if (!(rest[0] > 0.0)) return 0;
         while (n > c->few) {
             if (w[j] == rest[j]) {          /* the last label with a weight */
                 c->drawn[j] += (int32_t)n;
-                return true;
+                return 1;
             }
             if (w[j] > 0.0) {
                 const int64_t here = binomial(s, t, n, w[j] / (has(c, REMAINDER_DROPPED) ? rest[0] : rest[j]));
-                if (here < 0) return false;
+                if (here < 0) return -1;
                 c->drawn[j] += (int32_t)here;
                 n -= here;
             }
@@ -89,7 +91,7 @@ template <class Real, bool Scripted> struct Cells {
             int32_t i = j;
             if (Scripted) {
                 const int64_t chosen = s->choose(s->script, w + j, k - j);
-                if (chosen < 0) return false;
+                if (chosen < 0) return -1;
                 i += (int32_t)chosen;
             } else {
                 const double u = hdpkit_philox_double(&t->stream) * rest[j];
@@ -97,7 +99,7 @@ template <class Real, bool Scripted> struct Cells {
             }
             c->drawn[i]++;
         }
-        return true;
+        return 1;
     }
 
     /* How many of a cell's customers are on each level; level 0 lets only labels through that no slice cuts off. */
@@ -148,26 +150,24 @@ template <class Real, bool Scripted> struct Cells {
         }
         const int32_t sure = list_labels(s, t, c, &n_labels), levels = n_labels - sure;
         for (int32_t l = 0; l < levels; l++) c->end[l] = s->psi[c->label[sure + l]];
+        Real *share = (Real *)t->product;
+        for (int32_t j = 0; j < n_labels; j++) share[j] = ((const Real *)t->document)[c->label[j]];
         for (int32_t b = 0; b < t->n_blocks; b++)
             memset(t->here + (int64_t)t->blocks[b] * LANES, 0, LANES * sizeof(int32_t));
         for (int64_t i = 0; i < c->n; i++) {
             const int32_t term = c->term[i], n_was = was[0];
             const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
-            double sum = 0.0;
-            for (int32_t j = 0; j < n_labels; j++) {
-                c->weight[j] = (double)((const Real *)t->document)[c->label[j]] * (double)row[c->label[j]];
-                if (j < sure) sum += c->weight[j];
-            }
-            bool drawn = sum > 0.0 && !t->failed;
-            if (drawn && levels == 0) {
-                drawn = spread(s, t, c, c->count[i], sure);
-            } else if (drawn) {
-                drawn = split(s, t, c, was, levels);
-                for (int32_t l = 0; l <= levels && drawn; l++)
-                    if (c->at_level[l] > 0) drawn = spread(s, t, c, c->at_level[l], sure + l);
+            for (int32_t j = 0; j < n_labels; j++) c->weight[j] = (double)share[j] * (double)row[c->label[j]];
+            int done = t->failed ? 0 : 1;
+            if (done > 0 && levels == 0) {
+                done = spread(s, t, c, c->count[i], sure);
+            } else if (done > 0) {
+                done = split(s, t, c, was, levels) ? 1 : -1;
+                for (int32_t l = 0; l <= levels && done > 0; l++)
+                    if (c->at_level[l] > 0) done = spread(s, t, c, c->at_level[l], sure + l);
             }
             int32_t *head = now++;
-            if (drawn) {
+            if (done > 0) {
                 *head = 0;
                 for (int32_t r = 0; r < n_was; r++) count(s, t, c, term, was[1 + 2 * r], -was[2 + 2 * r]);
                 for (int32_t j = 0; j < n_labels; j++) {
@@ -179,7 +179,7 @@ template <class Real, bool Scripted> struct Cells {
                     c->drawn[j] = 0;
                 }
             } else {       /* nothing can be drawn: all stay, as a customer does who has no weight anywhere */
-                if (Scripted && sum > 0.0) t->failed = 1;
+                if (done < 0) t->failed = 1;
                 *head = n_was;
                 for (int32_t r = 0; r < 2 * n_was; r++) *now++ = was[1 + r];
                 for (int32_t j = 0; j < n_labels; j++) c->drawn[j] = 0;

@@ -1,0 +1,118 @@
+"""Sweeps over cells: production's binomial draws and tables, the exact posterior of tiny corpora, and chains that agree.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import numpy as np
+import pytest
+from hdpkit._compiled.fused_sweeps.fused_cells import binomial
+from hdpkit._compiled.walk.table_counts import tables_drawn
+from scipy import stats
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import Streams
+from hdpkit.stores import KeepsCells
+from hdpkit.testing.pvalues import SampledTests, one_sample_p, two_sample_p
+
+FAMILY = SampledTests()
+
+BINOMIALS = [
+    (1, 0.3), (5, 0.5), (40, 0.02), (40, 0.9), (10**6, 3e-6), (30, 0.35), (100, 0.1), (100, 0.5), (100, 0.93),
+    (1000, 0.4), (700_000, 0.01), (700_000, 0.6),
+]  # fmt: skip
+for n, p in BINOMIALS:
+    FAMILY.register(f"binomial, {n}, {p}")
+TABLES = [(3, 0.5), (40, 0.01), (40, 0.7), (40, 1.0), (40, 3.5), (2000, 0.02), (2000, 1.7), (50_000, 0.3)]
+for n, a in TABLES:
+    FAMILY.register(f"tables, {n}, {a}")
+# Finite Dirichlet allocation, [[0, 0, 1], [1, 2]], V = 3, K = 3, a = b = 0.5.
+USED = np.array([0.03487, 0.49886, 0.46628])
+FAMILY.register("topics used in a finite model")
+WHAT = ("topics", "shared", "tables")
+for one in WHAT:
+    FAMILY.register(f"cells against customers: {one}")
+
+
+@pytest.mark.parametrize(("n", "p"), BINOMIALS)
+def test_binomial_draws_have_their_law(n, p):
+    def run(more, seed):
+        drawn = binomial(Streams(seed).source(1), n, p, 40_000 * more)
+        assert drawn.min() >= 0 and drawn.max() <= n
+        edges = np.unique(stats.binom(n, p).ppf(np.linspace(0.05, 0.95, 19)))
+        cells = np.searchsorted(edges, drawn)
+        law = np.diff(np.concatenate([[0.0], stats.binom(n, p).cdf(edges), [1.0]]))
+        return one_sample_p(np.bincount(cells, minlength=len(law)), law)
+
+    FAMILY.check(f"binomial, {n}, {p}", run)
+
+
+@pytest.mark.parametrize(("n", "a"), TABLES)
+def test_tables_by_jumps_have_their_law(n, a):
+    law = np.zeros(200)
+    law[1] = 1.0
+    for i in range(1, n):
+        opens = a / (a + i)
+        law[1:] = law[1:] * (1.0 - opens) + law[:-1] * opens
+
+    def run(more, seed):
+        source = Streams(seed).source(1)
+        drawn = np.array([tables_drawn(a, n, source, True) for _ in range(20_000 * more)])
+        return one_sample_p(np.bincount(drawn, minlength=200)[1:200], law[1:] / law.sum())
+
+    FAMILY.check(f"tables, {n}, {a}", run)
+
+
+def franchise(counts, root="weights", concentration=1.5):
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=concentration, each="document")
+    return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=root)
+
+
+def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
+    fr = franchise([[2, 1, 0], [0, 1, 1]], root=hk.FixedWeights(3))
+
+    def run(more, seed):
+        # Every tenth sweep: what comes between makes them nearly independent.
+        trace = hk.Scheduler([moves.CountGibbs()]).run(fr, sweeps=4000 * more, rng=seed % 2**31, init="one")
+        assert isinstance(fr.store, KeepsCells)
+        used = np.bincount(trace["n_dishes"].astype(int)[::10], minlength=4)[1:]
+        return one_sample_p(used, USED / USED.sum())
+
+    FAMILY.check("topics used in a finite model", run)
+
+
+def test_chains_over_cells_and_over_customers_have_one_law():
+    """Infinite model: numbers of topics and tables, and how many of three customers of a cell share a topic."""
+    counts = [[3, 1, 0], [0, 1, 3]]
+    read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
+    read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
+
+    def chain(move, seed, sweeps):
+        fr = franchise(counts)
+        schedule = [move, moves.TableCounts(), moves.RootWeights()]
+        trace = hk.Scheduler(schedule).run(fr, sweeps=sweeps, rng=seed % 2**31, init="one", record=read)
+        assert isinstance(fr.store, KeepsCells) == move.by_cell
+        return {name: trace[name][::15].astype(int) for name in WHAT}
+
+    for name in WHAT:
+
+        def run(more, seed, name=name):
+            found = [chain(m, seed + i, 6000 * more)[name] for i, m in enumerate((moves.CountGibbs(), moves.TableGibbs()))]
+            return two_sample_p(*found)
+
+        FAMILY.check(f"cells against customers: {name}", run)
+
+
+def test_a_chain_does_not_depend_on_threads():
+    counts = np.random.default_rng(1).poisson(np.random.default_rng(2).gamma(0.3, 20.0, size=(80, 40)))
+    ends = []
+    for threads in (1, 2, 5, 16):
+        base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1, 1))
+        document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
+        fr = hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root="weights")
+        schedule = hk.Scheduler([moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()], threads=threads)
+        schedule.run(fr, sweeps=8, rng=3, init=hk.init.Random(20), audit_every=1)
+        weights, remainder = fr.root_weights()
+        ends.append((fr.dishes.tolist(), weights.tolist(), remainder, fr.n_tables))
+    assert ends[1:] == ends[:-1]
