@@ -4,8 +4,8 @@
         [--threads 1] [--finite]
 
 One process over a corpus of counts in LDA-C: alpha = gamma = 1 fixed, CountGibbs, TableCounts, RootWeights and
-DrawTopics from as many random dishes. The model is infinite, so that dishes come and go; with --finite it has
-as many dishes (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and largest of
+DrawTopics from as many random dishes. The model is infinite, so that dishes come and go; with --finite it
+has as many dishes (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and largest of
 the timed sweeps), seconds of a sweep and of each move (median; smallest and largest of sweeps), and the most
 memory that the process had.
 """
@@ -53,10 +53,9 @@ def main():
     print(block())
     dishes = trace["n_dishes"]
     print(f"{len(corpus):,} customers in {len(franchise.topology.cells.count):,} cells, eta = {options.eta}")
-    print(f"dishes: {statistics.median(dishes):g} ({dishes.min()} to {dishes.max()}); threads: {options.threads}")
-    rows = {
-        move.name: trace.moves["seconds"][trace.moves["move"] == move.name] for move in schedule
-    }
+    between = f"{dishes.min()} to {dishes.max()}"
+    print(f"dishes: {statistics.median(dishes):g} ({between}); threads: {options.threads}")
+    rows = {move.name: trace.moves["seconds"][trace.moves["move"] == move.name] for move in schedule}
     for name, seconds in {**rows, "sweep": sum(rows.values())}.items():
         print(f"{name:12} {statistics.median(seconds):.4f} s ({seconds.min():.4f} to {seconds.max():.4f})")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

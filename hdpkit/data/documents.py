@@ -70,7 +70,7 @@ class Documents(GroupedData):
 
     @property
     def values(self) -> npt.NDArray[np.int32]:
-        """Id of each token's term, shape (n_tokens,). Of a corpus from counts it is made when it is first asked for."""
+        """Id of each token's term, shape (n_tokens,); of a corpus from counts made when first asked for."""
         return self._tokens.terms()
 
     @property

@@ -123,9 +123,7 @@ def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
     _require(np.all((runs == 0) | (seated == cells.count)), "customers of cells", seated, str(cells.count))
     found: Counter[tuple[int, int]] = Counter()
     nodes = cells.documents()[of].astype(np.int64) + 1
-    for node, k, n in zip(
-        nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True
-    ):
+    for node, k, n in zip(nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True):
         found[node, k] += n
     return found
 

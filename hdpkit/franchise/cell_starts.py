@@ -1,7 +1,7 @@
 """Starts by cell: how many customers of each document and term begin with each dish.
 
-They have the laws of the starts that give each customer a dish (`starts`, `term_clusters`), and draw nothing as
-large as the customers are many.
+They have the laws of the starts that give each customer a dish (`starts`, `term_clusters`), and draw nothing
+as large as the customers are many.
 """
 
 from __future__ import annotations
@@ -81,7 +81,11 @@ def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
 def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream) -> CellStart:
     """Clusters of terms: a customer takes its own term's, or that of another one of its document."""
     check_term_clusters(start, franchise)
-    labels, cells, generator = labels_of_terms(start, franchise, source), franchise.topology.cells, source.generator
+    labels, cells, generator = (
+        labels_of_terms(start, franchise, source),
+        franchise.topology.cells,
+        source.generator,
+    )
     n_dishes, parts = int(labels.max()) + 1, []
     for first, last in zip(cells.begin[:-1].tolist(), cells.begin[1:].tolist(), strict=True):
         if first == last:

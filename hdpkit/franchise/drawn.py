@@ -85,9 +85,7 @@ class Drawn(Owner):
         stream = self._stream("topics", "moves.DrawTopics()")
         state = self.state
         slots = state.slots.occupied_slots()
-        drawn = state.measure.draw_many(
-            self.statistics.fresh_bank(), slots, state.dishes_for_bank(), stream
-        )
+        drawn = state.measure.draw_many(self.statistics.fresh_bank(), slots, state.dishes_for_bank(), stream)
         return list(drawn)
 
     def proportions(self) -> Floats:

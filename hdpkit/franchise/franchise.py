@@ -187,7 +187,6 @@ class Franchise(State):
     log_parts = _of("_reading", Reading.log_parts)
     memory_bytes = _of("_reading", Reading.memory_bytes)
     memory_parts = _of("_reading", Reading.memory_parts)
-
     # ------------------------------------------------------------------ restaurants
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:

@@ -115,7 +115,8 @@ class Slices(Owner):
         integrated = proportions == "integrated"
         bank: Any = self.state.bank
         if isinstance(self.state.store, KeepsCells) and (integrated or not bank.topics_in_floats()):
-            self.verbs.seats.tell_apart()  # single precision can't hold such topics, or customers are drawn one by one
+            # Customers are drawn one by one, or single precision can't hold the topics.
+            self.verbs.seats.tell_apart()
         self.sweep(self.plan(source, integrated, threads), source)
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int) -> SlicePlan:

@@ -34,7 +34,16 @@ __all__ = ["Verbs"]
 Ints = npt.NDArray[np.int32]
 
 _DRAW_TABLES = frozenset(
-    {"enter", "enter_given", "reseat", "slice_sweep", "cell_sweep", "leave", "draw_tables", "draw_tables_by_dish"}
+    {
+        "enter",
+        "enter_given",
+        "reseat",
+        "slice_sweep",
+        "cell_sweep",
+        "leave",
+        "draw_tables",
+        "draw_tables_by_dish",
+    }
 )
 CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 # By kernel, where it may not depend on the clock.
@@ -223,7 +232,7 @@ class Verbs(Owner):
     def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
         """Seat everybody, where nobody is, given how many customers of each cell eat each dish.
 
-        For starts over counts by cell. Tables are drawn given the customers, and then the weights of the root.
+        For starts over counts by cell. Tables are drawn given the customers.
 
         Parameters
         ----------

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
-from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.cells import Cells, Tokens
+from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.corpus import reopen
 from hdpkit.errors import CorruptRunError, DataError, RunError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
@@ -157,7 +157,9 @@ def _corpus_of_cells(tree: dict[str, Any]) -> Corpus:
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     documents = np.arange(len(lengths), dtype=np.int64)
-    labels: dict[str, Codes] = {"document": (_fixed(documents), range(len(lengths)) if names is None else names)}
+    labels: dict[str, Codes] = {
+        "document": (_fixed(documents), range(len(lengths)) if names is None else names)
+    }
     for name, own in _labels(tree["labels"], len(lengths)).items():
         _check(name != "document")
         labels[name] = own

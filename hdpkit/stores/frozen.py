@@ -291,7 +291,10 @@ class FrozenCells(FrozenSeating):
         cells = getattr(tree, "cells", None)
         if cells is None:
             raise StateError(
-                "tree", tree, "one of documents with cells", "Pass the topology of the franchise it came from."
+                "tree",
+                tree,
+                "one of documents with cells",
+                "Pass the topology of the franchise it came from.",
             )
         dish = dishes_of(cells, self.cell_runs, self.run_dish, self.run_count, self.cell_key)
         columns = (self.count_node, self.count_dish, self.count_customers, self.count_tables)

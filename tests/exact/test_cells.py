@@ -1,4 +1,4 @@
-"""Sweeps over cells: the split of a cell has the law of its customers drawn one by one; planted bugs; binomial draws."""
+"""Sweeps over cells: the split of a cell has the law of its customers drawn one by one; planted bugs."""
 
 import itertools
 from collections import Counter
@@ -26,14 +26,14 @@ def franchise(counts):
 
 
 def one_customer(theta, term):
-    """Law of a customer's next label, one row a label: a slice u ~ U(0, xi), then theta phi / xi where xi > u."""
+    """Law of a customer's next label, one row a label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
     P = np.zeros((K, K))
     ends = np.concatenate([[0.0], np.unique(XI)])
     for z in range(K):
         for low, high in itertools.pairwise(ends):
             if high > XI[z]:
                 continue
-            open_ = XI >= high
+            open_ = high <= XI
             weights = np.where(open_, theta * TOPICS[:, term] / XI, 0.0)
             P[z] += (high - low) / XI[z] * weights / weights.sum()
     return P
@@ -162,8 +162,8 @@ def test_planted_bugs_are_caught(fault):
     assert max(model.distance(state, 0, fault) for state in model.states()[1::29]) > 1e-3
 
 
-def test_the_law_of_a_customer_is_that_of_the_sweep_over_customers():
-    """Given proportions, the kernel that sweeps over customers have leaves theta phi invariant, and so does this one."""
+def test_the_law_of_one_customer_is_invariant():
+    """It leaves theta phi invariant."""
     theta = np.array([0.3, 0.3, 0.25, 0.15])
     for term in range(3):
         pi = theta * TOPICS[:, term]

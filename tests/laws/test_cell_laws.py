@@ -1,4 +1,4 @@
-"""Sweeps over cells: production's binomial draws and tables, the exact posterior of tiny corpora, and chains that agree.
+"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora.
 
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """
@@ -38,7 +38,8 @@ for one in WHAT:
 def test_binomial_draws_have_their_law(n, p):
     def run(more, seed):
         drawn = binomial(Streams(seed).source(1), n, p, 40_000 * more)
-        assert drawn.min() >= 0 and drawn.max() <= n
+        assert drawn.min() >= 0
+        assert drawn.max() <= n
         edges = np.unique(stats.binom(n, p).ppf(np.linspace(0.05, 0.95, 19)))
         cells = np.searchsorted(edges, drawn)
         law = np.diff(np.concatenate([[0.0], stats.binom(n, p).cdf(edges), [1.0]]))
@@ -83,7 +84,7 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
 
 
 def test_chains_over_cells_and_over_customers_have_one_law():
-    """Infinite model: numbers of topics and tables, and how many of three customers of a cell share a topic."""
+    """Infinite model: numbers of topics and tables, and how many topics three customers of a cell have."""
     counts = [[3, 1, 0], [0, 1, 3]]
     read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
     read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
@@ -98,7 +99,10 @@ def test_chains_over_cells_and_over_customers_have_one_law():
     for name in WHAT:
 
         def run(more, seed, name=name):
-            found = [chain(m, seed + i, 6000 * more)[name] for i, m in enumerate((moves.CountGibbs(), moves.TableGibbs()))]
+            found = [
+                chain(m, seed + i, 6000 * more)[name]
+                for i, m in enumerate((moves.CountGibbs(), moves.TableGibbs()))
+            ]
             return two_sample_p(*found)
 
         FAMILY.check(f"cells against customers: {name}", run)
@@ -111,7 +115,9 @@ def test_a_chain_does_not_depend_on_threads():
         base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1, 1))
         document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
         fr = hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root="weights")
-        schedule = hk.Scheduler([moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()], threads=threads)
+        schedule = hk.Scheduler(
+            [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()], threads=threads
+        )
         schedule.run(fr, sweeps=8, rng=3, init=hk.init.Random(20), audit_every=1)
         weights, remainder = fr.root_weights()
         ends.append((fr.dishes.tolist(), weights.tolist(), remainder, fr.n_tables))
