@@ -3,11 +3,11 @@
     python benchmarks/cells_of_counts.py TRAIN.ldac [--dishes 50] [--eta 0.5] [--settle 50] [--sweeps 50]
         [--threads 1] [--finite]
 
-One process over a corpus of counts in LDA-C: alpha = gamma = 1 fixed, CountGibbs, TableCounts, RootWeights and
-DrawTopics from as many random dishes. The model is infinite, so that dishes come and go; with --finite it
-has as many dishes (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and largest of
-the timed sweeps), seconds of a sweep and of each move (median; smallest and largest of sweeps), and the most
-memory that the process had.
+One process over a corpus of counts in LDA-C: alpha = gamma = 1 fixed, CountGibbs, TableCounts, RootWeights
+and DrawTopics from as many random dishes. The model is infinite, so that dishes come and go; with --finite it
+has as many dishes (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and largest
+of the timed sweeps), seconds of a sweep and of each move (median; smallest and largest of sweeps), and the
+most memory that the process had.
 """
 
 import argparse

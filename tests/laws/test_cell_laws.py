@@ -3,6 +3,8 @@
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """
 
+import functools
+
 import numpy as np
 import pytest
 from hdpkit._compiled.fused_sweeps.fused_cells import binomial
@@ -58,7 +60,7 @@ def test_tables_by_jumps_have_their_law(n, a):
 
     def run(more, seed):
         source = Streams(seed).source(1)
-        drawn = np.array([tables_drawn(a, n, source, True) for _ in range(20_000 * more)])
+        drawn = np.array([tables_drawn(a, n, source, True) for _ in range(5_000 * more)])
         return one_sample_p(np.bincount(drawn, minlength=200)[1:200], law[1:] / law.sum())
 
     FAMILY.check(f"tables, {n}, {a}", run)
@@ -75,7 +77,7 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
 
     def run(more, seed):
         # Every tenth sweep: what comes between makes them nearly independent.
-        trace = hk.Scheduler([moves.CountGibbs()]).run(fr, sweeps=4000 * more, rng=seed % 2**31, init="one")
+        trace = hk.Scheduler([moves.CountGibbs()]).run(fr, sweeps=3000 * more, rng=seed % 2**31, init="one")
         assert isinstance(fr.store, KeepsCells)
         used = np.bincount(trace["n_dishes"].astype(int)[::10], minlength=4)[1:]
         return one_sample_p(used, USED / USED.sum())
@@ -96,14 +98,17 @@ def test_chains_over_cells_and_over_customers_have_one_law():
         assert isinstance(fr.store, KeepsCells) == move.by_cell
         return {name: trace[name][::15].astype(int) for name in WHAT}
 
+    @functools.cache  # the same chains for all that is read of them
+    def pair(more, seed):
+        return [
+            chain(move, seed + i, 2000 * more)
+            for i, move in enumerate((moves.CountGibbs(), moves.TableGibbs()))
+        ]
+
     for name in WHAT:
 
         def run(more, seed, name=name):
-            found = [
-                chain(m, seed + i, 6000 * more)[name]
-                for i, m in enumerate((moves.CountGibbs(), moves.TableGibbs()))
-            ]
-            return two_sample_p(*found)
+            return two_sample_p(*(one[name] for one in pair(more, 7)))
 
         FAMILY.check(f"cells against customers: {name}", run)
 
