@@ -148,7 +148,7 @@ class Groups(GroupedData):
         Label name -> (codes, keys); see `GroupedData.labels`.
     """
 
-    values: npt.NDArray[Any]  # type: ignore[misc]
+    values: npt.NDArray[Any]
 
     @classmethod
     def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:

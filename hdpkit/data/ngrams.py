@@ -62,7 +62,7 @@ class NGrams(GroupedData):
         contexts as tuples in reading order; a code is -1 where the context is shorter. Computed when asked.
     """
 
-    values: Ints  # type: ignore[misc]
+    values: Ints
     order: int
     vocabulary: tuple[Any, ...]
     start: Any = None

@@ -52,8 +52,11 @@ def _of_tables(tables: list[Any], n_dishes: int) -> CellStart:
         runs.append(np.bincount(cell, minlength=len(table)).astype(np.int32))
         dish.append(columns[place].astype(np.int32))
         count.append(table[cell, place].astype(np.int32))
-    joined = (np.concatenate([np.empty(0, np.int32), *parts]) for parts in (runs, dish, count))
-    return CellStart(*joined, n_dishes)
+    return CellStart(_one(runs), _one(dish), _one(count), n_dishes)
+
+
+def _one(parts: list[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int32), *parts])
 
 
 def one_dish(cells: Cells) -> CellStart:
@@ -74,8 +77,8 @@ def random_dishes(cells: Cells, n_dishes: int, source: RandomStream) -> CellStar
 
 
 def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
-    columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("runs", "dish", "count"))
-    return CellStart(*columns, n_dishes)
+    runs, dish, count = zip(*((one.runs, one.dish, one.count) for one in parts), strict=True)
+    return CellStart(_one([*runs]), _one([*dish]), _one([*count]), n_dishes)
 
 
 def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream) -> CellStart:

@@ -86,6 +86,10 @@ class ContextTopology:
         """Number of data customers."""
         return len(self.home)
 
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Data customers of each restaurant: int64, shape (n_nodes,)."""
+        return np.bincount(self.home, minlength=self.n_nodes)
+
     def nodes(self, declaration: int) -> npt.NDArray[np.int64]:
         """Restaurants of a declaration, ascending."""
         return np.flatnonzero(self.level == declaration)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.data import Corpus, GroupedData, Groups
+from hdpkit.data.cells import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
@@ -237,7 +238,10 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     joined = np.concatenate([data.values, values])
     if isinstance(data, Corpus):
         joined = joined.astype(data.values.dtype, copy=False)
-        together: GroupedData = attrs.evolve(data, values=joined, origin=None, files=None, numbers=None)
+        whole = np.array([0, len(joined)], dtype=np.int64)
+        together: GroupedData = attrs.evolve(
+            data, tokens=Tokens(joined), offsets=whole, origin=None, files=None, numbers=None
+        )
     else:
         together = Groups(values=joined, labels={})
     slots = franchise.slots.occupied_slots()

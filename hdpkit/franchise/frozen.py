@@ -58,7 +58,7 @@ def check_frozen(
     arrays, labelled = kind.names(), kind is FrozenSeats
     missing += [] if missing else [f"seating/{key}" for key in arrays if key not in seating]
     by_cell = kind is FrozenCells
-    cells = getattr(topology, "cells", None)
+    cells: Any = getattr(topology, "cells", None)
     if by_cell and not missing and cells is None:
         missing = ["seating/dish: these data have no cells"]
     if missing:

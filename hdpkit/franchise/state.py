@@ -148,7 +148,7 @@ class State(Guarded):
 
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
-        if self._by_cell and isinstance(measure, DirichletMultinomial):
+        if self._by_cell and data is self.data and isinstance(measure, DirichletMultinomial):
             return self._own(measure.bank_of_cells())
         bank: Any = measure.bank(data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
