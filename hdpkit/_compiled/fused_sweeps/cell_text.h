@@ -136,6 +136,7 @@ template <class Real, bool Scripted> struct Cells {
         const int32_t *was = c->was;
         int32_t *now = c->now, n_labels;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)node + 1, 0, 0);
+        Documents::clear(s, t);
         Documents::load(s, t, node);
         if (Scripted) {
             const int64_t of = has(c, CELL_OF_THE_DOCUMENT_BEFORE) && node > 1 ? node - 1 : node;
@@ -150,7 +151,7 @@ template <class Real, bool Scripted> struct Cells {
         }
         const int32_t sure = list_labels(s, t, c, &n_labels), levels = n_labels - sure;
         for (int32_t l = 0; l < levels; l++) c->end[l] = s->psi[c->label[sure + l]];
-        Real *share = (Real *)t->product;
+        Real *share = (Real *)t->few;
         for (int32_t j = 0; j < n_labels; j++) share[j] = ((const Real *)t->document)[c->label[j]];
         for (int32_t b = 0; b < t->n_blocks; b++)
             memset(t->here + (int64_t)t->blocks[b] * LANES, 0, LANES * sizeof(int32_t));
