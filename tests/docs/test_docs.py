@@ -74,6 +74,7 @@ HALVES = "--observed {corpus} --held {corpus}"
 FEW = "--orders 2 --sweeps 2"
 ARGUMENTS = {
     "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
+    "cells_of_counts": ("{corpus} --dishes 4 --settle 2 --sweeps 2", "MB at most"),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
