@@ -32,6 +32,7 @@ Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 20  # customers that are counted at once
+_CELLS = 1 << 14  # cells
 _LARGEST = 2**31 - 1
 
 
@@ -184,10 +185,28 @@ def check_cells(
 
 def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int) -> tuple[Wide, Wide]:
     """As `data_counts`, of counts by cell."""
-    of = np.repeat(cells.documents().astype(np.int64) + 1, runs["cell_runs"])
-    keys, place = np.unique(of * base + runs["run_dish"], return_inverse=True)
+    documents, found, begin = cells.documents(), [], 0
+    for first in range(0, len(documents), _CELLS):
+        of = runs["cell_runs"][first : first + _CELLS]
+        end = begin + int(of.sum(dtype=np.int64))
+        keys = np.repeat(documents[first : first + _CELLS].astype(np.int64) + 1, of) * base
+        keys, place = np.unique(keys + runs["run_dish"][begin:end], return_inverse=True)
+        counts = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(counts, place, runs["run_count"][begin:end])
+        found.append((keys, counts))
+        begin = end
+    return _together(found)
+
+
+def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:
+    """Keys and counts of pieces put together, keys ascending."""
+    if not found:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if len(found) == 1:
+        return found[0]
+    keys, place = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
     counts = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(counts, place, runs["run_count"])
+    np.add.at(counts, place, np.concatenate([counts for _, counts in found]))
     return keys, counts
 
 
@@ -216,14 +235,7 @@ def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> 
         seated = here >= 0
         keys = topology.home[first : first + _CHUNK][seated].astype(np.int64) * base + here[seated]
         found.append(np.unique(keys, return_counts=True))
-    if not found:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if len(found) == 1:
-        return found[0]
-    keys, place = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
-    counts = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([counts for _, counts in found]))
-    return keys, counts
+    return _together(found)
 
 
 def check_counts(

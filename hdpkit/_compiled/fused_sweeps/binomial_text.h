@@ -54,14 +54,18 @@ static constexpr inverses INVERSES;
 
 /* By inversion, n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up. */
 HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_t n, double p) {
+    /* (1 - p)**n is at least 1 - n p: most draws of labels that are hardly likely end here. */
+    const double likely = 1.0 - (double)n * p;
+    double u = hdpkit_philox_double(stream);
+    if (u < likely) return 0;
     const double q = 1.0 - p, odds = p / q;
     double none = 1.0, power = q;
     for (int64_t left = n; left > 0; left >>= 1) {
-        if (left & 1) none *= power;
+        none *= left & 1 ? power : 1.0;      /* no branch: nobody can foresee it */
         power *= power;
     }
-    for (;;) {
-        double u = hdpkit_philox_double(stream), here = none;
+    for (;; u = hdpkit_philox_double(stream)) {
+        double here = none;
         for (int64_t k = 0; k <= n && k < INVERTED; k++) {     /* 110 has probability 1e-70 */
             if (u < here) return k;
             u -= here;

@@ -16,3 +16,4 @@ cdef class CellsStore(CountsStore):
     cdef uint64_t key[2]              # of the permutation that tells customers of a cell apart
 
     cdef int check_cells(self) except -1
+    cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1

@@ -198,9 +198,8 @@ cdef class CellsStore(CountsStore):
             self.clear()
             raise
 
-    def take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n):
+    cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1:
         """Take over the dishes of all cells, which were checked; the entries of restaurants are not touched."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t piece, cell = 0, last, place = 0, words, i, documents = self.begin.shape[0] - 1, at
         cdef int32_t *to
         for piece in range(<int64_t>self.runs.size()):
@@ -220,6 +219,7 @@ cdef class CellsStore(CountsStore):
                     at += 2
                     place += 1
                 cell += 1
+        return 0
 
     def memory_parts(self):
         """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
@@ -230,7 +230,8 @@ cdef class CellsStore(CountsStore):
         return {"cells": total, **Seating.memory_parts(self)}
 
 
-def dishes_of(cells, const int32_t[::1] runs, const int32_t[::1] dish, const int32_t[::1] count, frozen_key):
+def dishes_of(cells, const int32_t[::1] runs not None, const int32_t[::1] dish not None, const int32_t[::1] count not None,
+              frozen_key):
     """Dish of each data customer, -1 for those who are not seated, in an order within each cell that the key says.
 
     Parameters
