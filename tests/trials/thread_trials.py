@@ -100,7 +100,9 @@ def members(f):
                         "block": ([0], [0]), "log_block": ([0], [0]), "adopt": (f.measure,),
                         "relabelled": None,
                         "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),
-                        "rebuild_counts": (np.asarray(f.data.values), f.dishes, np.ones(len(f.data)), np.arange(f.n_dishes)),
+                        "rebuild_counts": (
+                            np.asarray(f.data.values), f.dishes, np.ones(len(f.data)), np.arange(f.n_dishes)
+                        ),
                         "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
                         "in_floats": ([(1.0, 0.0)] * 2, 60), "in_floats_given_weights": ([(1.0, 0.0)] * 2,),
                         "log_marginal_total": ([0],), "attach": (slots,)}),
