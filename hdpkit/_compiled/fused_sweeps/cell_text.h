@@ -124,11 +124,9 @@ template <class Real, bool Scripted> struct Cells {
     }
 
     /* Counts of terms, and of the document's dishes, with a run more or less. */
-    HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t term,
-                                    int32_t k, int32_t change) {
-        int32_t *place = s->counts + (int64_t)term * s->stride + k;
-        if (c->shared) Documents::add_to(place, change);
-        else *place += change;
+    HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t term, int32_t k,
+                                    int32_t change) {
+        Documents::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
         t->change[k] += change;
     }
 
@@ -170,13 +168,13 @@ template <class Real, bool Scripted> struct Cells {
             int32_t *head = now++;
             if (done > 0) {
                 *head = 0;
-                for (int32_t r = 0; r < n_was; r++) count(s, t, c, term, was[1 + 2 * r], -was[2 + 2 * r]);
+                for (int32_t r = 0; r < n_was; r++) count(s, t, term, was[1 + 2 * r], -was[2 + 2 * r]);
                 for (int32_t j = 0; j < n_labels; j++) {
                     if (c->drawn[j] == 0) continue;
                     *head += 1;
                     *now++ = c->label[j];
                     *now++ = c->drawn[j];
-                    count(s, t, c, term, c->label[j], c->drawn[j]);
+                    count(s, t, term, c->label[j], c->drawn[j]);
                     c->drawn[j] = 0;
                 }
             } else {       /* nothing can be drawn: all stay, as a customer does who has no weight anywhere */

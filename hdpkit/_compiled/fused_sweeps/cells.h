@@ -38,7 +38,6 @@ typedef struct hdpkit_cells {
     int32_t *now;                /* runs after it */
     int64_t n_now;               /* their words: result */
     int32_t few;                 /* so many customers or fewer are drawn one by one */
-    int32_t shared;              /* whether other threads change the counts of terms too */
     int32_t fault;               /* scripted: which bug is planted */
     /* By place among the labels that the document can draw, one more than there are slots: */
     int32_t *label;

@@ -18,7 +18,6 @@ cdef extern from "cells.h":
         int32_t *now
         int64_t n_now
         int32_t few
-        int32_t shared
         int32_t fault
         int32_t *label
         double *weight

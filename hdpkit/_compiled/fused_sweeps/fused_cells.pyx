@@ -13,10 +13,10 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELL_FAULTS_END, HDPKIT_CELLS_CAPSULE, hdpkit_cell_faults_of, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, finish, settle_dishes, write_late, write_root
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, end, finish
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.walk cimport Walk
@@ -127,16 +127,12 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     cdef int n_threads = 1 if scripted else plan.threads, t
     cdef CellsStore store
     cdef CellSweep sweep
-    cdef DirichletCounts *b = &bank.b
-    cdef int64_t i, slot, stride
-    cdef bint failed = False, starved = False
-    cdef vector[int64_t] m, change
+    cdef int64_t i, stride
     cdef vector[hdpkit_cells] cells
     cdef vector[vector[int32_t]] rooms
     cdef vector[vector[int8_t]] scratch
     cdef vector[int8_t] empty
     cdef vector[int32_t] no_room
-    cdef const double[:, ::1] theta
     if type(walk.store) is not CellsStore:
         raise KernelError("store", type(walk.store).__name__, "CellsStore", "Sweep over customers.")
     store = walk.store
@@ -144,35 +140,10 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
     check_cells(walk, store)
-    stride = b.stride
-    work.lay_out(b, stride, n_threads, scripted)
-    work.take_labels(plan)
-    if plan.topics is not None:
-        work.take_topics(plan.topics, plan.slots)
-    elif scripted:
-        raise KernelError("topics", None, "given to a script", "Topics can't be enumerated: pass them.")
-    else:
-        for i in range(2):
-            work.shared.topic_key[i] = philox_next_uint64(<philox *>source.c.state)
-        work.draw_topics()
-    work.weigh()
-    for i in range(2):
-        work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
-    work.s.choose = source.c.choose
-    work.s.script = source.c.state
+    stride = bank.b.stride
+    begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
     work.s.fault = 0
     work.s.labels = NULL
-    work.s.nodes = store.nodes.data()
-    work.s.words = store.arena.words.data()
-    work.s.concentration = &walk.concentration[0]
-    work.s.theta = NULL
-    if scripted:
-        theta = plan.proportions
-        work.s.theta = &theta[0, 0]
-    sweep.ends.s = &work.s
-    sweep.ends.threads = work.threads.data()
-    sweep.ends.arrays = work.arrays.data()
-    sweep.ends.script = &source.c if scripted else NULL
     sweep.ends.by_jumps = not scripted
     sweep.run = functions.scripted if scripted else functions.production
     sweep.runs = store.runs.data()
@@ -188,33 +159,15 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
         scratch[t].assign((stride + 1) * (3 * sizeof(double) + sizeof(int64_t) + 2 * sizeof(int32_t)) + sizeof(double), 0)
         share_scratch(&cells[t], scratch[t].data(), stride + 1)
         cells[t].few = plan.few
-        cells[t].shared = n_threads > 1
         cells[t].fault = plan.fault if scripted else 0
     sweep.cells = cells.data()
     sweep.rooms = rooms.data()
-    m.assign(stride, 0)
-    change.assign(stride, 0)
-    store.indexed = False
-    work.begin_changes()
     # Customers of a cell have an order of their own after each sweep.
     for i in range(2):
         store.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
     with nogil:
         share_out(n_threads, <int64_t>store.runs.size(), 1, sweep_pieces, <void *>&sweep)
-    for t in range(n_threads):
-        failed = failed or work.threads[t].failed
-        starved = starved or work.arrays[t].starved
-        for slot in range(stride):
-            change[slot] += work.threads[t].change[slot]
-            m[slot] += work.arrays[t].tables[slot]
-    for t in range(n_threads):
-        write_late(store, &work.arrays[t])
-    write_root(store, &m)
-    settle_dishes(walk, bank, plan, &change)
-    if starved:
-        raise MemoryError
-    if failed:
-        raise FloatingPointError("no dish can be drawn for a cell")
+    end(&sweep.ends, walk, bank, work, store, plan, "cell")
 
 
 cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:

@@ -9,13 +9,12 @@ document changes outside of it are whole numbers, which add up to the same in an
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, finish, settle_dishes, write_late, write_root
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, end, finish
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_NO_MEMORY, HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+    HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport refuse
@@ -23,7 +22,6 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
-from hdpkit.random.philox cimport philox_next_uint64, philox
 
 FAULTS = tuple(hdpkit_slice_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_SLICE_FAULTS_END))
 
@@ -77,71 +75,22 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     cdef int n_threads = 1 if scripted else plan.threads
     cdef CountsStore store
     cdef Sweep sweep
-    cdef DirichletCounts *b = &bank.b
-    cdef int64_t i, slot
-    cdef int t
-    cdef bint failed = False, starved = False
-    cdef vector[int64_t] m, change
-    cdef const double[:, ::1] theta
     if type(walk.store) is not CountsStore:
         raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
     store = walk.store
     walk.check_dishes()
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
-    work.counts = b
     work.index_documents(walk.topology[0], bank.terms, walk.home, walk.parent.shape[0])
     check_seated(walk, work, store)
-    work.lay_out(b, b.stride, n_threads, scripted)
-    work.take_labels(plan)
-    if plan.topics is not None:
-        work.take_topics(plan.topics, plan.slots)
-    elif scripted:
-        raise KernelError("topics", None, "given to a script", "Topics can't be enumerated: pass them.")
-    else:
-        for i in range(2):
-            work.shared.topic_key[i] = philox_next_uint64(<philox *>source.c.state)
-        work.draw_topics()
-    work.weigh()
-    for i in range(2):
-        work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
-    work.s.choose = source.c.choose
-    work.s.script = source.c.state
+    begin(&sweep, walk, bank, work, store, plan, source, scripted)
     work.s.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
-    work.s.nodes = store.nodes.data()
-    work.s.words = store.arena.words.data()
-    work.s.concentration = &walk.concentration[0]
-    work.s.theta = NULL
-    if scripted and not plan.integrated:
-        theta = plan.proportions
-        work.s.theta = &theta[0, 0]
-    sweep.s = &work.s
-    sweep.threads = work.threads.data()
-    sweep.arrays = work.arrays.data()
     sweep.by_jumps = False
-    sweep.script = &source.c if scripted else NULL
     if scripted:
         sweep.run = functions.scripted if plan.integrated else functions.scripted_drawn
     else:
         sweep.run = functions.production if plan.integrated else functions.production_drawn
-    m.assign(b.stride, 0)
-    change.assign(b.stride, 0)
-    store.indexed = False
-    work.begin_changes()
     with nogil:
         share_out(n_threads, walk.parent.shape[0], DOCUMENTS, sweep_documents, <void *>&sweep)
-    for t in range(n_threads):
-        failed = failed or work.threads[t].failed
-        starved = starved or work.arrays[t].starved or work.threads[t].failed == HDPKIT_NO_MEMORY
-        for slot in range(b.stride):
-            change[slot] += work.threads[t].change[slot]
-            m[slot] += work.arrays[t].tables[slot]
-    for t in range(n_threads):
-        write_late(store, &work.arrays[t])
-    write_root(store, &m)
-    settle_dishes(walk, bank, plan, &change)
-    if starved:
-        raise MemoryError
-    if failed:
-        raise FloatingPointError("no dish can be drawn for a customer")
+    end(&sweep, walk, bank, work, store, plan, "customer")

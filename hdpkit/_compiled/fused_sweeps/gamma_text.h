@@ -137,12 +137,10 @@ HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_ph
     alignas(64) int32_t above[ROWS_DRAWN * LANES];
     int32_t lane_of[LANES];
     const float *c = g->inverse, inverse = (float)(1.0 / a), shift = g->log_scale, cut = g->cut, scale = g->to_unit;
-    /* Of the same key as the stream, four words a counter. */
-    const uint32_t key[2] = {(uint32_t)stream->key[0], (uint32_t)(stream->key[0] >> 32)};
-    const uint32_t upper[2] = {(uint32_t)stream->key[1], (uint32_t)(stream->key[1] >> 32)};
+    /* Four words a counter. */
     const uint32_t block = (uint32_t)stream->counter[1] * 2 + (uint32_t)stream->counter[2];
     for (int row = 0; row < ROWS_DRAWN; row += 4)
-        hdpkit_philox32((uint32_t)(v + row) * (LANES / 4), block, upper, key, word + row * LANES);
+        hdpkit_philox32_of(stream, (uint32_t)(v + row) * (LANES / 4), block, word + row * LANES);
     for (int i = 0; i < ROWS_DRAWN * LANES; i++) {
         /* Two halves, since a vector of unsigned numbers can't be converted everywhere. */
         const float u = ((float)(int32_t)(word[i] >> 16) * 65536.0f + ((float)(int32_t)(word[i] & 0xFFFF) + 0.5f))

@@ -1,14 +1,14 @@
-"""What a sweep over documents in parallel leaves behind."""
+"""How a sweep over documents in parallel begins and ends."""
 
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.fused_sweeps.slice_workspace cimport ThreadArrays
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_run, hdpkit_slice_thread, hdpkit_slices
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit.random._source cimport choice_source
+from hdpkit.random._source cimport ChoiceSource, choice_source
 
 
 cdef cppclass Sweep:
@@ -18,9 +18,11 @@ cdef cppclass Sweep:
     hdpkit_slice_run run
     bint by_jumps                    # whether tables are drawn by jumps
     choice_source *script            # NULL where documents have streams of their own
+    vector[int64_t] tables, change   # by slot, of all threads: room for them is asked for before anything changes
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil
-cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil
-cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil
-cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, vector[int64_t] *change) except -1
+cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+               ChoiceSource source, bint scripted) except -1
+cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+             str unit) except -1

@@ -1,19 +1,82 @@
 # distutils: language = c++
-"""What a sweep over documents in parallel leaves behind: tables, entries of restaurants, the root, births and deaths."""
+"""How a sweep over documents in parallel begins (labels, topics, keys) and ends (tables, entries, the root, births and deaths)."""
 
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, vector
 
-from hdpkit._compiled.fused_sweeps.slice_workspace cimport ThreadArrays
-from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_thread, hdpkit_slices
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
+from hdpkit._compiled.fused_sweeps.slices cimport HDPKIT_NO_MEMORY, hdpkit_slice_thread, hdpkit_slices
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
 from hdpkit._compiled.walk.table_counts cimport tables_by_jumps, tables_of
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit.random._source cimport choice_source
+from hdpkit.errors import KernelError
+from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
+from hdpkit.random.philox cimport philox, philox_next_uint64
+
+
+cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+               ChoiceSource source, bint scripted) except -1:
+    """Lay out labels, draw topics unless the plan has some, and the key of the documents' streams."""
+    cdef const double[:, ::1] theta
+    cdef int i
+    work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
+    work.take_labels(plan)
+    if plan.topics is not None:
+        work.take_topics(plan.topics, plan.slots)
+    elif scripted:
+        raise KernelError("topics", None, "given to a script", "Topics can't be enumerated: pass them.")
+    else:
+        for i in range(2):
+            work.shared.topic_key[i] = philox_next_uint64(<philox *>source.c.state)
+        work.draw_topics()
+    work.weigh()
+    for i in range(2):
+        work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
+    work.s.choose = source.c.choose
+    work.s.script = source.c.state
+    work.s.nodes = store.nodes.data()
+    work.s.words = store.arena.words.data()
+    work.s.concentration = &walk.concentration[0]
+    work.s.theta = NULL
+    if scripted and not plan.integrated:
+        theta = plan.proportions
+        work.s.theta = &theta[0, 0]
+    sweep.tables.assign(bank.b.stride, 0)
+    sweep.change.assign(bank.b.stride, 0)
+    work.begin_changes()
+    sweep.s = &work.s
+    sweep.threads = work.threads.data()
+    sweep.arrays = work.arrays.data()
+    sweep.script = &source.c if scripted else NULL
+    store.indexed = False
+    return 0
+
+
+cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+             str unit) except -1:
+    """Put together what threads changed, and raise what went wrong in them."""
+    cdef int64_t slot, stride = bank.b.stride
+    cdef bint failed = False, starved = False
+    cdef int t
+    for t in range(work.n_threads):
+        failed = failed or sweep.threads[t].failed
+        starved = starved or sweep.arrays[t].starved or sweep.threads[t].failed == HDPKIT_NO_MEMORY
+        for slot in range(stride):
+            sweep.change[slot] += sweep.threads[t].change[slot]
+            sweep.tables[slot] += sweep.arrays[t].tables[slot]
+    for t in range(work.n_threads):
+        write_late(store, sweep.arrays + t)
+    write_root(store, &sweep.tables)
+    settle_dishes(walk, bank, plan, &sweep.change)
+    if starved:
+        raise MemoryError
+    if failed:
+        raise FloatingPointError(f"no dish can be drawn for a {unit}")
+    return 0
 
 
 cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:

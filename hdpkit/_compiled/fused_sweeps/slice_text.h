@@ -174,9 +174,7 @@ template <class Real, bool Scripted> struct Slices {
     HDPKIT_INLINE static double next_uniform(hdpkit_slice_thread *t) {
         constexpr int32_t N = HDPKIT_PHILOX32_COUNTERS;
         if (t->n_words == 0) {
-            const uint32_t key[2] = {(uint32_t)t->stream.key[0], (uint32_t)(t->stream.key[0] >> 32)};
-            const uint32_t upper[2] = {(uint32_t)t->stream.key[1], (uint32_t)(t->stream.key[1] >> 32)};
-            hdpkit_philox32(t->next_word, (uint32_t)t->stream.counter[1], upper, key, t->word);
+            hdpkit_philox32_of(&t->stream, t->next_word, (uint32_t)t->stream.counter[1], t->word);
             t->next_word += N;
             t->n_words = 2 * N;
         }
@@ -319,19 +317,18 @@ template <class Real, bool Scripted> struct Slices {
             if (i < FETCHED) continue;
             const int32_t c = t->moved[i - FETCHED], was = t->before[i - FETCHED], now = s->labels[c];
             int32_t *row = s->counts + (int64_t)s->terms[c] * s->stride;
-            if (s->shared) {
-                add_to(row + was, -1);
-                add_to(row + now, 1);
-            } else {
-                row[was] -= 1;
-                row[now] += 1;
-            }
+            add_to(s, row + was, -1);
+            add_to(s, row + now, 1);
             t->change[was] -= 1;
             t->change[now] += 1;
         }
     }
 
-    HDPKIT_INLINE static void add_to(int32_t *place, int32_t change) {
+    HDPKIT_INLINE static void add_to(const hdpkit_slices *s, int32_t *place, int32_t change) {
+        if (!s->shared) {
+            *place += change;
+            return;
+        }
 #if defined(__GNUC__)
         __atomic_fetch_add(place, change, __ATOMIC_RELAXED);
 #else

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "hdpkit/philox.h"
+
 #define HDPKIT_PHILOX32_COUNTERS 16
 
 /* Sixteen counters first, first + 1, ...: word w of counter i goes to out[16 w + i]. */
@@ -39,6 +41,13 @@ static inline void hdpkit_philox32(uint32_t first, uint32_t word1, const uint32_
         out[2 * HDPKIT_PHILOX32_COUNTERS + i] = (uint32_t)c2[i];
         out[3 * HDPKIT_PHILOX32_COUNTERS + i] = (uint32_t)c3[i];
     }
+}
+
+/* The same under the key of a stream: half of it is the key, half is in the counters. */
+static inline void hdpkit_philox32_of(const hdpkit_philox *s, uint32_t first, uint32_t word1, uint32_t *out) {
+    const uint32_t key[2] = {(uint32_t)s->key[0], (uint32_t)(s->key[0] >> 32)};
+    const uint32_t upper[2] = {(uint32_t)s->key[1], (uint32_t)(s->key[1] >> 32)};
+    hdpkit_philox32(first, word1, upper, key, out);
 }
 
 #endif
