@@ -7,7 +7,7 @@ corpus it takes less time than a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,16 +139,26 @@ def check_tallies(
     topology, slots
         As in `check_tables`.
     """
+    _check_columns(columns, dish, lambda base: data_counts(dish, topology, base), topology, slots)
+
+
+def _check_columns(
+    columns: Sequence[Ints],
+    eaten: Ints,
+    data: Callable[[int], tuple[Wide, Wide]],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Check counts against what `data` counts, given a number above all dishes that are eaten."""
     node, served, customers, tables = (column.astype(np.int64) for column in columns)
-    base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
+    base = int(max(served.max(initial=0), eaten.max(initial=0))) + 1
     keys = node * base + served
     if np.any(np.diff(keys) <= 0):
         raise Disagreement("count_node", "sorted by restaurant and dish, without repeats")
     if np.any(tables > customers):
         raise Disagreement("count_tables", "from 1 to the number of customers")
     names = ("count_dish", "count_customers", "count_tables")
-    data = data_counts(dish, topology, base)
-    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
+    _check_against_data(data(base), base, (keys, customers, tables), topology, slots, names)
 
 
 def check_cells(
@@ -171,16 +181,8 @@ def check_cells(
     topology, slots
         As in `check_tables`.
     """
-    node, served, customers, tables = (column.astype(np.int64) for column in columns)
-    base = int(max(served.max(initial=0), runs["run_dish"].max(initial=0))) + 1
-    keys = node * base + served
-    if np.any(np.diff(keys) <= 0):
-        raise Disagreement("count_node", "sorted by restaurant and dish, without repeats")
-    if np.any(tables > customers):
-        raise Disagreement("count_tables", "from 1 to the number of customers")
-    names = ("count_dish", "count_customers", "count_tables")
-    data = cell_counts(runs, cells, base)
-    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
+    eaten = runs["run_dish"]
+    _check_columns(columns, eaten, lambda base: cell_counts(runs, cells, base), topology, slots)
 
 
 def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int) -> tuple[Wide, Wide]:

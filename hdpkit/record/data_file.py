@@ -153,25 +153,7 @@ def _corpus_of_cells(tree: dict[str, Any]) -> Corpus:
     cells = Cells.of(begin, term, count)
     _check(np.array_equal(cells.lengths, lengths))
     _check(tree["vocabulary"] is not None or n_terms <= _most_terms(cells.n_customers))
-    names = _texts(tree, n_terms, len(lengths))
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    documents = np.arange(len(lengths), dtype=np.int64)
-    labels: dict[str, Codes] = {
-        "document": (_fixed(documents), range(len(lengths)) if names is None else names)
-    }
-    for name, own in _labels(tree["labels"], len(lengths)).items():
-        _check(name != "document")
-        labels[name] = own
-    return Corpus(
-        tokens=Tokens(cells=cells),
-        labels=labels,
-        n_terms=n_terms,
-        vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),
-        names=names,
-        document_lengths=_fixed(lengths),
-        offsets=_fixed(offsets),
-    )
+    return _of_documents(tree, Tokens(cells=cells), _labels(tree["labels"], len(lengths)), _offsets(lengths))
 
 
 def _texts(tree: dict[str, Any], n_terms: int, n_documents: int) -> tuple[str, ...] | None:
@@ -194,23 +176,31 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
     _check(bool(((terms >= 0) & (terms < n_terms)).all()))
     _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
     _check(bool(((lengths >= 0) & (lengths <= len(terms))).all()) and int(lengths.sum()) == len(terms))
-    names = _texts(tree, n_terms, len(lengths))
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    documents = np.arange(len(lengths), dtype=np.int64)
-    labels: dict[str, Codes] = {
-        "document": (_fixed(documents), range(len(lengths)) if names is None else names)
-    }
-    filled = lengths > 0  # the file has a code a token
+    offsets, filled = _offsets(lengths), lengths > 0  # the file has a code a token
+    labels: dict[str, Codes] = {}
     for name, (codes, keys) in _labels(tree["labels"], len(terms)).items():
-        _check(name != "document")
         own = np.full(len(lengths), -1, dtype=np.int64)
         own[filled] = codes[offsets[:-1][filled]]
         labels[name] = (_fixed(own), keys)
+    return _of_documents(tree, Tokens(_fixed(terms)), labels, offsets)
+
+
+def _offsets(lengths: Any) -> Any:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _of_documents(tree: dict[str, Any], tokens: Tokens, labels: dict[str, Codes], offsets: Any) -> Corpus:
+    """Return the corpus, given labels of its documents."""
+    lengths, n_terms = tree["lengths"], tree["n_terms"]
+    names = _texts(tree, n_terms, len(lengths))
+    _check("document" not in labels)
+    documents = _fixed(np.arange(len(lengths), dtype=np.int64))
     return Corpus(
-        tokens=Tokens(_fixed(tree["terms"])),
-        labels=labels,
-        n_terms=tree["n_terms"],
+        tokens=tokens,
+        labels={"document": (documents, range(len(lengths)) if names is None else names), **labels},
+        n_terms=n_terms,
         vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),
         names=names,
         document_lengths=_fixed(lengths),
