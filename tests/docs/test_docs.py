@@ -91,6 +91,10 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
+    "split_merge_corpora": (
+        "tiny={corpus} --etas 0.5 --runs 2 --sweeps 10 --keep {folder}/chains --figures {folder}",
+        "| 0.5 | held out |",
+    ),
     "starts": (
         "{corpus} --seconds 0.05 --mallet 5 0.1 0.01 --keep {folder}/chains",
         "R-hat of the log joint",
