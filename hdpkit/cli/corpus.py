@@ -11,8 +11,8 @@ import click
 from hdpkit.cli.options import given_limits, limit_options, path_type, positive
 from hdpkit.cli.output import say, shown_path
 from hdpkit.data import Corpus
-from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, read_corpus
+from hdpkit.io.text_options import TextOptions
 
 __all__ = ["corpus_options", "given_corpus"]
 

@@ -14,8 +14,10 @@ from hdpkit.formats.arrays import is_corpus_folder
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.formats.text_folder import TextOptions, read_text_folder
+from hdpkit.formats.text_folder import read_text_folder
 from hdpkit.formats.uci import is_uci
+from hdpkit.io.text_options import TextOptions
+from hdpkit.io.vectorizer import TextCounter
 from hdpkit.record.files import refusals
 
 __all__ = ["FORMATS", "convert_corpus", "detect_format", "read_corpus"]
@@ -74,8 +76,10 @@ def read_corpus(
     words = _read_words(vocabulary, limits)
     with _reading(place):
         if format == "text":
-            read = read_text_folder(place, text or TextOptions(), words)
-            return Corpus.from_counts(read.counts, vocabulary=read.vocabulary, names=read.names)
+            counter = TextCounter(text, vocabulary=words)
+            names, texts = read_text_folder(place)
+            counts = counter.fit_count(texts)
+            return Corpus.from_counts(counts, vocabulary=counter.vocabulary, names=names)
         if format == "arrays":
             return Corpus.open(place)
         if format == "matrix-market":

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StorageError
-from hdpkit.formats.text_folder import TextOptions
 from hdpkit.io.corpora import FORMATS, convert_corpus, detect_format, read_corpus
+from hdpkit.io.text_options import TextOptions
 
 COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
 WORDS = ("ship", "salt", "été")
@@ -260,7 +260,7 @@ def test_formats_that_do_not_fit(tmp_path, vocabulary):
     ("option", "value"),
     [("min_documents", v) for v in (0, -1, 1.5, True, "2", None)]
     + [("max_document_share", v) for v in (0, -0.1, 1.1, float("nan"), True, "1", None)]
-    + [("stop_words", v) for v in ("german", "", None, ["the"])],
+    + [("stop_words", v) for v in ("german", "", None, ["the", 1])],
 )
 def test_options_for_text_are_checked(option, value):
     with pytest.raises(HdpkitError) as caught:

@@ -1,0 +1,150 @@
+"""Which words of a text are counted: options as plain data, checked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+from hdpkit.checks import as_float, choice, flag, items, text, validator, whole_number
+from hdpkit.errors import ParameterError
+
+__all__ = ["WORD", "TextOptions", "name_of_function"]
+
+WORD = r"[^\W\d_]{2,}"
+"""A word: two letters or more, of any script."""
+
+
+def _share(instance: Any, attribute: Any, value: Any) -> None:
+    number = as_float(value)
+    if not 0 < number <= 1:
+        raise ParameterError("max_document_share", value, "above 0 and at most 1", "1 keeps every word.")
+
+
+def _stop_words(value: Any) -> Any:
+    allowed = '"none", "english", or a list of words'
+    if isinstance(value, str):
+        if value not in ("none", "english"):
+            raise ParameterError("stop_words", value, allowed, "For another language, give its words.")
+        return value
+    words = items("stop_words", value, allowed, remedy='stop_words=["der", "die", "das"].')
+    for word in words:
+        if not isinstance(word, str):
+            raise ParameterError("stop_words", word, allowed, "Every word is a string.")
+    return tuple(str(word) for word in words)
+
+
+def _pattern(instance: Any, attribute: Any, value: Any) -> None:
+    remedy = r"Say (?:...) for a group; r'\S+' takes everything between spaces."
+    try:
+        n_groups = re.compile(text("token_pattern", value, remedy=remedy)).groups
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ParameterError("token_pattern", value, f"a regular expression ({error})", remedy) from None
+    if n_groups > 1:
+        raise ParameterError("token_pattern", value, "with at most one group that captures", remedy)
+
+
+def _ngrams(value: Any) -> tuple[int, int]:
+    allowed = "two whole numbers, 1 <= first <= last"
+    pair = items("ngrams", value, allowed, remedy="(1, 2): words and pairs of words.")
+    if len(pair) != 2:
+        raise ParameterError("ngrams", value, allowed, "(1, 2): words and pairs of words.")
+    first = whole_number("ngrams", pair[0], 1, 100)
+    return first, whole_number("ngrams", pair[1], first, 100)
+
+
+def _accents(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        choice("strip_accents", value, ("unicode", "ascii"), remedy="None keeps accents.")
+
+
+def _max_terms(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        whole_number("max_terms", value, 1, remedy="None keeps every word.")
+
+
+def _tokenizer(value: Any) -> Any:
+    if value is None or callable(value):
+        return value
+    allowed = 'a function, or its name as "module:function"'
+    name = text("tokenizer", value, remedy="Pass a function that takes a text.")
+    if not all(name.partition(":")):
+        raise ParameterError("tokenizer", value, allowed, 'Such as "my_module:split".')
+    return value
+
+
+@attrs.frozen(kw_only=True)
+class TextOptions:
+    r"""Which words of a text are counted. By default runs of two letters or more, in lower case.
+
+    The options are those of scikit-learn's CountVectorizer, whose names are in brackets.
+
+    Parameters
+    ----------
+    min_documents : int
+        Leave out words of fewer documents [min_df].
+    max_document_share : float
+        Leave out words of more than this share of the documents [max_df].
+    max_terms : int, optional
+        Keep only so many words, the most frequent ones [max_features].
+    stop_words : str or list of str
+        "none"; "english": leave out scikit-learn's list of English function words; or the words to leave
+        out, as they are after lower case and accents.
+    lowercase : bool
+        Whether to take the text in lower case.
+    strip_accents : {"unicode", "ascii"}, optional
+        Remove accents, by scikit-learn's rules of these names.
+    token_pattern : str
+        Regular expression of a word; with one group in it the word is the group.
+    ngrams : tuple of two ints
+        Count runs of so many words, first to last: (1, 2) counts words and pairs of words [ngram_range].
+    tokenizer : function or str, optional
+        Takes a text and returns a list of words, in place of `token_pattern`. A function is known to files by
+        its name, "module:function".
+    """
+
+    min_documents: int = attrs.field(
+        default=1, validator=validator(whole_number, 1, remedy="1 keeps every word.")
+    )
+    max_document_share: float = attrs.field(default=1.0, validator=_share)
+    max_terms: int | None = attrs.field(default=None, validator=_max_terms)
+    stop_words: str | tuple[str, ...] = attrs.field(default="none", converter=_stop_words)
+    lowercase: bool = attrs.field(default=True, validator=validator(flag))
+    strip_accents: str | None = attrs.field(default=None, validator=_accents)
+    token_pattern: str = attrs.field(default=WORD, validator=_pattern)
+    ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
+    tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the options as what JSON can hold: strings, numbers, lists; the tokenizer by its name.
+
+        Raises
+        ------
+        ParameterError
+            If the tokenizer is no function of a module's, so that no name finds it.
+        """
+        held = attrs.asdict(self)
+        held["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
+        held["ngrams"] = list(self.ngrams)
+        held["tokenizer"] = name_of_function(self.tokenizer)
+        return held
+
+
+def name_of_function(tokenizer: Any) -> str | None:
+    """Return the name "module:function" of a tokenizer that is given as a function; others as they are.
+
+    Raises
+    ------
+    ParameterError
+        If it is none that a module defines by that name.
+    """
+    if tokenizer is None or isinstance(tokenizer, str):
+        return tokenizer
+    module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
+    if not module or "<" in name or isinstance(tokenizer, type):
+        raise ParameterError(
+            "tokenizer", tokenizer, "a function with a name, to be saved",
+            "Write it with def at the top of a module, and pass that function.",
+        )  # fmt: skip
+    return f"{module}:{name}"

@@ -1,0 +1,318 @@
+"""Texts as counts of words. scikit-learn's CountVectorizer counts; what it needs is kept as plain data."""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.checks import instance, items
+from hdpkit.checks import path as checked_path
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, StateError
+from hdpkit.formats.writing import written_aside
+from hdpkit.io.text_options import TextOptions
+from hdpkit.record.files import refusals
+from hdpkit.record.leave import Leave
+
+__all__ = ["TextCounter"]
+
+_FORMAT = "hdpkit text counter"
+_VERSION = 1
+
+
+class TextCounter:
+    """Counts the words of texts: options, and the vocabulary once it is known.
+
+    Texts are brought into composed form (Unicode NFC); then the counts are those of scikit-learn's
+    CountVectorizer with the same options. The vocabulary of the first `fit` or `fit_count` stays: words that
+    it lacks are not counted.
+
+    Parameters
+    ----------
+    options : TextOptions, optional
+    vocabulary : sequence of str, optional
+        Count these words only, in this order. `options` may then leave out nothing by number.
+    allow : iterable of str, module or function
+        Where a tokenizer that `options` names may come from: it is imported only if its module, or the
+        function itself, is among these. A tokenizer that is given as a function needs no leave.
+
+    Raises
+    ------
+    NotAllowed
+        If the tokenizer is named and there is no leave for it.
+    DataError
+        If a term of the vocabulary could never be found in a text, or is there twice.
+    """
+
+    def __init__(
+        self,
+        options: TextOptions | None = None,
+        *,
+        vocabulary: Iterable[str] | None = None,
+        allow: Iterable[Any] = (),
+    ) -> None:
+        given = instance(
+            "options", TextOptions() if options is None else options, TextOptions, "hdpkit TextOptions",
+            remedy="TextOptions(min_documents=2).",
+        )  # fmt: skip
+        leave = Leave(allow)
+        if isinstance(given.tokenizer, str):
+            given = attrs.evolve(given, tokenizer=leave.find(given.tokenizer, "function"))
+        self._options: TextOptions = given
+        self._vocabulary: tuple[str, ...] | None = None
+        self._counter: Any = None
+        if vocabulary is not None:
+            self._take(vocabulary, chosen=True)
+
+    @property
+    def options(self) -> TextOptions:
+        """What words are, and which are left out."""
+        return self._options
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """Terms by column of the counts; None before the first texts."""
+        return self._vocabulary
+
+    def fit(self, texts: Iterable[str]) -> TextCounter:
+        """Find the vocabulary of texts, and keep it. Arguments and errors as in `fit_count`."""
+        self.fit_count(texts)
+        return self
+
+    def fit_count(self, texts: Iterable[str]) -> Any:
+        """Count the words of texts, and keep their vocabulary if none is known yet.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            A list, a column of a data frame, a generator: it is gone through once.
+
+        Returns
+        -------
+        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
+
+        Raises
+        ------
+        DataError
+            If something is no string, or no word is left.
+        MissingExtraError
+            If scikit-learn isn't installed.
+        """
+        if self._vocabulary is not None:
+            return self.count(texts)
+        counter = self._vectorizer(None)
+        try:
+            counts = counter.fit_transform(_strings(texts))
+        except DataError:
+            raise
+        except ValueError as error:
+            if not str(error).startswith(("empty vocabulary", "After pruning", "max_df corresponds")):
+                raise  # a tokenizer's own
+            raise DataError(
+                "words", None, f"some that are left to count ({error})",
+                "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
+            ) from error  # fmt: skip
+        self._vocabulary = tuple(str(term) for term in counter.get_feature_names_out())
+        return counts
+
+    def count(self, texts: Iterable[str]) -> Any:
+        """Count the words of the vocabulary in texts. Arguments, results and errors as in `fit_count`.
+
+        Raises
+        ------
+        StateError
+            If there is no vocabulary yet.
+        """
+        if self._vocabulary is None:
+            raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
+        if self._counter is None:
+            self._counter = self._vectorizer(self._vocabulary)
+        return self._counter.transform(_strings(texts))
+
+    def words(self, text: str) -> list[str]:
+        """Return the words (and runs of words) of one text, in order, as they are counted, before any are
+        left out by number or by the vocabulary.
+        """
+        (given,) = _strings([text])
+        return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all of it as what JSON can hold; `from_data` reads it.
+
+        Raises
+        ------
+        ParameterError
+            If the tokenizer has no name; see `TextOptions.as_data`.
+        """
+        vocabulary = None if self._vocabulary is None else list(self._vocabulary)
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "options": self._options.as_data(),
+            "vocabulary": vocabulary,
+        }
+
+    @classmethod
+    def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "text counter") -> TextCounter:
+        """Return the counter that `as_data` described.
+
+        Parameters
+        ----------
+        data : dict
+        allow : iterable
+            As for the class.
+        where : str
+            What it was read from, for errors.
+
+        Raises
+        ------
+        DataError
+            If it is something else.
+        NotAllowed
+            If it names a tokenizer that there is no leave for.
+        """
+        remedy = "It was damaged or changed; write it anew."
+        head = (data.get("format"), data.get("version")) if isinstance(data, dict) else None
+        if head != (_FORMAT, _VERSION) or set(data) != {"format", "version", "options", "vocabulary"}:
+            raise DataError(where, head, f"what hdpkit wrote: {_FORMAT!r}, version {_VERSION}", remedy)
+        held, known = data["options"], [field.name for field in attrs.fields(TextOptions)]
+        if not isinstance(held, dict) or set(held) != set(known):
+            raise DataError(f"{where}, options", held, f"with the keys {known}", remedy)
+        counter = cls(TextOptions(**held), allow=allow)
+        if data["vocabulary"] is not None:
+            if not isinstance(data["vocabulary"], list):
+                raise DataError(f"{where}, vocabulary", data["vocabulary"], "a list of terms", remedy)
+            counter._take(data["vocabulary"], chosen=False)
+        return counter
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write options and vocabulary to a file, as JSON.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        StorageError
+            If the file can't be written. ParameterError: if the tokenizer has no name.
+        """
+        text = json.dumps(self.as_data(), ensure_ascii=False, indent=1)
+        place = checked_path("path", path, remedy="Name the file to write.")
+        with refusals(place, "write a file"), written_aside(place) as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], allow: Iterable[Any] = ()) -> TextCounter:
+        """Read a counter from a file that `save` wrote. Nothing is imported that `allow` doesn't name.
+
+        Parameters
+        ----------
+        path : path
+        allow : iterable
+            As for the class.
+
+        Raises
+        ------
+        DataError
+            If it is no such file. StorageError: if it can't be read.
+        """
+        place = checked_path("path", path, remedy="Name a file that was saved.")
+        with refusals(place, "read a file"):
+            content = Path(place).read_bytes()
+        try:
+            data = json.loads(content.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"file {place}", f"{type(error).__name__}: {error}", "JSON in UTF-8", "Write it anew."
+            ) from error
+        return cls.from_data(data, allow, where=f"file {place}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_vocabulary": self._vocabulary, "_counter": None}
+
+    def __repr__(self) -> str:
+        terms = "no vocabulary yet" if self._vocabulary is None else f"{len(self._vocabulary)} terms"
+        return f"TextCounter({self._options}, {terms})"
+
+    def _vectorizer(self, vocabulary: tuple[str, ...] | None) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer
+        except ImportError as error:
+            raise MissingExtraError(
+                "scikit-learn", None, "installed, to read text",
+                "It is an extra: pip install 'hdpkit[text]'. LDA-C and Matrix Market files need none.",
+            ) from error  # fmt: skip
+        options = self._options
+        stop_words: Any = options.stop_words
+        if not isinstance(stop_words, str):
+            stop_words = [unicodedata.normalize("NFC", word) for word in stop_words]
+        fitting = vocabulary is None
+        return CountVectorizer(
+            lowercase=bool(options.lowercase),
+            strip_accents=options.strip_accents,
+            token_pattern=None if options.tokenizer is not None else options.token_pattern,
+            tokenizer=options.tokenizer,
+            stop_words=None if stop_words in ("none", []) else stop_words,
+            ngram_range=options.ngrams,
+            min_df=int(options.min_documents) if fitting else 1,
+            max_df=float(options.max_document_share) if fitting else 1.0,
+            max_features=options.max_terms if fitting else None,
+            vocabulary=None if vocabulary is None else list(vocabulary),
+            dtype=np.int64,
+        )
+
+    def _take(self, vocabulary: Iterable[str], chosen: bool) -> None:
+        """Keep a vocabulary: one that a user chose, or one that was found in texts."""
+        remedy = "Give a list of strings."
+        terms = items("vocabulary", vocabulary, "a sequence of terms", remedy=remedy)
+        if not terms:
+            raise DataError("vocabulary", "no terms", "one term at least", remedy)
+        by_number = (self._options.min_documents, self._options.max_document_share, self._options.max_terms)
+        if chosen and by_number != (1, 1, None):
+            raise ParameterError(
+                "vocabulary", f"{len(terms)} terms", "left out where numbers of documents choose",
+                "Leave out min_documents, max_document_share and max_terms, or the vocabulary.",
+            )  # fmt: skip
+        seen: set[str] = set()
+        for number, term in enumerate(terms, start=1):
+            if not isinstance(term, str):
+                raise DataError(f"vocabulary, line {number}", term, "a string", remedy)
+            if term in seen:
+                raise DataError(f"vocabulary, line {number}", term, "there once", "Remove one of the two.")
+            seen.add(term)
+        if chosen and self._options.tokenizer is None:  # a user's may look at what is around
+            self._check_words(terms)
+        self._vocabulary = tuple(str(term) for term in terms)
+        self._counter = None
+
+    def _check_words(self, terms: tuple[str, ...]) -> None:
+        options = attrs.evolve(self._options, stop_words="none")
+        analyze = TextCounter(options)._vectorizer(None).build_analyzer()
+        for number, term in enumerate(terms, start=1):
+            if term != unicodedata.normalize("NFC", term) or term not in analyze(term):
+                raise DataError(
+                    f"vocabulary, line {number}", term, "a word as these options count them",
+                    "Write it so (by default two letters or more, in lower case), or remove it: as it is it "
+                    "would never be found.",
+                )  # fmt: skip
+
+
+def _strings(texts: Iterable[str]) -> Iterator[str]:
+    """Texts one by one, checked, in composed form."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise DataError("texts", texts, "a list or a column of strings", "Put a single text into a list.")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(
+                f"text {number}", text, "a string (counted from 0)",
+                "Fill what is missing with '', decode bytes, or leave such rows out.",
+            )  # fmt: skip
+        # Composed letters: a letter and its accent as two characters would be no word.
+        yield unicodedata.normalize("NFC", text)

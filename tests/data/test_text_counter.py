@@ -1,0 +1,189 @@
+"""Texts as counts: scikit-learn's own, from options that are plain data."""
+
+import copy
+import json
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StateError, StorageError
+from hdpkit.io.text_options import WORD, TextOptions
+from hdpkit.io.vectorizer import TextCounter
+from hdpkit.record.leave import NotAllowed
+
+TEXTS = [
+    "The ship sails; the SHIP of salt, 42 times.",
+    "Salt and bread and wine: l'été à la mer",
+    "the sea, the sea! Bread and salt.",
+    "",
+]
+
+
+def by_commas(text):
+    return text.split(",")
+
+
+CASES = {
+    "default": ({}, {}),
+    "case and accents": (
+        {"lowercase": False, "strip_accents": "unicode"},
+        {"lowercase": False, "strip_accents": "unicode"},
+    ),
+    "left out": (
+        {"min_documents": 2, "max_document_share": 0.6, "max_terms": 3, "stop_words": "english"},
+        {"min_df": 2, "max_df": 0.6, "max_features": 3, "stop_words": "english"},
+    ),
+    "pairs": ({"ngrams": (1, 2), "stop_words": ["the"]}, {"ngram_range": (1, 2), "stop_words": ["the"]}),
+    "pattern": ({"token_pattern": r"\b(\w)\w+"}, {"token_pattern": r"\b(\w)\w+"}),
+    "tokenizer": ({"tokenizer": by_commas}, {"tokenizer": by_commas, "token_pattern": None}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_counts_are_those_of_count_vectorizer_also_after_a_file(case, tmp_path):
+    options, theirs = CASES[case]
+    vectorizer = CountVectorizer(**{"token_pattern": WORD, **theirs})
+    expected = vectorizer.fit_transform(TEXTS)
+    counter = TextCounter(TextOptions(**options))
+    counts = counter.fit_count(iter(TEXTS))
+    assert counts.dtype == np.int64
+    assert counts.format == "csr"
+    assert counter.vocabulary == tuple(vectorizer.get_feature_names_out())
+    assert (counts != expected).nnz == 0
+    new = ["bread, wine and unheard of salt", ""]
+    counter.save(tmp_path / "counter.json")
+    again = TextCounter.load(tmp_path / "counter.json", allow=[by_commas])
+    assert again.options == counter.options
+    for same in (counter, again, copy.deepcopy(counter), pickle.loads(pickle.dumps(counter))):
+        assert (same.count(new) != vectorizer.transform(new)).nnz == 0
+        assert same.fit_count(new).shape == (2, len(counter.vocabulary))  # the vocabulary stays
+    assert counter.words(TEXTS[0]) == list(vectorizer.build_analyzer()(TEXTS[0]))
+
+
+def test_letters_are_composed():
+    counter = TextCounter(TextOptions(stop_words=["e\u0301te\u0301"]))
+    assert counter.fit(["l'hiver l'e\u0301te\u0301 \u00e9t\u00e9 re\u0301el"]).vocabulary == ("hiver", "réel")
+
+
+def test_columns_of_data_frames_are_texts():
+    import pandas
+    import polars
+
+    expected = TextCounter().fit_count(TEXTS).toarray()
+    for column in (
+        pandas.Series(TEXTS, index=[3, 2, 1, 0]),
+        polars.Series(TEXTS),
+        np.array(TEXTS),
+        tuple(TEXTS),
+    ):
+        assert (TextCounter().fit_count(column).toarray() == expected).all()
+    with pytest.raises(DataError, match=r"text 1 = nan"):
+        TextCounter().fit_count(pandas.Series(["salt", None, "ship"]))
+
+
+def test_a_tokenizer_by_name_needs_leave(tmp_path, monkeypatch):
+    (tmp_path / "words_of_mine.py").write_text("def split(text):\n    return text.split('/')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    options = TextOptions(tokenizer="words_of_mine:split")
+    with pytest.raises(NotAllowed):
+        TextCounter(options)
+    assert "words_of_mine" not in sys.modules
+    counter = TextCounter(options, allow=["words_of_mine"]).fit(["a/b", "b/c"])
+    monkeypatch.delitem(sys.modules, "words_of_mine")
+    assert counter.vocabulary == ("a", "b", "c")
+    assert counter.as_data()["options"]["tokenizer"] == "words_of_mine:split"
+    with pytest.raises(NotAllowed):
+        TextCounter.from_data({**TextCounter().as_data(), "options": {
+            **TextOptions().as_data(), "tokenizer": "os:system"}})  # fmt: skip
+
+
+def test_a_tokenizer_without_a_name_counts_but_cannot_be_saved(tmp_path):
+    counter = TextCounter(TextOptions(tokenizer=lambda text: text.split())).fit(["ship salt"])
+    assert counter.vocabulary == ("salt", "ship")
+    with pytest.raises(ParameterError, match="def at the top of a module"):
+        counter.save(tmp_path / "counter.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_vocabulary_that_is_given():
+    counter = TextCounter(TextOptions(stop_words="english"), vocabulary=("salt", "absent", "the"))
+    assert counter.count(TEXTS).toarray().tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0]]
+    assert TextCounter(TextOptions(ngrams=(2, 2)), vocabulary=["the sea"]).count(TEXTS).sum() == 2
+    for terms in (
+        [],
+        ["salt", "salt"],
+        ["salt", 3],
+        "salt",
+        ["Salt"],
+        ["two words"],
+        ["x"],
+        ["e\u0301te\u0301"],
+    ):
+        with pytest.raises(HdpkitError, match="vocabulary"):
+            TextCounter(vocabulary=terms)
+    with pytest.raises(ParameterError, match="max_terms"):
+        TextCounter(TextOptions(max_terms=3), vocabulary=["salt"])
+
+
+def test_what_is_no_text():
+    for texts in ("a single text", None, 3, [b"bytes"], ["text", 3]):
+        with pytest.raises(DataError, match="text"):
+            TextCounter().fit_count(texts)
+    with pytest.raises(DataError, match="words"):
+        TextCounter().fit_count(["1 2 3"])
+    with pytest.raises(StateError, match="fit"):
+        TextCounter().count(["salt"])
+
+    def own_error(text):
+        raise ValueError("the user's own")
+
+    with pytest.raises(ValueError, match="the user's own") as caught:
+        TextCounter(TextOptions(tokenizer=own_error)).fit(TEXTS)
+    assert not isinstance(caught.value, HdpkitError)
+
+
+def test_files_that_are_something_else(tmp_path):
+    place = tmp_path / "counter.json"
+    good = TextCounter(TextOptions(ngrams=(1, 2))).fit(TEXTS).as_data()
+    bad = [
+        None, [], {}, {**good, "version": 2}, {**good, "more": 1}, {**good, "options": {}},
+        {**good, "options": {**good["options"], "min_documents": 0}},
+        {**good, "options": {**good["options"], "token_pattern": "("}},
+        {**good, "vocabulary": "salt"}, {**good, "vocabulary": []}, {**good, "vocabulary": [1]},
+    ]  # fmt: skip
+    for data in bad:
+        place.write_text(json.dumps(data))
+        with pytest.raises(HdpkitError):
+            TextCounter.load(place)
+    for content in (b"", b"\xff", b"[" * 100_000):
+        place.write_bytes(content)
+        with pytest.raises(DataError, match="JSON"):
+            TextCounter.load(place)
+    with pytest.raises(StorageError):
+        TextCounter.load(tmp_path / "absent")
+    with pytest.raises(StorageError):
+        TextCounter().save(tmp_path / "absent" / "counter.json")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("max_terms", v) for v in (0, True, "2", 1.5)]
+    + [("lowercase", v) for v in (None, 1, "yes")]
+    + [("strip_accents", v) for v in ("", "latin", True)]
+    + [("token_pattern", v) for v in ("", "(", None, "(a)(b)", 3)]
+    + [("ngrams", v) for v in (1, (1,), (2, 1), (0, 1), (1, 2.0), None)]
+    + [("tokenizer", v) for v in ("", "split", ":split", "module:", 3)],
+)
+def test_options_are_checked(option, value):
+    with pytest.raises(HdpkitError) as caught:
+        TextOptions(**{option: value})
+    assert caught.value.parameter == option
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'hdpkit\[text\]'"):
+        TextCounter().fit(["salt"])
