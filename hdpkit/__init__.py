@@ -14,7 +14,7 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 
 from pathlib import Path
 
-from hdpkit import errors, init, moves
+from hdpkit import errors, init, moves, plots
 from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
 from hdpkit.base_measures import (
     AtomicMeasure,
@@ -134,6 +134,7 @@ __all__ = [
     "instruction_set",
     "moves",
     "open_run",
+    "plots",
     "rank_allocations",
     "stores",
 ]

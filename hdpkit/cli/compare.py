@@ -98,7 +98,7 @@ def compare(corpus: Path, **options: Any) -> None:
     For each schedule: effective draws a second (ESS/s) of the log joint, the number of topics K and the
     shares of the largest topics; R-hat over chains from different starts; time to the best chain's log joint
     less 0.1 %; time and acceptance of each move. Where a schedule has not converged it shows the reasons,
-    and no ESS/s. Needs the extra hdpkit[arviz]; a picture, hdpkit[examples].
+    and no ESS/s. Needs the extra hdpkit[arviz]; a picture, hdpkit[plots].
 
     Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over sizes
     of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment), indicators (table

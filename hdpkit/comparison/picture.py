@@ -10,23 +10,17 @@ from typing import Any
 import numpy as np
 
 from hdpkit.comparison.saving import check_place, saved
-from hdpkit.errors import MissingExtraError, ParameterError, printable
+from hdpkit.errors import ParameterError
+from hdpkit.plots.canvas import LINES, evenly, load_matplotlib, plain
 
 __all__ = ["check_picture", "draw_picture"]
 
-_LINES = ("-", "--", ":", "-.")
 _MOST_POINTS = 2_000
 
 
 def check_picture(path: Path) -> str:
     """The format that a picture's name says, if it can be drawn and written there."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib", None, "installed", "It is an extra: pip install 'hdpkit[examples]'."
-        ) from error
-    known = sorted(Figure().canvas.get_supported_filetypes())
+    known = sorted(load_matplotlib().figure.Figure().canvas.get_supported_filetypes())
     ending = path.suffix.removeprefix(".").lower()
     if ending not in known:
         raise ParameterError("path", str(path), f"a name that ends in one of {known}", "For instance a.png.")
@@ -46,10 +40,10 @@ def draw_picture(comparison: Any, path: Path) -> None:
     joint, dishes, bars = figure.subplots(1, 3, width_ratios=[4, 4, 3])
     for name, colour in zip(names, colours, strict=True):
         for c, chain in enumerate(comparison[name].chains):
-            at = _points(len(chain.seconds))
+            at = evenly(len(chain.seconds), _MOST_POINTS, logarithmic=True)
             # The start is at no time, which a logarithm has no place for.
             seconds = np.maximum(chain.seconds[at], comparison.seconds * 1e-4)
-            style = {"color": colour, "linestyle": _LINES[c % len(_LINES)], "linewidth": 1.0}
+            style = {"color": colour, "linestyle": LINES[c % len(LINES)], "linewidth": 1.0}
             joint.plot(seconds, chain.log_joint[at], **style)
             dishes.plot(seconds, np.maximum(chain.n_dishes[at], 1), **style)
     _axes(joint, "log joint (colours: schedules; line styles: chains)", comparison.seconds)
@@ -85,22 +79,10 @@ def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:
             axes.text(0.0, i, " not converged", va="center", fontsize=7)
         else:
             axes.text(rate, i, f" {rate:.3g}", va="center", fontsize=7)
-    axes.set_yticks(place, [_text(name) for name in comparison], fontsize=8, fontweight="bold")
+    axes.set_yticks(place, [plain(name) for name in comparison], fontsize=8, fontweight="bold")
     for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
         label.set_color(colour)  # the legend of the lines
     axes.invert_yaxis()
     axes.set_title("effective draws of the log joint a second", fontsize=10)
     if all(math.isnan(rate) for rate in rates):
         axes.set_xlim(0.0, 1.0)
-
-
-def _points(n: int) -> Any:
-    """Which of n states are drawn: all, or some at even distances in the logarithm of their number."""
-    if n <= _MOST_POINTS:
-        return np.arange(n)
-    return np.unique(np.geomspace(1, n, _MOST_POINTS).astype(int) - 1)
-
-
-def _text(name: str) -> str:
-    """A name without what matplotlib reads as mathematics."""
-    return printable(name).replace("$", r"\$")

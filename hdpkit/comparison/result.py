@@ -198,7 +198,7 @@ class Comparison(Mapping[str, ScheduleResult]):
         Raises
         ------
         MissingExtraError
-            Without matplotlib: ``pip install 'hdpkit[examples]'``.
+            Without matplotlib: ``pip install 'hdpkit[plots]'``.
         StorageError
             If the file can't be written.
         """

@@ -23,6 +23,7 @@ ROWS = [
     {"moves"},
     {"record"},
     {"schedule"},
+    {"plots"},
     {"evaluation", "comparison"},
     {"io"},
     {"models"},

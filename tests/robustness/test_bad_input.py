@@ -71,6 +71,8 @@ def discover():
             found[name] = parameters(thing)
         else:
             assert isinstance(thing, type | Registry) or inspect.ismodule(thing), f"{name}: of a new kind"
+    for name in hk.plots.__all__:
+        found[f"plots.{name}"] = parameters(getattr(hk.plots, name))
     for name in hdpkit.testing.__all__:
         if name.startswith("check_"):
             found[f"testing.{name}"] = parameters(getattr(hdpkit.testing, name))

@@ -14,6 +14,7 @@ from bad_input_measures import MEASURES
 from bad_input_model import MODEL
 from bad_input_models import MODELS
 from bad_input_ngrams import NGRAMS
+from bad_input_plots import PLOTS
 from bad_input_runs import RUNS
 from bad_values import Anything, Made, Told, tiny
 
@@ -21,7 +22,18 @@ import hdpkit as hk
 
 __all__ = ["EXCLUDED", "LEGAL", "ROWS", "Anything", "Made", "Told", "tiny"]
 
-ROWS = {**DATA, **NGRAMS, **MODEL, **MODELS, **MEASURES, **RUNS, **FOLDERS, **EVALUATION, **COMPARISON}
+ROWS = {
+    **DATA,
+    **NGRAMS,
+    **MODEL,
+    **MODELS,
+    **MEASURES,
+    **RUNS,
+    **FOLDERS,
+    **EVALUATION,
+    **COMPARISON,
+    **PLOTS,
+}
 ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {

@@ -1,0 +1,73 @@
+"""What pictures share: matplotlib if it is installed, a place to draw, and text that is no mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance
+from hdpkit.errors import MissingExtraError, printable
+
+__all__ = ["LINES", "colours", "evenly", "given_axes", "given_figure", "load_matplotlib", "plain"]
+
+LINES = ("-", "--", ":", "-.")
+"""Line styles, so that chains can be told apart without colour."""
+
+
+def load_matplotlib() -> Any:
+    """Import matplotlib, or say that it is an extra."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "matplotlib", None, "installed", "It is an extra: pip install 'hdpkit[plots]'."
+        ) from error
+    return matplotlib
+
+
+def given_axes(ax: Any, size: tuple[float, float] = (6.4, 4.0)) -> Any:
+    """Return the Axes that were given, or those of a new figure of this size in inches."""
+    load_matplotlib()
+    from matplotlib import pyplot
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        return pyplot.subplots(figsize=size, layout="constrained")[1]
+    return instance("ax", ax, Axes, "a matplotlib Axes, or None", remedy="Leave it out for a new figure.")
+
+
+def given_figure(figure: Any, size: tuple[float, float]) -> Any:
+    """Return the Figure (or SubFigure) that was given, or a new one of this size in inches."""
+    load_matplotlib()
+    from matplotlib import pyplot
+    from matplotlib.figure import FigureBase
+
+    if figure is None:
+        return pyplot.figure(figsize=size, layout="constrained")
+    return instance(
+        "figure", figure, FigureBase, "a matplotlib Figure, or None", remedy="Leave it out for a new one."
+    )
+
+
+def colours(n: int) -> list[Any]:
+    """Colours for n things; those beyond twenty repeat."""
+    colormap = load_matplotlib().colormaps["tab10" if n <= 10 else "tab20"]
+    return [colormap(i % colormap.N) for i in range(n)]
+
+
+def plain(text: Any) -> str:
+    """A text without what matplotlib reads as mathematics."""
+    return printable(str(text)).replace("$", r"\$")
+
+
+def evenly(n: int, most: int, *, logarithmic: bool = False) -> npt.NDArray[np.int64]:
+    """Which of n points are drawn: all, or `most` of them, evenly spaced (or their logarithms are)."""
+    if n <= most:
+        return np.arange(n)
+    places: Sequence[float] | npt.NDArray[Any]
+    places = np.geomspace(1, n, most) - 1 if logarithmic else np.linspace(0, n - 1, most)
+    return np.unique(np.asarray(places).astype(np.int64))

@@ -1,0 +1,128 @@
+"""Who is with whom: co-clustering, and groups of topics as a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.checks import flag, items, number_array
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.plots.canvas import given_axes, plain
+
+__all__ = ["co_clustering", "dendrogram"]
+
+_MOST = 5_000
+_MOST_NAMED = 60
+
+
+def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: Any = None) -> Any:
+    """Draw how often each two customers share a dish, as a heat map.
+
+    Parameters
+    ----------
+    matrix : array_like of float, shape (n, n)
+        Probabilities, symmetric; n at most 5,000.
+    labels : sequence of str, length n, optional
+        Names, which are shown where there are at most 60.
+    ordered : bool
+        Whether rows and columns are put in the order of the leaves of an average-linkage tree, so that
+        clusters are blocks.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError, DataError
+        If these are no symmetric probabilities, or labels are of another number.
+    MissingExtraError
+        Without matplotlib.
+    """
+    allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
+    remedy = "For more customers draw a sample of them."
+    if scipy.sparse.issparse(matrix):
+        shape = matrix.shape
+        values = matrix.toarray() if max(shape) <= _MOST else None
+    else:
+        values = number_array(matrix)
+    if (
+        values is None
+        or values.ndim != 2
+        or values.shape[0] != values.shape[1]
+        or not 1 <= len(values) <= _MOST
+        or not ((values >= 0) & (values <= 1 + 1e-9)).all()
+        or not np.allclose(values, values.T)
+    ):
+        raise ParameterError("matrix", matrix, allowed, remedy)
+    flag("ordered", ordered)
+    names = _names(labels, len(values))
+    if ordered and len(values) > 2:
+        apart = 1.0 - np.minimum(0.5 * (values + values.T), 1.0)
+        np.fill_diagonal(apart, 0.0)
+        tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart), "average")
+        order = scipy.cluster.hierarchy.leaves_list(tree)
+        values, names = values[np.ix_(order, order)], None if names is None else [names[i] for i in order]
+    ax = given_axes(ax, (5.6, 4.8))
+    image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label="probability of being together")
+    if names is not None and len(names) <= _MOST_NAMED:
+        ax.set_yticks(np.arange(len(names)), names, fontsize=7)
+        ax.set_xticks([])
+    return ax
+
+
+def dendrogram(groups: Any, *, labels: Any = None, ax: Any = None) -> Any:
+    """Draw groups of topics as a tree.
+
+    Parameters
+    ----------
+    groups : TopicGroups or array_like of float, shape (K - 1, 4)
+        Groups, or a linkage matrix as ``scipy.cluster.hierarchy.linkage`` makes them.
+    labels : sequence of str, length K, optional
+        Names of the topics, for instance their first terms; by default their numbers.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError, DataError
+        If this is no linkage, or labels are of another number.
+    MissingExtraError
+        Without matplotlib.
+    """
+    linkage = number_array(getattr(groups, "linkage", groups))
+    finite = linkage is not None and np.isfinite(linkage).all()
+    if (
+        linkage is None
+        or not finite
+        or linkage.ndim != 2
+        or not scipy.cluster.hierarchy.is_valid_linkage(linkage)
+    ):
+        raise ParameterError("groups", groups, "groups of topics, or a linkage matrix", "See group_topics.")
+    n = len(linkage) + 1
+    names = _names(labels, n) or [str(k) for k in range(n)]
+    ax = given_axes(ax, (6.4, 1.0 + 0.18 * n))
+    scipy.cluster.hierarchy.dendrogram(
+        linkage, orientation="left", labels=names, ax=ax, color_threshold=0.0, above_threshold_color="C0",
+        leaf_font_size=8,
+    )  # fmt: skip
+    ax.set_xlabel("distance")
+    return ax
+
+
+def _names(labels: Any, n: int) -> list[str] | None:
+    if labels is None:
+        return None
+    names = items("labels", labels, "a sequence of names", remedy="Leave it out for numbers.")
+    if len(names) != n:
+        raise DataError("labels", f"{len(names)} names", f"{n} names", "One for each row.")
+    return [plain(name) for name in names]

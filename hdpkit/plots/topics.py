@@ -1,0 +1,128 @@
+"""Topics as bars of their terms, and how similar topics are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hdpkit.checks import whole_number
+from hdpkit.errors import DataError
+from hdpkit.franchise import Franchise
+from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, plain
+from hdpkit.plots.readings import named, term_names, topic_weights
+
+__all__ = ["similarity", "topics"]
+
+_COLUMNS = 4
+_MOST_PAIRS = 20_000
+
+
+def topics(
+    topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: int = 8, figure: Any = None
+) -> Any:
+    """Draw topics as bars, a panel each, with the terms that have the largest weights.
+
+    Parameters
+    ----------
+    topics : Franchise, Sample or array_like of float, shape (K, V)
+        Topics of a franchise come with the largest first; rows of an array as they are.
+    vocabulary : sequence of str, length V, optional
+        Words of the terms; by default those of the franchise's corpus, or numbers.
+    n_topics, n_terms : int
+        How many topics, and terms of each, at most.
+    figure : matplotlib.figure.Figure, optional
+        Where to draw; by default a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ParameterError, DataError
+        If these are no topics over terms, or the vocabulary has another length.
+    MissingExtraError
+        Without matplotlib.
+    """
+    whole_number("n_topics", n_topics, 1, remedy="12 fit on a page.")
+    whole_number("n_terms", n_terms, 1, remedy="8 are usual.")
+    weights = topic_weights(topics)
+    words = term_names(topics, vocabulary, weights.shape[1])
+    sizes = _sizes(topics, len(weights))
+    order = np.arange(len(weights)) if sizes is None else np.argsort(-sizes, kind="stable")
+    order = order[:n_topics]
+    columns = min(_COLUMNS, len(order))
+    rows = -(-len(order) // columns)
+    figure = given_figure(figure, (2.9 * columns, (0.55 + 0.2 * n_terms) * rows))
+    for place, k in enumerate(order.tolist(), start=1):
+        ax = figure.add_subplot(rows, columns, place)
+        top = np.argsort(-weights[k], kind="stable")[:n_terms]
+        top = top[weights[k, top] > 0]
+        ax.barh(np.arange(len(top)), weights[k, top], color=colours(1)[0])
+        ax.set_yticks(np.arange(len(top)), [plain(words[v]) for v in top], fontsize=8)
+        ax.invert_yaxis()
+        ax.tick_params(axis="x", labelsize=7)
+        ax.locator_params(axis="x", nbins=3)
+        share = "" if sizes is None else f", {sizes[k] / max(sizes.sum(), 1):.1%}"
+        ax.set_title(f"topic {place if sizes is not None else k}{share}", fontsize=9)
+    return figure
+
+
+def _sizes(topics: Any, n: int) -> Any:
+    """Customers of the topics, where there are any to count."""
+    found = getattr(topics, "sizes", None)
+    if isinstance(topics, Franchise):
+        found = topics.dish_counts.sum(axis=1)
+    sizes = None if found is None else np.asarray(found, dtype=np.float64)
+    return sizes if sizes is not None and sizes.shape == (n,) else None
+
+
+def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
+    """Draw the cosine similarity of every pair of topics (Wang & Blei 2012, Figure 8).
+
+    A dot is a pair; its height within a row carries no meaning.
+
+    Parameters
+    ----------
+    topics : Franchise, Sample, array_like of float, shape (K, V), or dict of these
+        A dict has a row for each of its entries, labelled by the key.
+    rng : int
+        Seed of the dots' heights.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError, DataError
+        If these are no topics over terms, or there is one topic only.
+    MissingExtraError
+        Without matplotlib.
+    """
+    whole_number("rng", rng, 0, remedy="A seed.")
+    given = topics if isinstance(topics, Mapping) else {"": topics}
+    rows = named("topics", given, "topics, or a dict of them", "Give a franchise.")
+    pairs = {}
+    for name, value in rows.items():
+        weights = topic_weights(value)
+        if len(weights) < 2:
+            raise DataError("topics", value, "two topics at least", "One topic makes no pair.")
+        unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+        similar = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+        # Where there are too many to draw, quantiles: the ends stay, and so does the density.
+        pairs[name] = np.sort(similar)[evenly(len(similar), _MOST_PAIRS)]
+    ax = given_axes(ax, (6.4, 1.2 + 0.7 * len(pairs)))
+    heights = np.random.default_rng(rng)
+    for row, (similar, colour) in enumerate(zip(pairs.values(), colours(len(pairs)), strict=True)):
+        jitter = heights.uniform(-0.3, 0.3, len(similar))
+        ax.plot(similar, row + jitter, linestyle="none", marker=".", markersize=3, color=colour, alpha=0.6)
+    ax.set_yticks(np.arange(len(pairs)), [plain(name) for name in pairs])
+    ax.set_ylim(len(pairs) - 0.5, -0.5)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("cosine similarity of two topics")
+    return ax

@@ -1,0 +1,148 @@
+"""Pictures show what they are given."""
+
+import builtins
+import sys
+
+import attrs
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves, plots
+
+pytest.importorskip("matplotlib").use("agg")
+
+
+@attrs.frozen
+class Kept:
+    """What pictures read of a sample."""
+
+    sweep: int
+    sizes: object
+    chain: int = 0
+
+
+def franchise():
+    words = [["bread", "salt", "bread"], ["ship", "sail", "$alt"], ["bread", "wine"]]
+    root = hk.Restaurant(hk.DirichletMultinomial(eta=0.1), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(words))
+
+
+@pytest.fixture(scope="module")
+def run():
+    one = franchise()
+    schedule = [moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()]
+    return one, hk.Scheduler(schedule).run(one, sweeps=30, rng=0, init=np.arange(8) % 3)
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    from matplotlib import pyplot
+
+    yield
+    pyplot.close("all")
+
+
+def test_a_trace_is_a_line_a_chain_with_every_sweep(run):
+    _, trace = run
+    ax = plots.trace(trace, "n_dishes", after=10)
+    (line,) = ax.lines
+    assert line.get_xdata().tolist() == list(range(11, 31))
+    assert line.get_ydata().tolist() == trace["n_dishes"][10:].tolist()
+    both = hk.ChainTrace([trace, trace], numbers=(0, 2))
+    ax = plots.trace(both)
+    assert [line.get_label() for line in ax.lines] == ["chain 0", "chain 2"]
+    assert ax.get_legend() is not None
+
+
+def test_traces_are_of_all_that_changes(run):
+    _, trace = run
+    figure = plots.traces(trace)
+    labels = {ax.get_ylabel() for ax in figure.axes}
+    assert {"log joint (nats)", "topics (dishes with customers)", "concentration/root"} <= labels
+    assert "base/eta" not in labels  # it is fixed
+    assert len(plots.traces(trace, ["n_tables"]).axes) == 1
+
+
+def test_shares_of_topics_are_summed_from_the_largest_on():
+    ax = plots.topic_shares([Kept(5, [1, 3]), Kept(9, [2, 2, 4])])
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[5, 9]] * 3
+    assert np.array([line.get_ydata() for line in ax.lines]).T[0, :2].tolist() == [0.75, 1.0]
+    assert np.array([line.get_ydata() for line in ax.lines]).T[1].tolist() == [0.5, 0.75, 1.0]
+    with pytest.raises(errors.DataError, match="one chain"):
+        plots.topic_shares([Kept(5, [1, 3]), Kept(5, [1, 3], chain=1)])
+
+
+def test_topics_come_by_size_with_their_words(run):
+    one, _ = run
+    figure = plots.topics(one, n_terms=2)
+    assert len(figure.axes) == one.n_dishes
+    largest = one.dish_counts[np.argmax(one.dish_counts.sum(axis=1))]
+    word = one.data.vocabulary[int(np.argmax(largest))]
+    assert figure.axes[0].get_yticklabels()[0].get_text() == word.replace("$", r"\$")
+    assert "topic 1" in figure.axes[0].get_title()
+
+
+def test_similarity_has_a_dot_a_pair():
+    topics = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    ax = plots.similarity({"ours": topics, "theirs": topics[:2]})
+    assert sorted(ax.lines[0].get_xdata().round(6)) == [0.0, 0.707107, 0.707107]
+    assert ax.lines[1].get_xdata().tolist() == [0.0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["ours", "theirs"]
+
+
+def test_acceptance_is_accepted_over_tried(run):
+    _, trace = run
+    ax = plots.acceptance(trace, parts=1)
+    own = trace.moves[trace.moves["move"] == trace.moves["move"][1]]
+    (line,) = ax.lines
+    assert "SplitMerge" in line.get_label()
+    assert line.get_ydata().tolist() == [own["accepted"].sum() / own["tried"].sum()]
+
+
+def test_time_of_moves_is_all_their_time(run):
+    _, trace = run
+    ax = plots.move_times(trace)
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(trace.moves["seconds"].sum())
+
+
+def test_perplexity_by_time():
+    ax = plots.perplexity({"a$b": ([0.1, 1.0], [30.0, 20.0])}, logarithmic=False)
+    assert ax.lines[0].get_ydata().tolist() == [30.0, 20.0]
+    assert ax.get_legend().get_texts()[0].get_text() == r"a\$b"
+
+
+def test_co_clustering_puts_clusters_together():
+    together = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]], dtype=float)
+    shown = plots.co_clustering(together, labels=list("abcd")).images[0].get_array()
+    assert shown[:2, :2].all()
+    assert shown[2:, 2:].all()
+    assert plots.co_clustering(together, ordered=False).images[0].get_array()[0].tolist() == [1, 0, 1, 0]
+
+
+def test_dendrogram_names_its_leaves():
+    linkage = np.array([[0.0, 1.0, 0.5, 2.0], [2.0, 3.0, 0.7, 3.0]])
+    ax = plots.dendrogram(linkage, labels=["x", "y", "z"])
+    assert {label.get_text() for label in ax.get_yticklabels()} == {"x", "y", "z"}
+
+
+def test_pictures_go_where_they_are_told(run):
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert plots.trace(run[1], ax=ax) is ax
+
+
+def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *more, **named):
+        if name.split(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *more, **named)
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
+        plots.trace(run[1])

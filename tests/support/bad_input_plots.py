@@ -1,0 +1,158 @@
+"""The rows of `hdpkit.plots` in the table of bad input."""
+
+import functools
+
+import numpy as np
+from bad_values import INF, NAN, NO_FLAG, NO_TEXT, Row, Told, optional, tiny, whole
+
+import hdpkit as hk
+from hdpkit import moves, plots
+
+__all__ = ["PLOTS"]
+
+
+@functools.cache
+def traced():
+    return hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(tiny(), sweeps=4, rng=0)
+
+
+NO_TRACE = [None, 5, "trace", [], {}, hk.Trace, Told(hk.Trace(), "with a sweep at least")]
+NO_AXES = [5, "ax", [], {}, object()]
+NO_TOPICS = [
+    None, 5, "topics", [], {}, [1.0, 2.0], np.zeros((2, 3)), np.full((2, 2), NAN), np.array([[1.0, -1.0]]),
+    np.ones((2, 2, 2)), [["a", "b"]],
+]  # fmt: skip
+WEIGHTS = np.array([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]])
+NO_NAMES = [5, "abc", {"a", "b", "c"}, Told(["a"], "1 ")]
+LINKAGE = np.array([[0.0, 1.0, 0.5, 2.0], [2.0, 3.0, 0.7, 3.0]])
+TOGETHER = np.array([[1.0, 0.2], [0.2, 1.0]])
+
+
+def drawn(name, **good):
+    """A function of `hdpkit.plots`, drawing into Axes (or a Figure) of no window."""
+    from matplotlib.figure import Figure
+
+    def build(franchise):
+        figure = Figure()
+        where = {"figure": figure} if name in ("traces", "topics") else {"ax": figure.add_subplot()}
+        return getattr(plots, name), {
+            key: value() if callable(value) else value for key, value in good.items()
+        } | where
+
+    return build
+
+
+PLOTS = {
+    "plots.trace": Row(
+        drawn("trace", trace=traced),
+        {
+            "trace": NO_TRACE,
+            "key": [*NO_TEXT, "no such key"],
+            "after": [*whole(0), Told(4, "less than the number of sweeps")],
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.traces": Row(
+        drawn("traces", trace=traced),
+        {
+            "trace": NO_TRACE,
+            "keys": [5, "n_dishes", {"n_dishes"}, [], ["no such key"], [5], ["concentration/document"]],
+            "after": [*whole(0), Told(4, "less than the number of sweeps")],
+            "figure": NO_AXES,
+        },
+        aliases={"keys": ("keys", "key")},
+    ),
+    "plots.topic_shares": Row(
+        drawn("topic_shares", samples=[[3, 2], [4, 1, 1]]),
+        {
+            "samples": [
+                None,
+                5,
+                "samples",
+                [],
+                {0: [1]},
+                [[1.0], "a"],
+                [[-1.0, 2.0]],
+                [[0.0]],
+                [[NAN]],
+                [[[1.0]]],
+            ],
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.topics": Row(
+        drawn("topics", topics=WEIGHTS),
+        {
+            "topics": NO_TOPICS,
+            "vocabulary": NO_NAMES,
+            "n_topics": whole(1),
+            "n_terms": whole(1),
+            "figure": NO_AXES,
+        },
+    ),
+    "plots.similarity": Row(
+        drawn("similarity", topics=WEIGHTS),
+        {
+            "topics": [*NO_TOPICS, Told(WEIGHTS[:1], "two topics"), {"a": WEIGHTS, "b": 5}],
+            "rng": whole(0),
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.perplexity": Row(
+        drawn("perplexity", curves={"a": ([1.0, 2.0], [30.0, 20.0])}),
+        {
+            "curves": [
+                None,
+                5,
+                {},
+                [([1.0], [2.0])],
+                {"a": 5},
+                {"a": ([1.0], [2.0, 3.0])},
+                {"a": ([], [])},
+                {"a": ([1.0], [0.0])},
+                {"a": ([-1.0], [1.0])},
+                {"a": ([1.0], [INF])},
+                {"a": "ab"},
+            ],
+            "logarithmic": NO_FLAG,
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.acceptance": Row(
+        drawn("acceptance", trace=traced),
+        {
+            "trace": NO_TRACE,
+            "moves": [5, "TableGibbs", ["no such move"], [5], [None]],
+            "parts": whole(1),
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE, "ax": NO_AXES}),
+    "plots.co_clustering": Row(
+        drawn("co_clustering", matrix=TOGETHER),
+        {
+            "matrix": [
+                None,
+                5,
+                "matrix",
+                [],
+                [[1.0, 2.0]],
+                [[1.0, 0.5], [0.1, 1.0]],
+                [[1.0, NAN], [NAN, 1.0]],
+                [[2.0]],
+                [[-0.5]],
+            ],
+            "labels": [*optional(NO_NAMES)],
+            "ordered": NO_FLAG,
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.dendrogram": Row(
+        drawn("dendrogram", groups=LINKAGE),
+        {
+            "groups": [None, 5, "groups", [], [[1.0, 2.0]], LINKAGE * NAN, LINKAGE[:, :3]],
+            "labels": [5, "abc", {"a"}, Told(["a"], "1 names")],
+            "ax": NO_AXES,
+        },
+    ),
+}
