@@ -49,6 +49,7 @@ from hdpkit.data import Corpus, Groups, Limits, NGrams
 from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import (
     Evaluation,
+    GroupLogLikelihood,
     RankedAllocations,
     dishes_per_group,
     evaluate,
@@ -96,6 +97,7 @@ __all__ = [
     "Gamma",
     "GammaPoisson",
     "GammaPoissonReference",
+    "GroupLogLikelihood",
     "Groups",
     "IntegrablePart",
     "Limits",

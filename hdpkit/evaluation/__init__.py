@@ -3,10 +3,12 @@
 from hdpkit.evaluation.allocations import RankedAllocations, dishes_per_group, rank_allocations
 from hdpkit.evaluation.completion import completion_perplexity, fit_proportions
 from hdpkit.evaluation.evaluate import evaluate
+from hdpkit.evaluation.pointwise import GroupLogLikelihood
 from hdpkit.evaluation.result import Evaluation
 
 __all__ = [
     "Evaluation",
+    "GroupLogLikelihood",
     "RankedAllocations",
     "completion_perplexity",
     "dishes_per_group",

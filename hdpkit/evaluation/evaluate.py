@@ -19,7 +19,7 @@ from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dis
 from hdpkit.franchise.new_labels import layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "log_probabilities_by_group"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -151,17 +151,22 @@ class _LeftToRight:
 
     def score(self, franchise: Franchise) -> Floats:
         """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
-        fixed = self.scored = _filled(fixed_dishes(franchise, self.data, scaled=True))
-        groups, begins = fixed.new_groups(), fixed.layout.begins
-        logs = np.empty((self.particles, len(begins) - 1))
-        for group, size in enumerate(np.diff(begins).tolist()):
-            at_once = max(1, _STEPS // max(1, size * size))
-            for first in range(0, self.particles, at_once):
-                last = min(first + at_once, self.particles)
-                logs[first:last, group] = groups.left_to_right(group, last - first, self.source)
-        scales = np.zeros(len(begins) - 1)
-        np.add.at(scales, fixed.layout.group, fixed.log_scale[fixed.row])
-        return logs + scales
+        self.scored = _filled(fixed_dishes(franchise, self.data, scaled=True))
+        return log_probabilities_by_group(self.scored, self.particles, self.source)
+
+
+def log_probabilities_by_group(fixed: FixedDishes, particles: int, source: ChoiceSource) -> Floats:
+    """Log probability of each group by each particle of left-to-right: shape (particles, n_groups)."""
+    groups, begins = fixed.new_groups(), fixed.layout.begins
+    logs = np.empty((particles, len(begins) - 1))
+    for group, size in enumerate(np.diff(begins).tolist()):
+        at_once = max(1, _STEPS // max(1, size * size))
+        for first in range(0, particles, at_once):
+            last = min(first + at_once, particles)
+            logs[first:last, group] = groups.left_to_right(group, last - first, source)
+    scales = np.zeros(len(begins) - 1)
+    np.add.at(scales, fixed.layout.group, fixed.log_scale[fixed.row])
+    return logs + scales
 
 
 @attrs.define

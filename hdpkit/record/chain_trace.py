@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ChainError
 from hdpkit.franchise import Franchise
-from hdpkit.record.inference_data import inference_data, summary
+from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.trace import Trace
 
 __all__ = ["ChainTrace"]
@@ -101,7 +101,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
             parts.append(part)
         return np.concatenate(parts)
 
-    def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
+    def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
         """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part.
 
         Parameters
@@ -109,11 +109,11 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         after : int
             Leave out this many sweeps at the beginning.
         separator : str
-            Between the parts of a name.
+            What stands for the "/" of the trace's keys.
 
         Returns
         -------
-        arviz.InferenceData
+        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
 
         Raises
         ------
@@ -141,4 +141,4 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         MissingExtraError
             Without ArviZ.
         """
-        return summary(self.to_arviz(after=after), options)
+        return summary(self.chains, self.numbers, after, options)

@@ -1,4 +1,4 @@
-"""Traces as ArviZ wants them. ArviZ is an extra."""
+"""Traces as ArviZ wants them, its versions from 0.20 to 1.x. ArviZ is an extra."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import text, whole_number
-from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.errors import DataError, MissingExtraError, ParameterError
 
-__all__ = ["inference_data", "load_arviz", "summary"]
+__all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
+
+POINTWISE = "log_likelihood/"
+"""Keys of a trace that begin so have one log likelihood an observation: what ``arviz.loo`` needs."""
+SEPARATOR = "_"
 
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
+_GROUPS = ("posterior", "sample_stats")
 
 
 class Recorded(Protocol):
@@ -50,14 +55,37 @@ def load_arviz() -> Any:
 
 
 def inference_data(
-    traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = "/"
+    traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = SEPARATOR
 ) -> Any:
-    """Several traces as one InferenceData; what the longer ones have more is left out, with a warning."""
-    whole_number("after", after, 0, remedy="0 keeps all sweeps.")
+    """Several traces as ArviZ's groups of data; what the longer ones have more is left out, with a warning.
+
+    A DataTree by ArviZ 1.x, an InferenceData by those before.
+    """
     text("separator", separator, remedy='For instance "_".')
+    if "/" in separator:
+        raise ParameterError(
+            "separator", separator, 'a text without "/"',
+            "Neither ArviZ 1.x nor netCDF files allow it in a name: leave it out for \"_\".",
+        )  # fmt: skip
+    groups, coords, dims = _groups(traces, numbers, after)
+    renamed = {
+        group: {key.replace("/", separator): array for key, array in values.items()}
+        for group, values in groups.items()
+        if values
+    }
     arviz = load_arviz()
+    if int(arviz.__version__.split(".")[0]) < 1:
+        return arviz.from_dict(**renamed, coords=coords, dims=dims)
+    return arviz.from_dict(renamed, coords=coords, dims=dims)
+
+
+def _groups(
+    traces: Sequence[Recorded], numbers: Sequence[int], after: int
+) -> tuple[dict[str, dict[str, npt.NDArray[Any]]], dict[str, Any], dict[str, list[str]]]:
+    """Arrays of shape (chains, draws, ...) by group and key; coordinates; names of further dimensions."""
+    whole_number("after", after, 0, remedy="0 keeps all sweeps.")
     sweeps = [np.asarray(trace["sweep"]) if trace.n_draws else np.empty(0, np.int64) for trace in traces]
-    kept = [np.flatnonzero(own > after) for own in sweeps]
+    kept = [np.flatnonzero((own > after) & _scored(trace)) for trace, own in zip(traces, sweeps, strict=True)]
     n = min((len(rows) for rows in kept), default=0)
     if n == 0:
         raise DataError(
@@ -67,27 +95,42 @@ def inference_data(
         warnings.warn(
             f"chains of {[len(rows) for rows in kept]} draws: only the first {n} of each are taken",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     rows = kept[0][:n]
     values: dict[str, npt.NDArray[Any]] = {}
     for key in traces[0]:
         stacked = [trace[key][own[:n]] for trace, own in zip(traces, kept, strict=True)]
-        # What has no common shape (one value a dish, say) has no place in an InferenceData.
+        # What has no common shape (one value a dish, say) has no place in an array of all draws.
         if key != "sweep" and len({part.shape for part in stacked}) == 1 and stacked[0].dtype != object:
             values[key] = np.stack(stacked)
-    # ArviZ would take a statistic named log_likelihood for one number an observation (loo, waic).
+    # ArviZ would take a statistic named log_likelihood for one number an observation.
     statistics = {_STATISTICS[key]: values.pop(key) for key in _STATISTICS if key in values}
     statistics |= _acceptance(traces, sweeps[0][rows])
-    return arviz.from_dict(
-        posterior=_renamed(values, separator),
-        sample_stats=_renamed(statistics, separator),
-        coords={"chain": list(numbers), "draw": sweeps[0][rows]},
-    )
+    pointwise = {key.removeprefix(POINTWISE): values.pop(key) for key in list(values) if _is_pointwise(key)}
+    # A variable mustn't have the name of its own dimension.
+    dims = {f"by_{name}": [name] for name, array in pointwise.items() if array.ndim == 3}
+    coords = {"chain": list(numbers), "draw": sweeps[0][rows]}
+    groups = {
+        "posterior": values,
+        "sample_stats": statistics,
+        "log_likelihood": {f"by_{name}": array for name, array in pointwise.items()},
+    }
+    return groups, coords, dims
 
 
-def _renamed(values: dict[str, Any], separator: str) -> dict[str, Any]:
-    return {key.replace("/", separator): value for key, value in values.items()}
+def _is_pointwise(key: str) -> bool:
+    return key.startswith(POINTWISE)
+
+
+def _scored(trace: Recorded) -> npt.NDArray[np.bool_]:
+    """Draws at which every log likelihood by observation was computed: it isn't NaN throughout."""
+    there = np.ones(trace.n_draws, dtype=bool)
+    for key in filter(_is_pointwise, trace):
+        values = trace[key]
+        if values.dtype != object:
+            there &= ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    return there
 
 
 def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
@@ -110,23 +153,30 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
     return out
 
 
-def summary(data: Any, options: dict[str, Any]) -> Any:
-    """ArviZ's summary of all scalars; by default of what isn't constant."""
-    data = data.copy()
-    data.posterior = data.posterior.assign(
-        {key: data.sample_stats[name] for key, name in _STATISTICS.items() if name in data.sample_stats}
-    )
+def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, options: dict[str, Any]) -> Any:
+    """ArviZ's summary of all scalars by their keys; by default of what isn't constant."""
+    groups, coords, _ = _groups(traces, numbers, after)
+    arviz = load_arviz()
+    import xarray  # ArviZ needs it
+
+    values = groups["posterior"] | {
+        key: groups["sample_stats"][name]
+        for key, name in _STATISTICS.items()
+        if name in groups["sample_stats"]
+    }
     if "var_names" not in options:
-        moving = [
-            name
-            for name, values in data.posterior.data_vars.items()
-            if bool((values != values.isel(chain=0, draw=0)).any())
-        ]
-        if not moving:
+        values = {key: array for key, array in values.items() if (array != array[:1, :1]).any()}
+        if not values:
             raise DataError(
                 "trace", "constant", "something that changes from sweep to sweep", "Pass var_names."
             )
-        options = {**options, "var_names": moving}
+    data = xarray.Dataset(
+        {
+            key: (["chain", "draw", *(f"{key}_dim_{i}" for i in range(array.ndim - 2))], array)
+            for key, array in values.items()
+        },
+        coords=coords,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return load_arviz().summary(data, **options)
+        return arviz.summary(data, **options)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.checks import flag, function, instance, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise
-from hdpkit.record.inference_data import inference_data, summary
+from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.scalars import scalars
 
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
@@ -59,7 +59,8 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     """What a run recorded: ``trace[key]`` has one value a recorded sweep, shape (sweeps, ...).
 
     Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
-    log_likelihood, log_joint, and one's own. The initial state is not in it.
+    log_likelihood, log_joint, and one's own. The initial state is not in it. Own keys that begin with
+    "log_likelihood/" are log likelihoods by observation (`to_arviz`).
 
     Attributes
     ----------
@@ -112,24 +113,28 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_own": {}}  # functions stay where the run is
 
-    def to_arviz(self, *, after: int = 0, separator: str = "/") -> Any:
-        """As `arviz.InferenceData` with one chain.
+    def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
+        """As data of ArviZ with one chain.
 
         Parameters
         ----------
         after : int
             Leave out the sweeps up to this one (warm-up).
         separator : str
-            What stands for the "/" of the trace's keys; netCDF files allow no "/", so pass another one
-            before ``to_netcdf``.
+            What stands for the "/" of the trace's keys, which ArviZ 1.x and netCDF files allow in no name.
 
         Returns
         -------
-        arviz.InferenceData
-            ``posterior``: every recorded scalar or array but log_joint and log_likelihood, which are in
-            ``sample_stats`` (as log_joint and log_likelihood_total, for ``arviz.loo`` needs one number an
-            observation, which it isn't) with the acceptance rate of every move; coordinates ``chain`` and
-            ``draw`` (the sweep). Keys are those of the trace.
+        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
+            Coordinates ``chain`` and ``draw`` (the sweep), and these groups:
+
+            - ``posterior``: every recorded scalar or array but log_joint and log_likelihood;
+            - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, which is no log
+              likelihood by observation) and the acceptance rate of every move;
+            - ``log_likelihood``, where the trace has keys that begin with "log_likelihood/" (see
+              `hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only the draws for
+              which they were computed are exported. ``arviz.loo`` needs this group, and raises an error
+              without it.
 
         Raises
         ------
@@ -147,13 +152,14 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
             Leave out the sweeps up to this one (warm-up).
         **options
             Passed to ``arviz.summary``. Without ``var_names``, what never changed (a fixed concentration) is
-            left out.
+            left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
+            (``ci_prob=``, ``ci_kind=``), the highest density of 94 % before (``hdi_prob=``).
 
         Returns
         -------
         pandas.DataFrame
         """
-        return summary(self.to_arviz(after=after), options)
+        return summary([self], [0], after, options)
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
         if not isinstance(key, str) or key not in self._values:

@@ -403,14 +403,14 @@ def test_to_arviz_and_summary():
     trace = schedule().run(franchise(), 30, rng=2, chains=3, record=record)
     data = trace.to_arviz(after=10)
     assert data.posterior["n_dishes"].dims == ("chain", "draw")
-    assert np.array_equal(data.posterior["concentration/root"].values, trace["concentration/root"][:, 10:])
+    assert np.array_equal(data.posterior["concentration_root"].values, trace["concentration/root"][:, 10:])
     assert data.posterior["draw"].values.tolist() == list(range(11, 31))
     assert data.posterior["pair"].shape == (3, 20, 2)
     assert "sizes" not in data.posterior
     assert np.array_equal(data.sample_stats["log_joint"].values, trace["log_joint"][:, 10:])
-    rates = data.sample_stats["acceptance/TableGibbs"].values
+    rates = data.sample_stats["acceptance_TableGibbs"].values
     assert (rates == 1.0).all()
-    assert np.isnan(trace.to_arviz().sample_stats["acceptance/SplitMerge"].values[:, 8:]).all()
+    assert np.isnan(trace.to_arviz().sample_stats["acceptance_SplitMerge"].values[:, 8:]).all()
     table = trace.summary(after=10)
     assert {"r_hat", "ess_bulk", "mean"} <= set(table.columns)
     assert {"n_dishes", "concentration/root"} <= set(table.index)
@@ -420,7 +420,9 @@ def test_to_arviz_and_summary():
     one = trace.chains[1]
     assert one.to_arviz().posterior["n_dishes"].shape == (1, 30)
     assert one.summary(var_names=["n_dishes", "discount/root"]).shape[0] == 2
-    assert "concentration_root" in trace.to_arviz(separator="_").posterior
+    assert "concentration.root" in trace.to_arviz(separator=".").posterior
+    with pytest.raises(errors.ParameterError, match="separator"):
+        trace.to_arviz(separator="/")
     for bad in (-1, 1.5, "3"):
         with pytest.raises(errors.ParameterError):
             trace.to_arviz(after=bad)

@@ -73,6 +73,14 @@ EVALUATION = {
         },
         aliases={"data": IN_DATA},
     ),
+    "GroupLogLikelihood": Row(
+        lambda franchise: (hk.GroupLogLikelihood, {"particles": 2, "after": 0, "every": 1, "seed": 0}),
+        {"particles": whole(1, 2**31), "after": whole(0), "every": whole(1, 2**31), "seed": whole(0)},
+    ),
+    "GroupLogLikelihood.__call__": Row(
+        lambda franchise: (hk.GroupLogLikelihood(particles=2), {"franchise": finite()}),
+        {"franchise": [*NO_FRANCHISE, Told(foldable(), "two levels")]},
+    ),
     "rank_allocations": Row(
         lambda franchise: (hk.rank_allocations, {"franchise": finite(), "allocations": [[0, 0, 1, 1]]}),
         {"franchise": NO_FRANCHISE, "allocations": [*NO_ALLOCATIONS, Told([[0, 1, 2, 3]], "4 dishes")]},

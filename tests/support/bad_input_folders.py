@@ -29,7 +29,7 @@ __all__ = ["CHAINS", "FOLDERS", "NO_ALLOW", "NO_CHECKPOINT", "NO_FOLDER"]
 NO_FOLDER = [None, 5, NAN, True, "", ["run"], {}, object(), "a\0b"]
 NO_ALLOW = [None, 5, "module", [5], [None], [hk.Corpus.from_documents([[0]])]]
 NO_CHECKPOINT = [5, 60.0, "60", [60], hk.Checkpoint]
-NO_SEPARATOR = [None, 5, "", True, ["/"], b"/"]
+NO_SEPARATOR = [None, 5, "", True, ["/"], b"/", "/", "a/b"]
 NO_CALLBACKS = [*NO_SEQUENCE, [5], [None], len]
 NO_RECORD = [5, "n_dishes", [len], {"mine": 5}, {"n_dishes": len}, {5: len}]
 

@@ -1,0 +1,121 @@
+"""What ArviZ makes of a trace: its summary, its pictures, leave-one-out cross-validation."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.evaluation.evaluate import log_probabilities_by_group
+from hdpkit.evaluation.pointwise import _with_parameters_drawn
+from hdpkit.evaluation.result import log_mean_exp
+from hdpkit.franchise.fixed_dishes import fixed_dishes
+from hdpkit.random import Streams
+
+arviz = pytest.importorskip("arviz")
+
+DOCUMENTS = [[0, 0, 1], [2, 2], [0, 1], [1, 2]]
+KEY = "log_likelihood/document"
+
+
+def franchise(documents=DOCUMENTS, **options):
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    corpus = hk.Corpus.from_documents(documents, n_terms=3)
+    return hk.Franchise(hk.Restaurant(root, concentration=0.8, each="document"), corpus, **options)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    record = {KEY: hk.GroupLogLikelihood(after=10, every=5, particles=4)}
+    return hk.ChainTrace([scheduler.run(franchise(), 110, rng=seed, record=record) for seed in (0, 1)])
+
+
+def test_only_draws_with_a_log_likelihood_are_exported(trace):
+    assert np.isnan(trace[KEY][:, :14]).all()
+    data = trace.to_arviz()
+    assert data.log_likelihood["by_document"].dims == ("chain", "draw", "document")
+    assert data.posterior["draw"].values.tolist() == list(range(15, 111, 5))
+    assert "log_likelihood_document" not in data.posterior
+    assert np.isfinite(data.log_likelihood["by_document"].values).all()
+    assert len(np.unique(data.log_likelihood["by_document"].values[:, :, 0])) > 30
+
+
+@pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future
+def test_summary_and_pictures_and_loo_take_the_export(trace):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    data = trace.to_arviz()
+    found = arviz.loo(data, pointwise=True)
+    assert found.n_data_points == 4
+    assert found.n_samples == 40
+    elpd = float(found.elpd if hasattr(found, "elpd") else found.elpd_loo)
+    assert 4 * 2.5 * math.log(1 / 3) * 2 < elpd < 0.0
+    assert {"n_dishes", "log_joint"} <= set(trace.summary().index)
+    assert "n_dishes" in arviz.summary(data).index
+    arviz.plot_trace(data, var_names=["n_dishes"])
+    matplotlib.pyplot.close("all")
+
+
+def test_the_trace_is_that_without_log_likelihoods(trace):
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    again = scheduler.run(franchise(), 110, rng=1)
+    assert np.array_equal(again["log_joint"], trace.chains[1]["log_joint"])
+
+
+@pytest.mark.parametrize("options", [{}, {"root": "weights"}, {"root": hk.FixedWeights(2)}])
+def test_the_log_likelihood_is_that_under_drawn_parameters(options):
+    state = franchise(DOCUMENTS[1:], **options)
+    hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=3, rng=1)
+    fixed = _with_parameters_drawn(state, fixed_dishes(state, state.data, scaled=True), Streams(0).source(1))
+    assert hk.GroupLogLikelihood(particles=2)(state).shape == (3,)
+    found = log_mean_exp(log_probabilities_by_group(fixed, 20_000, Streams(0).source(2)))
+    density = fixed.density * np.exp(fixed.log_scale)[:, None]
+    share, alpha = fixed.parents.share[0], fixed.concentration
+    assert share.sum() == pytest.approx(1.0)
+    for group in range(3):
+        first, second = density[fixed.row[2 * group : 2 * group + 2]]
+        exact = alpha * (first @ share) * (second @ share) + first * second @ share
+        assert found[group] == pytest.approx(math.log(exact / (1 + alpha)), abs=0.03)
+
+
+def test_leaving_one_out_gives_the_predictive_probability():
+    """1 / E[1 / p(y_i | phi, beta)] over the posterior is p(y_i | the others): here by enumeration."""
+    documents, eta, alpha, k = [[0, 0], [0, 1], [1, 1]], 2.0, 3.0, 2
+    corpus = hk.Corpus.from_documents(documents, n_terms=2)
+    root = hk.Restaurant(hk.DirichletMultinomial(eta))
+    state = hk.Franchise(
+        hk.Restaurant(root, concentration=alpha, each="document"), corpus, root=hk.FixedWeights(k)
+    )
+
+    def evidence(chosen):
+        logs = []
+        words = np.concatenate([documents[i] for i in chosen])
+        group = np.repeat(np.arange(len(chosen)), 2)
+        for z in itertools.product(range(k), repeat=len(words)):
+            n, m = np.zeros((len(chosen), k)), np.zeros((k, 2))
+            np.add.at(n, (group, z), 1)
+            np.add.at(m, (z, words), 1)
+            log = np.sum(gammaln(n + alpha / k) - gammaln(alpha / k))
+            log += len(chosen) * (gammaln(alpha) - gammaln(alpha + 2))
+            log += np.sum(gammaln(m + eta) - gammaln(eta))
+            logs.append(log + np.sum(gammaln(2 * eta) - gammaln(2 * eta + m.sum(axis=1))))
+        return logsumexp(logs)
+
+    record = {KEY: hk.GroupLogLikelihood(particles=50, every=3)}
+    trace = hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1200, rng=0, record=record)
+    found = math.log(400) - logsumexp(-trace[KEY][2::3], axis=0)
+    for i in range(3):
+        rest = [j for j in range(3) if j != i]
+        assert found[i] == pytest.approx(evidence(range(3)) - evidence(rest), abs=0.08)
+
+
+def test_other_models_are_refused():
+    corpus = hk.Corpus.from_documents(DOCUMENTS, groups={"farm": list("aabb")})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    farm = hk.Restaurant(root, concentration=1.0, each="farm")
+    with pytest.raises(errors.DeclarationError, match="two levels"):
+        hk.GroupLogLikelihood()(hk.Franchise(hk.Restaurant(farm, concentration=1.0, each="document"), corpus))
