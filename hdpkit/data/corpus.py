@@ -15,6 +15,7 @@ from hdpkit.checks import choice, flag, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data.cells import Cells, Tokens
 from hdpkit.data.documents import Documents
+from hdpkit.data.joining import check_joinable, joined_groups, joined_names, joined_tokens
 from hdpkit.data.labels import encode_all
 from hdpkit.data.matrices import frame_names, read_matrix
 from hdpkit.data.tokens import read_documents
@@ -229,6 +230,27 @@ class Corpus(Documents):
         columns = [np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("term", "count")]
         cells = Cells.of(begin, *columns)
         return cls._build(Tokens(cells=cells), cells.lengths, most, words, names, groups)
+
+    def plus(self, more: Corpus) -> Corpus:
+        """Return these documents and, after them, others over the same terms.
+
+        Parameters
+        ----------
+        more : Corpus
+            Of the same vocabulary. A label that one of the two lacks is missing for its documents; names stay
+            if both have names.
+
+        Raises
+        ------
+        DataError
+            If its terms are others, or a name is there twice.
+        """
+        instance("more", more, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
+        check_joinable(self, more)
+        return self._build(
+            joined_tokens(self, more), np.concatenate([self.document_lengths, more.document_lengths]),
+            self.n_terms, self.vocabulary, joined_names(self, more), joined_groups(self, more),
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ on disk
 

@@ -1,14 +1,68 @@
-"""Franchises in the state of another one."""
+"""Franchises in the state of another one: copies, pickles, answers to looks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from hdpkit.data import GroupedData
 from hdpkit.franchise.parts import cloned
+from hdpkit.franchise.state import State
 
-__all__ = ["maker"]
+__all__ = ["Copied", "maker"]
+
+
+class Copied(State):
+    """What makes a `Franchise` in the state of this one. `Franchise` derives from it."""
+
+    _freezing: Any
+
+    def copy(self) -> Self:
+        """Return an independent franchise in the same state, with clones of the parts."""
+        return self._twin(self.data, self._freezing.freeze())
+
+    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
+        """Return a franchise like this one over data of the same shape, in this state."""
+        twin: Self = maker(self, data)(frozen)
+        return twin
+
+    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
+        """The present state, and what makes a franchise of it: an answer to `look`."""
+        return maker(self, self.data), self._freezing.freeze()
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Data and declarations don't change, so that copies share them.
+        twin = memo[id(self)] = self.copy()
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is frozen; classes of a user's own go by ordinary pickle.
+        reduced: tuple[Any, ...] = self._turn.call(self, _reduced, (self,), {}, True)
+        return reduced
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        # The parts come after the franchise was made, since they may refer to it.
+        register: Any = getattr(self, "register")  # noqa: B009 - of the class that derives from this one
+        for name, part in kept["components"].items():
+            register(name, part)
+        self._freezing.thaw(kept["frozen"])
+
+
+def _reduced(franchise: Any) -> tuple[Any, ...]:
+    declared = (franchise.restaurant_declared, franchise.data)
+    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
+    kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
+    return _unpickled, (type(franchise), *declared, *options), kept
+
+
+def _unpickled(
+    kind: Any, restaurant: Any, data: GroupedData, store: Any, kernel: str, root: Any, measure: Any
+) -> Any:
+    """A franchise with nobody seated."""
+    return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure)
 
 
 def maker(franchise: Any, data: GroupedData) -> Callable[[dict[str, Any]], Any]:

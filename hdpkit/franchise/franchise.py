@@ -16,13 +16,14 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, printable
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
-from hdpkit.franchise.copies import maker
+from hdpkit.franchise.copies import Copied
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
 from hdpkit.franchise.drawn import Drawn
 from hdpkit.franchise.fold_in import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.joining import with_documents as with_more_documents
 from hdpkit.franchise.look import Look, Requests, look
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.reading import Reading
@@ -33,7 +34,6 @@ from hdpkit.franchise.serving import Serving
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.snapshot import Snapshot
-from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.verbs import Verbs
@@ -58,7 +58,7 @@ def _of(owner: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Conc
     return method
 
 
-class Franchise(State):
+class Franchise(Copied):
     """A tree of restaurants with its data: everything a chain moves.
 
     Parameters
@@ -455,19 +455,6 @@ class Franchise(State):
         """
         return self._freezing.check(frozen)
 
-    def copy(self) -> Self:
-        """Return an independent franchise in the same state, with clones of the parts."""
-        return self._twin(self.data, self.freeze())
-
-    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
-        """Return a franchise like this one over data of the same shape, in this state."""
-        twin: Self = maker(self, data)(frozen)
-        return twin
-
-    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
-        """The present state, and what makes a franchise of it: an answer to `look`."""
-        return maker(self, self.data), self.freeze()
-
     def _answer_looks(self) -> None:
         """Answer those who look at a run from other threads; without one nothing is done."""
         self._requests.answer(self._standing)
@@ -475,6 +462,7 @@ class Franchise(State):
     # ------------------------------------------------------------------ the whole
 
     extend = _of("_growth", Growth.extend)
+    with_documents = with_more_documents
 
     discard = _of("_growth", Growth.discard)
 

@@ -32,6 +32,7 @@ OPEN = {
     "reserved",
     "look",
     "fold_in",
+    "with_documents",
 }
 
 

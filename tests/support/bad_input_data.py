@@ -211,6 +211,10 @@ DATA = {
         {"X": COUNTS, "vocabulary": NO_VOCABULARY, "names": NO_NAMES, "groups": NO_GROUPS},
         aliases={"X": ("counts", "corpus", "number of tokens"), "groups": ("groups", "label")},
     ),
+    "Corpus.plus": Row(
+        plain(corpus().plus, more=corpus()),
+        {"more": [None, 5, "ab", [[0, 1]], {}, hk.Corpus, hk.Corpus.from_documents([[0]], n_terms=7)]},
+    ),
     "Corpus.from_ldac": Row(
         plain(hk.Corpus.from_ldac, path=file(b"2 0:2 1:1\n2 1:1 2:1\n0\n"), n_terms=3),
         {

@@ -334,6 +334,16 @@ MODEL = {
         ),
         {"data": [None, 5, "data", [["a"]], corpus(), hk.NGrams, sentences([["a"]])], "rng": NO_SEED},
     ),
+    "Franchise.with_documents": Row(
+        lambda franchise: (
+            franchise.with_documents,
+            {
+                "data": franchise.data.plus(hk.Corpus.from_documents([[0]], n_terms=franchise.data.n_terms)),
+                "rng": 1,
+            },
+        ),
+        {"data": [*NO_DATA, sentences([["a"]])], "rng": NO_SEED},
+    ),
     "Franchise.discard": Row(
         lambda franchise: (tree().discard, {"first": 0, "last": 1, "rng": 1}),
         {"first": whole(0), "last": whole(0, 2), "rng": NO_SEED},
