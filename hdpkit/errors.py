@@ -31,6 +31,7 @@ __all__ = [
     "RunError",
     "RunVersionError",
     "ScheduleError",
+    "SkippedFilesWarning",
     "StateError",
     "StorageError",
     "printable",
@@ -165,6 +166,10 @@ class MissingExtraError(HdpkitError, ImportError):
 
 class InterruptedRunWarning(UserWarning):
     """Ctrl-C ended a run early, and what it did is returned (``on_interrupt="raise"`` raises instead)."""
+
+
+class SkippedFilesWarning(UserWarning):
+    """Files of a folder of texts that can't be decoded were left out."""
 
 
 class ManyTopicsWarning(UserWarning):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import re
@@ -15,9 +16,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from hdpkit.errors import DataError
-from hdpkit.formats.blocks import LINE_LIMIT, check_expansion
+from hdpkit.formats.blocks import LINE_LIMIT, check_expansion, open_regular
 
-__all__ = ["MAX_LINE_BYTES", "Progress", "Source", "decode_line", "place_of", "read_lines"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "Progress",
+    "Source",
+    "decode_line",
+    "place_of",
+    "read_lines",
+    "unpacked_beginning",
+]
 
 MAX_LINE_BYTES = LINE_LIMIT
 """Longer lines (64 MiB) are refused unless asked for: such a file is no text of lines."""
@@ -53,7 +62,10 @@ def place_of(source: Any, number: int | None = None) -> str:
 
 
 def read_lines(
-    source: Any, limit: int | None = MAX_LINE_BYTES, progress: Progress | None = None
+    source: Any,
+    limit: int | None = MAX_LINE_BYTES,
+    progress: Progress | None = None,
+    encoding: str | None = None,
 ) -> Iterator[tuple[int, int, Any]]:
     r"""Read lines as they are asked for.
 
@@ -65,6 +77,9 @@ def read_lines(
         Longest line in bytes (of a file that is open for text: characters), its end included.
     progress : callable, optional
         Called about once a megabyte and at the end; bytes are those of the packed file.
+    encoding : str, optional
+        Of a file given by its path, if lines are to be found in its decoded text: where bytes of ASCII may
+        mean something else, as in UTF-16. Lines are then strings, and count characters.
 
     Yields
     ------
@@ -90,6 +105,8 @@ def read_lines(
             total = info.st_size if stat.S_ISREG(info.st_mode) else None
             file, packed = _unpacked(source, raw)
             tell = raw.tell if total is not None else None
+            if encoding is not None:
+                file = io.TextIOWrapper(file, encoding, newline="\n")
             with file:
                 yield from _lines(file, source, packed, limit, progress, tell, total)
     elif source == "-":
@@ -133,6 +150,20 @@ def _lines(
             progress(read if tell is None else tell(), total)
     if progress is not None:
         progress(read if tell is None else tell(), total)
+
+
+def unpacked_beginning(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file, plain or packed; errors as in `read_lines`."""
+    try:
+        with open_regular(path) as raw:
+            file, packed = _unpacked(path, raw)
+            with file:
+                try:
+                    return bytes(file.read(size))
+                except _TROUBLE as error:
+                    raise _told(error, path, 1, packed) from error
+    except OSError as error:
+        raise _told(error, path) from error
 
 
 def decode_line(

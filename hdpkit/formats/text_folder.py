@@ -1,42 +1,89 @@
-"""A folder of text files: their names, and their contents one by one."""
+"""A folder of text files in any encoding, a document each."""
 
 from __future__ import annotations
 
+import fnmatch
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from hdpkit.errors import DataError
+from hdpkit.formats.encodings import detect_encoding
+from hdpkit.formats.lines import MAX_LINE_BYTES, unpacked_beginning
+from hdpkit.formats.records import Document, Layout, ReadingNotes
 
 __all__ = ["read_text_folder"]
 
 
-def read_text_folder(folder: Path) -> tuple[list[str], Iterator[str]]:
-    """Find the text files in a folder.
+def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read the text files in a folder, at any depth, in the order of their paths, which become their names.
 
     Parameters
     ----------
     folder : Path
-        Its files ``*.txt`` are read, at any depth, in the order of their paths.
-
-    Returns
-    -------
-    names : list of str
-        The files' paths below the folder.
-    texts : iterator of str
-        Their contents, read as they are asked for.
+    layout : Layout
+        Its encoding, files and strict count.
+    notes : ReadingNotes
+        Told which files are left out since they can't be decoded.
 
     Raises
     ------
     DataError
-        If there is no text file; from the iterator, if a file is no regular one or isn't UTF-8.
+        If there is no such file, or one is no regular file, can't be read or is larger than 64 MiB; with
+        ``strict``, or if no file is left, also for one that can't be decoded.
     """
-    files = _text_files(folder)
-    return [_name(path.relative_to(folder)) for path in files], (_read(path) for path in files)
+    read, failed = 0, None
+    for path in _text_files(folder, layout.files):
+        try:
+            text = _decoded(path, layout.encoding, notes)
+        except _Undecodable as error:
+            failed = error.told
+            if layout.strict:
+                raise failed from error
+            notes.skipped.append((_name(path.relative_to(folder)), error.why))
+            continue
+        read += 1
+        yield Document(text, str(path), _name(path.relative_to(folder)))
+    if failed is not None and read == 0:
+        raise failed
 
 
-def _text_files(folder: Path) -> list[Path]:
+class _Undecodable(Exception):
+    """A file that can't be decoded: why in some words, and the whole error."""
+
+    def __init__(self, why: str, told: DataError) -> None:
+        self.why, self.told = why, told
+
+
+def _decoded(path: Path, encoding: str | None, notes: ReadingNotes) -> str:
+    content = unpacked_beginning(path, MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        raise DataError(
+            f"file {path}", f"more than {MAX_LINE_BYTES} bytes", f"at most {MAX_LINE_BYTES} bytes long",
+            "Is it one document? If it has a document a line, read it with --format lines.",
+        )  # fmt: skip
+    remedy = "Convert the file to UTF-8, or give its encoding."
+    detected = encoding is None
+    if encoding is None:
+        encoding = detect_encoding(content, whole=True)
+        if encoding is None:
+            nul = content.find(b"\0")
+            why = f"a byte of number 0 at {nul}" if nul >= 0 else "no known encoding"
+            told = DataError(f"file {path}", why, "a text, in UTF-8 or another encoding", remedy)
+            raise _Undecodable(why, told)
+    try:
+        text = content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        told = DataError(
+            f"file {path}, byte {error.start}", content[error.start : error.end], f"valid {encoding}", remedy
+        )
+        raise _Undecodable(f"byte {error.start} isn't {encoding}", told) from error
+    if detected:
+        notes.detected(encoding)
+    return text
+
+
+def _text_files(folder: Path, pattern: str) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise error
 
@@ -44,26 +91,14 @@ def _text_files(folder: Path) -> list[Path]:
         Path(root, name)
         for root, _, names in os.walk(folder, onerror=refuse)
         for name in names
-        if name.endswith(".txt")
+        if fnmatch.fnmatchcase(name, pattern)
     ]
     if not found:
         raise DataError(
-            f"corpus {folder}", "a folder without text files", "a folder with files *.txt", "Check the path."
-        )
+            f"corpus {folder}", "a folder without text files", f"a folder with files {pattern}",
+            "Check the path, or say by --files what they are called.",
+        )  # fmt: skip
     return sorted(found, key=lambda path: path.parts)
-
-
-def _read(path: Path) -> str:
-    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-        raise DataError(f"file {path}", "no regular file", "a text file", "Remove or rename it.")
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"file {path}, byte {error.start}", content[error.start : error.end],
-            "valid UTF-8", "Convert the file to UTF-8.",
-        ) from error  # fmt: skip
 
 
 def _name(path: Path) -> str:

@@ -1,32 +1,77 @@
-"""Corpora as files: counts in three formats, folders of arrays or of text. `read_corpus` tells them apart."""
+"""Corpora as files: counts, arrays and texts in several formats. `read_corpus` tells them apart."""
 
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import attrs
+
 from hdpkit.checks import instance
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.formats.arrays import is_corpus_folder
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.limits import Limits
+from hdpkit.formats.lines import unpacked_beginning
 from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.formats.text_folder import read_text_folder
+from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.uci import is_uci
 from hdpkit.io.text_options import TextOptions
+from hdpkit.io.texts import TEXT_FORMATS, read_texts
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.record.files import refusals
 
-__all__ = ["FORMATS", "convert_corpus", "detect_format", "read_corpus"]
+__all__ = [
+    "FORMATS",
+    "ReadCorpus",
+    "convert_corpus",
+    "detect_format",
+    "read_any",
+    "read_corpus",
+    "reading",
+    "skipped_text",
+]
 
-FORMATS = ("ldac", "uci", "matrix-market", "arrays", "text")
+FORMATS = ("ldac", "uci", "matrix-market", "arrays", *TEXT_FORMATS)
 """Names of the formats that `read_corpus` reads."""
 
 _BANNER = b"%%matrixmarket"
 _FOLDERS = ("arrays", "text")
+_SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl",
+    ".ndjson": "jsonl", ".json": "jsonl", ".mtx": "matrix-market",
+}  # fmt: skip
+_PACKED = (".gz", ".bz2", ".xz")
+_COUNTS = re.compile(rb"\s*[0-9]+(?:\s+[0-9]+:[0-9]+)*\s*")
+"""The first line of a file of counts; any other makes a file *.txt one of text."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ReadCorpus:
+    """A corpus and how it was read.
+
+    Attributes
+    ----------
+    corpus : Corpus
+    format : str
+        One of `FORMATS`.
+    layout : Layout or None
+        Of texts.
+    counter : TextCounter or None
+        Of texts, with the vocabulary.
+    notes : ReadingNotes
+    """
+
+    corpus: Corpus
+    format: str
+    layout: Layout | None = None
+    counter: TextCounter | None = None
+    notes: ReadingNotes = attrs.Factory(ReadingNotes)
 
 
 def read_corpus(
@@ -35,24 +80,29 @@ def read_corpus(
     vocabulary: str | os.PathLike[str] | None = None,
     text: TextOptions | None = None,
     limits: Limits | None = None,
+    layout: Layout | None = None,
 ) -> Corpus:
     """Read a corpus from a file or a folder.
 
     Parameters
     ----------
     path : path
-        An LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x terms),
-        plain or gzip; a folder of arrays that `convert_corpus` or `Corpus.save` wrote; or one with text
-        files (``*.txt``, UTF-8, at any depth), in the order of their paths, which become their names.
+        Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
+        terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote.
+        Texts: a table (CSV, TSV, Parquet) with a document a row, JSON lines with one an object, a file with
+        one a line, all but Parquet plain or packed by gzip, bzip2 or xz; or a folder of text files
+        (``*.txt``, at any depth), in the order of their paths, which become their names.
     format : str, optional
         One of `FORMATS`; by default what `detect_format` says.
     vocabulary : path, optional
         File with a term a line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
         arrays, which have theirs.
     text : TextOptions, optional
-        How words are made of text; only for folders.
+        How words are made of text.
     limits : Limits, optional
         The largest corpus that is taken from a file of counts; see `hk.Limits`.
+    layout : Layout, optional
+        Where the texts are: columns of tables, encoding, names of files.
 
     Returns
     -------
@@ -63,30 +113,60 @@ def read_corpus(
     DataError
         If a file can't be read or makes no sense; it names the file and, where there is one, the line.
     ParameterError
-        If `format` isn't known, or `text` is given for counts.
+        If `format` isn't known, or `text` or `layout` is given for counts.
     MissingExtraError
-        If text is to be read and scikit-learn isn't installed.
+        If text is to be read and a package for it isn't installed.
     """
+    read = read_any(path, format, vocabulary, text, limits, layout)
+    if read.notes.skipped:
+        warnings.warn(skipped_text(read.notes), SkippedFilesWarning, stacklevel=2)
+    return read.corpus
+
+
+def skipped_text(notes: ReadingNotes, most: int = 5) -> str:
+    """A sentence about the files that were left out; at most so many are named."""
+    named = [f"{name} ({why})" for name, why in notes.skipped[:most]]
+    more = len(notes.skipped) - len(named)
+    files = "1 file" if len(notes.skipped) == 1 else f"{len(notes.skipped):,} files"
+    rest = f" and {more:,} more" if more else ""
+    return printable(f"{files} left out that can't be decoded: {'; '.join(named)}{rest}")
+
+
+def read_any(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    vocabulary: str | os.PathLike[str] | None = None,
+    text: TextOptions | None = None,
+    limits: Limits | None = None,
+    layout: Layout | None = None,
+) -> ReadCorpus:
+    """Read a corpus, and say how. Parameters and errors as in `read_corpus`."""
     place, format = _place_and_format(path, format)
-    if text is not None and format != "text":
-        raise ParameterError("text", text, f"left out for {format}", "It has counts already.")
+    for name, given, kind in (("text", text, TextOptions), ("layout", layout, Layout)):
+        instance(name, given, (kind, type(None)), f"{kind.__name__}, or None", remedy="Leave it out.")
+        if given is not None and format not in TEXT_FORMATS:
+            raise ParameterError(name, given, f"left out for {format}", "It has counts already.")
     if vocabulary is not None and format == "arrays":
         raise ParameterError("vocabulary", str(vocabulary), "left out for arrays", "It is in their folder.")
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     words = _read_words(vocabulary, limits)
-    with _reading(place):
-        if format == "text":
+    with reading(place):
+        if format in TEXT_FORMATS:
+            layout = layout or Layout()
             counter = TextCounter(text, vocabulary=words)
-            names, texts = read_text_folder(place)
-            counts = counter.fit_count(texts)
-            return Corpus.from_counts(counts, vocabulary=counter.vocabulary, names=names)
-        if format == "arrays":
-            return Corpus.open(place)
-        if format == "matrix-market":
-            return _read_matrix_market(place, words, limits)
-        return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(
-            place, vocabulary=words, limits=limits
-        )
+            read = read_texts(place, format, layout, counter, limits)
+            return ReadCorpus(
+                corpus=read.corpus, format=format, layout=layout, counter=counter, notes=read.notes
+            )
+        return ReadCorpus(corpus=_read_counts(place, format, words, limits), format=format)
+
+
+def _read_counts(place: Path, format: str, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
+    if format == "arrays":
+        return Corpus.open(place)
+    if format == "matrix-market":
+        return _read_matrix_market(place, words, limits)
+    return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words, limits=limits)
 
 
 def convert_corpus(
@@ -96,6 +176,7 @@ def convert_corpus(
     vocabulary: str | os.PathLike[str] | None = None,
     text: TextOptions | None = None,
     limits: Limits | None = None,
+    layout: Layout | None = None,
 ) -> Corpus:
     """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
 
@@ -104,13 +185,13 @@ def convert_corpus(
     """
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     place, format = _place_and_format(path, format)
-    if format in ("ldac", "uci") and text is None:
+    if format in ("ldac", "uci") and text is None and layout is None:
         words = _read_words(vocabulary, limits)
-        with _reading(place), open(place, "rb"):
+        with reading(place), open(place, "rb"):
             pass
         with refusals(folder, "write a corpus"):
             return Corpus.convert(place, folder, format, vocabulary=words, limits=limits)
-    corpus = read_corpus(place, format, vocabulary, text, limits)
+    corpus = read_corpus(place, format, vocabulary, text, limits, layout)
     with refusals(folder, "write a corpus"):
         corpus.save(folder)
     return Corpus.open(folder, verify=False)
@@ -133,15 +214,16 @@ def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None
     if vocabulary is None:
         return None
     listed = _path(vocabulary)
-    with _reading(listed):
+    with reading(listed):
         return read_vocabulary(listed, limits)
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
     """Name of the format of a corpus, by what is there.
 
-    A folder is text unless it has the header of arrays. A banner says Matrix Market, three numbers on lines
-    of their own a bag of words.
+    A folder is text unless it has the header of arrays. Suffixes name tables, JSON lines and Matrix Market,
+    which a banner says, too; three numbers on lines of their own say a bag of words. A file ``*.txt`` whose
+    first line isn't one of counts has a document a line.
 
     Raises
     ------
@@ -149,18 +231,27 @@ def detect_format(path: str | os.PathLike[str]) -> str:
         If there is nothing, or something that is neither a file nor a folder.
     """
     place = _path(path)
-    with _reading(place):
+    with reading(place):
         if place.is_dir():
             return "arrays" if is_corpus_folder(place) else "text"
         if not place.exists():
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
         if not place.is_file():  # a pipe would keep us waiting
             raise DataError(f"corpus {place}", "a device", "a file or a folder", "Give a regular file.")
-        if place.name.lower().endswith((".mtx", ".mtx.gz")):
-            return "matrix-market"
+        name = place.name.lower()
+        for packed in _PACKED:
+            name = name.removesuffix(packed)
+        suffix = os.path.splitext(name)[1]
+        if suffix in _SUFFIXES:
+            return _SUFFIXES[suffix]
         with open(place, "rb") as file:
             if file.read(len(_BANNER)).lower() == _BANNER:
                 return "matrix-market"
+        if (
+            suffix == ".txt"
+            and _COUNTS.fullmatch(unpacked_beginning(place, 4096).partition(b"\n")[0]) is None
+        ):
+            return "lines"
         return "uci" if is_uci(place) else "ldac"
 
 
@@ -182,7 +273,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn the system's refusals into DataErrors that name the file."""
     try:
         yield

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit.checks import instance, items
 from hdpkit.checks import path as checked_path
@@ -134,6 +136,28 @@ class TextCounter:
         if self._counter is None:
             self._counter = self._vectorizer(self._vocabulary)
         return self._counter.transform(_strings(texts))
+
+    def count_all(self, texts: Iterable[str]) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Count the words of the vocabulary, and all words, in texts. Arguments and errors as in `count`.
+
+        Returns
+        -------
+        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
+        ndarray of int64, shape (n_texts,)
+            Words of each text, those among them that the vocabulary lacks.
+        """
+        if self._vocabulary is None:
+            raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
+        counter, lengths = self._vectorizer(self._vocabulary), array("q")
+        analyze = counter.build_analyzer()
+
+        def words_of(text: str) -> list[str]:
+            words = analyze(text)
+            lengths.append(len(words))
+            return words
+
+        counts = counter.set_params(analyzer=words_of).transform(_strings(texts))
+        return counts, np.array(lengths, np.int64)
 
     def words(self, text: str) -> list[str]:
         """Return the words (and runs of words) of one text, in order, as they are counted, before any are

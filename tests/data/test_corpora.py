@@ -11,7 +11,15 @@ import scipy.io
 import scipy.sparse as sp
 
 import hdpkit as hk
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StorageError
+from hdpkit.errors import (
+    DataError,
+    HdpkitError,
+    MissingExtraError,
+    ParameterError,
+    SkippedFilesWarning,
+    StorageError,
+)
+from hdpkit.formats.records import Layout
 from hdpkit.io.corpora import FORMATS, convert_corpus, detect_format, read_corpus
 from hdpkit.io.text_options import TextOptions
 
@@ -161,9 +169,22 @@ def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
         read_corpus(folder)
 
 
-def test_a_file_that_is_not_utf8_is_named_with_the_place(tmp_path):
+def test_a_file_that_cannot_be_decoded_is_left_out_or_an_error(tmp_path):
     write_texts(tmp_path, {"good.txt": "ship", "bad [red].txt": "sh\xefp".encode("latin-1")})
+    write_texts(tmp_path, {"picture.txt": b"\x89PNG\r\n\0\0"})
+    with pytest.warns(
+        SkippedFilesWarning, match=r"1 file left out.*picture\.txt \(a byte of number 0 at 6\)"
+    ):
+        assert read_corpus(tmp_path).names == ("bad [red].txt", "good.txt")
+    with pytest.raises(DataError, match=r"picture\.txt = .*number 0"):
+        read_corpus(tmp_path, layout=Layout(strict=True))
     with pytest.raises(DataError, match=r"bad \[red\]\.txt, byte 2.*UTF-8"):
+        read_corpus(tmp_path, layout=Layout(strict=True, encoding="utf-8"))
+    with pytest.warns(SkippedFilesWarning, match=r"byte 2 isn't utf-8"):
+        assert read_corpus(tmp_path, layout=Layout(encoding="UTF8")).names == ("good.txt",)
+    (tmp_path / "good.txt").unlink()
+    (tmp_path / "bad [red].txt").unlink()
+    with pytest.raises(DataError, match=r"picture\.txt"):  # nothing is left
         read_corpus(tmp_path)
 
 
@@ -248,7 +269,7 @@ def test_formats_that_do_not_fit(tmp_path, vocabulary):
     with pytest.raises(DataError, match="a file"):
         read_corpus(vocabulary, "text")
     with pytest.raises(ParameterError, match="format"):
-        read_corpus(vocabulary, "csv")
+        read_corpus(vocabulary, "xml")
     (tmp_path / "a.dat").write_text("1 0:1\n")
     with pytest.raises(ParameterError, match="text"):
         read_corpus(tmp_path / "a.dat", text=TextOptions())

@@ -1,0 +1,121 @@
+"""Tables of text with a document a row: CSV, TSV and the like, read by Python's csv."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hdpkit.errors import DataError
+from hdpkit.formats.lines import MAX_LINE_BYTES, place_of
+from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns
+from hdpkit.formats.text_lines import text_lines
+
+__all__ = ["read_delimited"]
+
+
+def read_delimited(
+    path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
+) -> Iterator[Document]:
+    """Read a table of text, a row at a time.
+
+    Parameters
+    ----------
+    path : Path
+        Plain, or packed by gzip, bzip2 or xz.
+    layout : Layout
+        Its columns, encoding, delimiter, quotes and header count. Empty fields are missing labels; rows
+        without any field are left out.
+    notes : ReadingNotes
+    delimiter : str
+        Where the layout has none.
+
+    Raises
+    ------
+    DataError
+        With the line that a row ends in: if it has more or fewer fields than the header, its quotes don't
+        match, it has no id, or it is longer than 64 MiB; as `text_lines`; as `find_columns`.
+    """
+    letter = layout.delimiter or delimiter
+    lines = _Lines(path, text_lines(path, layout.encoding, notes))
+    # The csv module has one limit for the whole process. It is raised and never lowered, since a reader in
+    # another thread may be at work.
+    if csv.field_size_limit() < MAX_LINE_BYTES:
+        csv.field_size_limit(MAX_LINE_BYTES)
+    quoting: Any = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
+    rows = csv.reader(lines, delimiter=letter, quoting=quoting, strict=True)
+    fields: Fields | None = None
+    width = 0
+    while True:
+        first = lines.begin_row()
+        try:
+            row = next(rows)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            raise _malformed(path, first, lines.number, str(error), layout) from error
+        if not row:
+            continue
+        if fields is None:
+            width = len(row)
+            columns = row if layout.header else [str(number) for number in range(1, width + 1)]
+            fields = find_columns(layout, columns, place_of(path, first), notes)
+            if layout.header:
+                continue
+        if len(row) != width:
+            told = "the header has" if layout.header else "the first row has"
+            raise DataError(
+                place_of(path, first), f"{len(row)} fields", f"a row of {width} fields, as {told}",
+                "Put fields that hold the delimiter into double quotes, or give --delimiter or --no-quotes.",
+            )  # fmt: skip
+        yield _document(path, row, fields, first)
+    if fields is None:
+        raise DataError(place_of(path), "an empty file", "a table", "Check the path.")
+
+
+def _document(path: Path, row: list[str], fields: Fields, number: int) -> Document:
+    name = None if fields.name is None else row[fields.name]
+    if name == "":
+        raise DataError(
+            f"{place_of(path, number)}, id", "", "an id in every row", "Fill it in, or leave out --id-column."
+        )
+    return Document(
+        row[fields.text], number, name, tuple(None if at is None else row[at] or None for at in fields.groups)
+    )
+
+
+def _malformed(path: Path, first: int, last: int, told: str, layout: Layout) -> DataError:
+    begun = f" (in a row that begins in line {first})" if last > first else ""
+    remedy = "Correct the row."
+    if layout.quotes:
+        remedy += " A quote inside a quoted field is doubled; give --no-quotes if they mean nothing here."
+    return DataError(f"{place_of(path, last)}{begun}", told, "a row of a table", remedy)
+
+
+class _Lines:
+    """Lines for the csv module, with the number of the last one and a bound on what a row may take."""
+
+    def __init__(self, path: Path, lines: Iterator[tuple[int, str]]) -> None:
+        self._path = path
+        self._lines = lines
+        self._taken = 0
+        self.number = 0
+
+    def begin_row(self) -> int:
+        """Begin to count what a row takes; returns the number of its first line."""
+        self._taken = 0
+        return self.number + 1
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        self.number, line = next(self._lines)
+        self._taken += len(line)
+        if self._taken > MAX_LINE_BYTES:
+            raise DataError(
+                place_of(self._path, self.number), f"a row of more than {MAX_LINE_BYTES} characters",
+                "at most as long", "Is a quote missing that ends a field? Or give --no-quotes.",
+            )  # fmt: skip
+        return line

@@ -1,0 +1,108 @@
+"""JSON lines: an object a line, with the text, the id and labels under keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hdpkit.errors import DataError
+from hdpkit.formats.lines import place_of
+from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns
+from hdpkit.formats.text_lines import text_lines
+
+__all__ = ["as_label", "as_name", "as_text", "read_json_lines"]
+
+
+def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read JSON lines, an object at a time.
+
+    Parameters
+    ----------
+    path : Path
+        Plain, or packed by gzip, bzip2 or xz.
+    layout : Layout
+        Its columns are keys; numbers of columns are those of the first object's keys. Empty lines are left
+        out. A text that is null is empty; a label that is null or not there is missing.
+    notes : ReadingNotes
+
+    Raises
+    ------
+    DataError
+        With the line number: if a line is no JSON object, has no text or id under its key, or a text is no
+        string, an id neither string nor whole number, a label neither string, number nor boolean; as
+        `text_lines`; as `find_columns`, of the first object.
+    """
+    fields: Fields | None = None
+    keys: list[str] = []
+    for number, line in text_lines(path, layout.encoding, notes):
+        if line.isspace() or not line:
+            continue
+        row = _object(path, number, line)
+        place = place_of(path, number)
+        if fields is None:
+            keys = list(row)
+            fields = find_columns(_spelled(layout, keys), keys, place, notes, what="key")
+        yield Document(
+            as_text(place, _under(place, row, keys[fields.text])),
+            number,
+            None if fields.name is None else as_name(place, _under(place, row, keys[fields.name])),
+            tuple(as_label(place, name, row.get(name)) for name in notes.groups),
+        )
+    if fields is None:
+        raise DataError(place_of(path), "an empty file", "an object a line", "Check the path.")
+
+
+def _spelled(layout: Layout, keys: list[str]) -> Layout:
+    """A key of a label may be missing in any object, the first one too."""
+    for column in layout.group_columns:
+        if column not in keys and not column.isdigit():
+            keys.append(column)
+    return layout
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        whole = " The file is an array: write an object a line." if line.lstrip().startswith("[") else ""
+        raise DataError(
+            place_of(path, number), f"{type(error).__name__}: {error}", "a JSON object", f"Correct it.{whole}"
+        ) from error
+    if not isinstance(row, dict):
+        raise DataError(
+            place_of(path, number), row, 'a JSON object, such as {"text": "..."}', "Write an object a line."
+        )
+    return row
+
+
+def _under(place: str, row: dict[str, Any], key: str) -> Any:
+    if key not in row:
+        raise DataError(f"{place}, {key}", list(row), "a key of every object", "Write it, or null.")
+    return row[key]
+
+
+def as_text(place: str, value: Any) -> str:
+    """Return a text of a typed table; a missing one is empty. Raises a DataError if it is no string."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{place}, text", value, "a string", "Is it the right column? Give --text-column.")
+    return value
+
+
+def as_name(place: str, value: Any) -> str:
+    """Return an id of a typed table as a string. Raises a DataError if it is neither string nor int."""
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise DataError(f"{place}, id", value, "a string or a whole number", "Is it the right column?")
+    return str(value)
+
+
+def as_label(place: str, name: str, value: Any) -> Any:
+    """Return a label of a typed table: strings, numbers, booleans and None, which is missing."""
+    if value is None or value == "" or value != value:
+        return None
+    if not isinstance(value, str | int | float | bool):
+        raise DataError(f"{place}, {name}", value, "a string, a number or a boolean", "Write it as a string.")
+    return value

@@ -1,0 +1,89 @@
+"""Parquet files with a document a row, read by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.formats.blocks import open_regular
+from hdpkit.formats.json_lines import as_label, as_name, as_text
+from hdpkit.formats.lines import place_of
+from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
+
+__all__ = ["read_parquet"]
+
+_ROWS = 1024
+"""Rows that are read at once."""
+
+
+def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read a Parquet file, some rows at a time.
+
+    Parameters
+    ----------
+    path : Path
+    layout : Layout
+        Only its columns count. A text that is null is empty, a label that is null missing. Dates become
+        strings.
+    notes : ReadingNotes
+
+    Raises
+    ------
+    DataError
+        With the row, from 1, if a text is no string, an id neither string nor whole number, or a label
+        can't be one; with the file's name, if it is damaged; as `find_columns`.
+    MissingExtraError
+        If pyarrow isn't installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            "pyarrow", None, "installed, to read Parquet files",
+            "It is an extra: pip install 'hdpkit[parquet]'.",
+        ) from error  # fmt: skip
+    row = 0
+    with open_regular(path) as raw:
+        try:
+            file = pyarrow.parquet.ParquetFile(raw)
+            columns = list(file.schema_arrow.names)
+            fields = find_columns(layout, columns, place_of(path), notes)
+            wanted = [fields.text, fields.name, *fields.groups]
+            needed = list(dict.fromkeys(columns[at] for at in wanted if at is not None))
+            for batch in file.iter_batches(batch_size=_ROWS, columns=needed):
+                rows = [
+                    [None] * batch.num_rows if at is None else batch.column(columns[at]).to_pylist()
+                    for at in wanted
+                ]
+                for values in zip(*rows, strict=True):
+                    row += 1
+                    yield _document(path, row, values, fields.name is not None, notes.groups)
+        except (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+            if isinstance(error, DataError):
+                raise
+            where = place_of(path) if row == 0 else f"{place_of(path)}, behind row {row}"
+            raise DataError(
+                where, f"{type(error).__name__}: {error}", "a whole Parquet file",
+                "Fetch or write the file again.",
+            ) from error  # fmt: skip
+    if row == 0:
+        raise DataError(place_of(path), "no rows", "a table of documents", "Check the path.")
+
+
+def _document(
+    path: Path, row: int, values: tuple[Any, ...], named: bool, groups: tuple[str, ...]
+) -> Document:
+    place = f"{place_of(path)}, row {row}"
+    text, name, *labels = values
+    return Document(
+        as_text(place, text),
+        row,
+        as_name(place, name) if named else None,
+        tuple(
+            as_label(place, group, str(value) if hasattr(value, "isoformat") else value)
+            for group, value in zip(groups, labels, strict=True)
+        ),
+    )

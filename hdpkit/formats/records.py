@@ -1,0 +1,241 @@
+"""Documents as the readers of tables and of files of text yield them, and how they lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+
+from hdpkit.checks import flag, items, text
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.encodings import check_encoding
+
+__all__ = ["TEXT_COLUMNS", "Document", "Fields", "Layout", "ReadingNotes", "find_columns"]
+
+TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
+"""Names of a column that is taken for the text where none is given and there are several."""
+
+
+class Document(NamedTuple):
+    """A document that was read.
+
+    Attributes
+    ----------
+    text : str
+    place : int or str
+        The line or row that it begins in, from 1, or the path of its file.
+    name : str or None
+        Its id.
+    labels : tuple
+        A value for each group column, None where it is missing.
+    """
+
+    text: str
+    place: int | str
+    name: str | None = None
+    labels: tuple[Any, ...] = ()
+
+
+def _column(name: str, value: Any) -> str:
+    remedy = "Give the name of a column, or its number, from 1."
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return text(name, value, remedy=remedy)
+
+
+def _optional_column(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        _column(attribute.name, value)
+
+
+def _columns(values: Any) -> tuple[str, ...]:
+    given = items("group_columns", values, "a sequence of columns", remedy="Put a single one in a list.")
+    columns = tuple(_column("group_columns", value) for value in given)
+    if len(set(columns)) < len(columns):
+        raise ParameterError("group_columns", values, "different from each other", "Remove duplicates.")
+    return columns
+
+
+def _delimiter(value: Any) -> str | None:
+    if value is None:
+        return None
+    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
+    letter = named.get(value, value) if isinstance(value, str) else value
+    if not isinstance(letter, str) or len(letter) != 1 or letter in '\r\n"\0':
+        raise ParameterError("delimiter", value, "one character", "For instance ';' or 'tab'.")
+    return letter
+
+
+def _encoding(value: Any) -> str | None:
+    return None if value is None else check_encoding(value)
+
+
+def _files(instance: Any, attribute: Any, value: Any) -> None:
+    text("files", value, remedy="For instance *.md.")
+
+
+@attrs.frozen(kw_only=True)
+class Layout:
+    """How documents lie in a file of texts, or in a folder of such files.
+
+    Parameters
+    ----------
+    text_column, id_column : str or int, optional
+        Name of the column (of JSON lines: of the key) that holds the text or the id, or its number, from 1.
+        By default the text is in the only column, or in one that is called "text", "body" or the like
+        (`TEXT_COLUMNS`), and documents have no ids.
+    group_columns : sequence of str or int
+        Columns that become labels of the corpus; a name that is also a number is a name.
+    encoding : str, optional
+        By default it is detected: UTF-8, what a byte order mark says, or else the most probable of those in
+        use, by charset-normalizer.
+    delimiter : str, optional
+        Of tables: one character; by default a comma (csv) or a tab (tsv).
+    quotes : bool
+        Of tables: whether a field may stand in double quotes, which may then hold delimiters and line ends.
+    header : bool
+        Of tables: whether the first row has the names of the columns.
+    files : str
+        Of folders: the pattern of the files' names.
+    strict : bool
+        Of folders: whether a file that can't be decoded is an error; otherwise it is left out.
+    optional_groups : bool
+        Whether a group column may be missing: documents then lack the label.
+
+    Raises
+    ------
+    ParameterError
+    """
+
+    text_column: str | None = attrs.field(default=None, validator=_optional_column)
+    id_column: str | None = attrs.field(default=None, validator=_optional_column)
+    group_columns: tuple[str, ...] = attrs.field(default=(), converter=_columns)
+    encoding: str | None = attrs.field(default=None, converter=_encoding)
+    delimiter: str | None = attrs.field(default=None, converter=_delimiter)
+    quotes: bool = attrs.field(default=True)
+    header: bool = attrs.field(default=True)
+    files: str = attrs.field(default="*.txt", validator=_files)
+    strict: bool = attrs.field(default=False)
+    optional_groups: bool = attrs.field(default=False)
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("quotes", "header", "strict", "optional_groups"):
+            flag(name, getattr(self, name))
+        for name in ("text_column", "id_column"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _column(name, value))
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields as what JSON can hold."""
+        return attrs.asdict(self) | {"group_columns": list(self.group_columns)}
+
+
+@attrs.define(eq=False)
+class ReadingNotes:
+    """What readers have to say beside the documents; filled as these are read.
+
+    Attributes
+    ----------
+    encodings : dict
+        Encodings other than UTF-8 that were detected, with the number of files of each.
+    skipped : list of (str, str)
+        Paths of files that were left out, and why.
+    groups : tuple of str
+        Names of the group columns, as the header has them.
+    """
+
+    encodings: dict[str, int] = attrs.Factory(dict)
+    skipped: list[tuple[str, str]] = attrs.Factory(list)
+    groups: tuple[str, ...] = ()
+
+    def detected(self, encoding: str) -> None:
+        """Count a file in an encoding that nobody gave."""
+        if encoding not in ("utf-8", "utf-8-sig"):
+            self.encodings[encoding] = self.encodings.get(encoding, 0) + 1
+
+
+class Fields(NamedTuple):
+    """Places of the fields in a row: of the text, of the id and of the groups (None: there is none)."""
+
+    text: int
+    name: int | None
+    groups: tuple[int | None, ...]
+
+
+def find_columns(
+    layout: Layout, columns: Sequence[str], place: str, notes: ReadingNotes, *, what: str = "column"
+) -> Fields:
+    """Find the columns of a table that a layout names.
+
+    Parameters
+    ----------
+    layout : Layout
+    columns : sequence of str
+        Their names; without a header their numbers, from 1.
+    place : str
+        Of the header, for errors.
+    notes : ReadingNotes
+        It is told what the group columns are called.
+    what : str
+        What a column is called, for errors.
+
+    Raises
+    ------
+    DataError
+        If there is no such column or two of the name, or nothing says which one holds the text.
+    """
+    find = _finder(columns, place, what)
+    if layout.text_column is not None:
+        chosen = find("text_column", layout.text_column)
+    elif len(columns) == 1:
+        chosen = 0
+    else:
+        lower = [column.strip().lower() for column in columns]
+        known = [name for name in TEXT_COLUMNS if name in lower]
+        if not known:
+            raise DataError(
+                f"{place}, text_column", list(columns), f"one {what}, or one that is called 'text'",
+                f"Say which {what} holds the text: --text-column NAME, or a number, from 1.",
+            )  # fmt: skip
+        chosen = lower.index(known[0])
+    name = None if layout.id_column is None else find("id_column", layout.id_column)
+    groups: list[int | None] = []
+    for column in layout.group_columns:
+        try:
+            groups.append(find("group_columns", column))
+        except DataError:
+            if not layout.optional_groups:
+                raise
+            groups.append(None)
+    notes.groups = tuple(
+        wanted if at is None else columns[at] for wanted, at in zip(layout.group_columns, groups, strict=True)
+    )
+    return Fields(chosen, name, tuple(groups))
+
+
+def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str], int]:
+    def find(parameter: str, wanted: str) -> int:
+        same = [number for number, column in enumerate(columns) if column == wanted]
+        if len(same) > 1:
+            numbers = " and ".join(str(number + 1) for number in same[:2])
+            raise DataError(
+                f"{place}, {parameter}", wanted, f"the name of one {what}; {numbers} are called so",
+                "Give the number.",
+            )  # fmt: skip
+        if same:
+            return same[0]
+        if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= len(columns):
+            return int(wanted[:9]) - 1
+        raise DataError(
+            f"{place}, {parameter}", wanted, f"one of the {what}s {_shown(columns)}, or a number from 1",
+            "Check the name; if the file separates columns by something else, give --delimiter.",
+        )  # fmt: skip
+
+    return find
+
+
+def _shown(columns: Iterable[str], most: int = 12) -> str:
+    names = [repr(column) for column in columns]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,286 @@
+"""Texts from tables, JSON lines, lines and folders: what is read, and what is refused with its line."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from pathlib import Path
+
+import pytest
+
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
+from hdpkit.formats import delimited, text_lines
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.records import Layout
+from hdpkit.io.corpora import convert_corpus, detect_format, read_any, read_corpus
+from hdpkit.io.stop_words import stop_words_of, with_stop_words
+from hdpkit.io.text_options import TextOptions
+from hdpkit.io.texts import read_documents_of
+
+ROWS = [
+    ("d1", 'Sail the ship, "salt" and\nsea', "a", 1),
+    ("d2", "été; mer", "b", None),
+    ("d3", "", None, 3),
+]
+CSV = 'id,text,author,year\nd1,"Sail the ship, ""salt"" and\nsea",a,1\nd2,été; mer,b,\nd3,,,3\n'
+JSON = (
+    '{"id": "d1", "text": "Sail the ship, \\"salt\\" and\\nsea", "author": "a", "year": 1}\n\n'
+    '{"id": "d2", "text": "été; mer", "author": "b", "year": null}\n'
+    '{"id": "d3", "text": null, "year": 3}\n'
+)
+TSV = 'id\ttext\tauthor\tyear\r\nd1\t"Sail the ship, ""salt"" and\nsea"\ta\t1\r\n'
+TSV += "d2\tété; mer\tb\t\r\nd3\t\t\t3\r\n"
+COLUMNS = Layout(text_column="text", id_column="id", group_columns=["author", "year"])
+
+
+def parquet(path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    columns = dict(zip(("id", "text", "author", "year"), map(list, zip(*ROWS, strict=True)), strict=True))
+    pyarrow.parquet.write_table(pa.table(columns | {"unread": [[1], [2], [3]]}), path)
+
+
+def documents(path, layout=COLUMNS, format=None):
+    return list(read_documents_of(Path(path), format or detect_format(path), layout))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "places"),
+    [
+        ("a.csv", CSV.encode(), (2, 4, 5)),
+        ("a.CSV", CSV.encode("utf-8-sig"), (2, 4, 5)),
+        ("a.csv", CSV.encode("utf-16"), (2, 4, 5)),
+        ("a.csv", CSV.encode("cp1252"), (2, 4, 5)),
+        ("a.csv.gz", gzip.compress(CSV.encode()), (2, 4, 5)),
+        ("a.csv.bz2", bz2.compress(CSV.encode()), (2, 4, 5)),
+        ("a.tsv.xz", lzma.compress(TSV.encode()), (2, 4, 5)),
+        ("a.jsonl", JSON.encode(), (1, 3, 4)),
+        ("a.ndjson.gz", gzip.compress(JSON.encode("utf-16")), (1, 3, 4)),
+        ("a.parquet", None, (1, 2, 3)),
+    ],
+)
+def test_tables_give_texts_ids_and_labels(tmp_path, name, content, places):
+    path = tmp_path / name
+    parquet(path) if content is None else path.write_bytes(content)
+    read = documents(path)
+    assert [document.place for document in read] == list(places)
+    typed = content is None or "json" in name.replace("ndjson", "jsonl")
+    for (ident, text, author, year), document in zip(ROWS, read, strict=True):
+        year = year if typed or year is None else str(year)
+        assert (document.name, document.text, document.labels) == (ident, text, (author, year))
+
+
+def test_a_table_becomes_a_corpus(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(CSV, encoding="utf-8")
+    corpus = read_corpus(path, layout=COLUMNS, text=TextOptions(stop_words="english"))
+    assert corpus.vocabulary == ("mer", "sail", "salt", "sea", "ship", "été")
+    assert corpus.names == ("d1", "d2", "d3")
+    assert corpus.document_lengths.tolist() == [4, 2, 0]
+    assert corpus.keys("author") == ["a", "b"]
+    assert corpus.codes("year").tolist() == [0, 0, 0, 0, -1, -1]
+    made = convert_corpus(path, tmp_path / "folder", layout=COLUMNS)
+    assert made.names == corpus.names
+    assert made.keys("author") == ["a", "b"]
+
+
+def test_columns_are_found_by_name_number_or_by_being_the_only_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("no;Body;2\n7;the text;x\n", encoding="utf-8")
+    semicolons = {"delimiter": ";"}
+    assert documents(path, Layout(**semicolons))[0].text == "the text"
+    assert documents(path, Layout(text_column=3, id_column="1", **semicolons))[0][0::2] == ("x", "7")
+    assert documents(path, Layout(text_column="2", **semicolons))[0].text == "x"  # a name before a number
+    assert len(documents(path, Layout(text_column=2, header=False, **semicolons))) == 2
+    path.write_text("anything\nfirst\nsecond\n")
+    assert [d.text for d in documents(path, Layout())] == ["first", "second"]
+    path.write_text('text\na "quoted word here\n')
+    assert documents(path, Layout(quotes=False))[0].text == 'a "quoted word here'
+    path.write_text("text,author\nword,\n")
+    assert documents(path, Layout(group_columns=["year"], optional_groups=True))[0].labels == (None,)
+
+
+def test_lines_are_documents(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one ship\r\n\ntwo ships\x0cand a sea\nlast")
+    assert detect_format(path) == "lines"
+    assert [d.text for d in documents(path)] == ["one ship", "", "two ships\x0cand a sea", "last"]
+    assert read_corpus(path).n_documents == 4
+    path.write_text("2 0:1 1:1\n")
+    assert detect_format(path) == "ldac"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "empty file"),
+        ("a.csv", b"id,text\n1,ship\n2,a,b\n", "line 3 = '3 fields': must be a row of 2 fields"),
+        ("a.csv", b"id,text\n1,ship\n2\n", "line 3 = '1 fields'"),
+        ("a.csv", b'id,text\n1,ship\n2,"cut off\nin the middle\n', "line 4 .in a row that begins in line 3"),
+        ("a.csv", b'id,text\n1,"ship" at sea\n', "line 2 .*--no-quotes"),
+        ("a.csv", b"id,text\n1,ship\n1,boat\n", "line 3, id = '1'.*line 2 has this id"),
+        ("a.csv", b"id,text\n1,ship\n,boat\n", "line 3, id"),
+        ("a.csv", b"id,text\n1,sh\0p\n", "text in a known encoding"),
+        ("a.csv", b"id,text\n1,ship\n2,boat\n3,sh\xefp\n", "line 4, byte 26.*utf-8"),
+        ("a.csv", b"id,text\n1,ship\n2,boat\n3,sh\0p\n", "line 4 .*NUL"),
+        ("a.csv", b"id,body,text,text\n1,a,b,c\n", None),
+        ("a.csv", b"id,one,two\n1,a,b\n", "text_column = .*--text-column"),
+        ("a.csv", b"no,text\n1,a\n", "id_column = 'id'.*'no', 'text'"),
+        ("a.csv", b"id,id,text\n1,2,a\n", "id_column = 'id'.*1 and 2 are called so"),
+        ("a.csv.gz", gzip.compress(b"id,text\n1,ship\n2,boat\n")[:-9], "gzip"),
+        ("a.csv.gz", b"id,text\n1,ship\n", "gzip"),
+        ("a.jsonl", b'{"id": 1, "text": "ship"}\n{"id": 2, "text": "cut o', "line 2 = .*JSON object"),
+        ("a.jsonl", b'[{"id": 1, "text": "ship"}]', "line 1 = .*object"),
+        ("a.jsonl", b'[\n{"id": 1, "text": "ship"}]', "line 1 .*array: write an object a line"),
+        ("a.jsonl", b'{"id": 1, "text": "ship"}\n7\n', "line 2 = 7"),
+        ("a.jsonl", b'{"id": 1, "text": "ship"}\n{"id": 2}\n', "line 2, text"),
+        ("a.jsonl", b'{"id": 1, "text": 5}\n', "line 1, text = 5"),
+        ("a.jsonl", b'{"id": 1.5, "text": "ship"}\n', "line 1, id = 1.5"),
+        ("a.jsonl", b'{"id": 1, "text": "ship", "author": []}\n', "line 1, author"),
+        ("a.jsonl", b"[" * 100_000, "line 1 = .*RecursionError|line 1 = .*JSON"),
+        ("a.jsonl", b'{"id": ' + b"9" * 5000 + b"}", "line 1"),
+        ("a.jsonl", b"\n\n", "empty file"),
+        ("a.parquet", b"PAR1", "Parquet"),
+        ("a.parquet", b"", "Parquet"),
+        ("a.txt", b"", "no documents"),
+        ("a.txt", b"\x80\0\0", "text in a known encoding"),
+    ],
+)  # fmt: skip
+def test_damaged_texts_are_typed_errors_with_their_lines(tmp_path, monkeypatch, name, content, message):
+    monkeypatch.setattr(text_lines, "_BEGINNING", 20)
+    path = tmp_path / name
+    path.write_bytes(content)
+    groups = ["author"] if b"author" in content else []
+    layout = Layout(id_column=None if name == "a.txt" else "id", group_columns=groups)
+    if message is None:  # two columns of the name, and the first that is called so by itself
+        assert documents(path, layout)[0].text == "b"
+        return
+    with pytest.raises(DataError, match=message):
+        read_corpus(path, layout=layout)
+
+
+def test_a_cut_off_parquet_file_and_wrong_types_are_named(tmp_path):
+    parquet(tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    for cut in (len(content) // 2, len(content) - 5):
+        (tmp_path / "b.parquet").write_bytes(content[:cut])
+        with pytest.raises(DataError, match="Parquet"):
+            documents(tmp_path / "b.parquet")
+    damaged = bytearray(content)
+    damaged[4:200] = b"\xff" * 196
+    (tmp_path / "b.parquet").write_bytes(damaged)
+    with pytest.raises(DataError, match=r"b\.parquet"):
+        documents(tmp_path / "b.parquet")
+    with pytest.raises(DataError, match="row 1, text = 1"):
+        documents(tmp_path / "a.parquet", Layout(text_column="year"))
+    with pytest.raises(DataError, match="row 1, unread"):
+        documents(tmp_path / "a.parquet", Layout(group_columns=["unread"]))
+
+
+@pytest.mark.parametrize("content", [b"text\n" + b"x" * 3000, b'text\n"' + b"x\n" * 1500])
+def test_a_huge_line_or_row_is_refused_before_memory_is_taken(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(delimited, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(text_lines, "MAX_LINE_BYTES", 2000)
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=r"line \d+ = .*more than|line 1001 = .*row"):
+        documents(tmp_path / "a.csv", Layout())
+
+
+def test_limits_hold_for_texts(tmp_path):
+    (tmp_path / "a.txt").write_text("one two\nthree\nfour\n")
+    for limits in (Limits(max_documents=2), Limits(max_terms=3), Limits(max_tokens=3)):
+        with pytest.raises(DataError, match="max_"):
+            read_corpus(tmp_path / "a.txt", limits=limits)
+
+
+TEXTS = {
+    "fr": ("L'été dernier, nous étions à la plage près de Nîmes; la forêt brûlait.", ("cp1252", "mac_roman")),
+    "cs": ("Příliš žluťoučký kůň úpěl ďábelské ódy a běžel přes řeku.", ("cp1250",)),
+    "ru": ("Съешь ещё этих мягких французских булок, да выпей чаю.", ("cp1251", "koi8_r", "cp866")),
+    "ja": ("日本語の文章をいくつか書いてみます。東京は大きな都市です。", ("cp932", "euc_jp", "utf-16")),
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_encodings_are_detected(tmp_path, language):
+    text, encodings = TEXTS[language]
+    for encoding in encodings:
+        (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+        read = read_any(tmp_path)
+        assert (
+            read.corpus.vocabulary == read_any(tmp_path, layout=Layout(encoding=encoding)).corpus.vocabulary
+        )
+        assert documents(tmp_path)[0].text == text
+        assert sum(read.notes.encodings.values()) == 1
+
+
+def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").touch()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"hdpkit\[parquet\]"):
+        read_corpus(tmp_path / "a.parquet")
+    (tmp_path / "a.txt").write_bytes("été à la mer".encode("latin-1"))
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    with pytest.raises(MissingExtraError, match=r"hdpkit\[text\]"):
+        read_corpus(tmp_path / "a.txt")
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+    with pytest.raises(MissingExtraError, match=r"hdpkit\[text\]"):
+        stop_words_of(["german"])
+
+
+def test_files_of_a_folder_by_their_names(tmp_path):
+    (tmp_path / "a.md").write_text("ship")
+    (tmp_path / "b.md.gz").write_bytes(gzip.compress(b"salt"))
+    assert [d.text for d in documents(tmp_path, Layout(files="*.md*"))] == ["ship", "salt"]
+    with pytest.raises(DataError, match=r"files \*\.txt"):
+        documents(tmp_path, Layout())
+
+
+def test_stop_words_of_languages_and_files(tmp_path):
+    assert stop_words_of() == stop_words_of(["none"]) == "none"
+    assert stop_words_of(["English"]) == "english"
+    german = stop_words_of(["german"])
+    assert {"der", "und", "nicht"} <= set(german)
+    (tmp_path / "own.txt").write_text("ship\nAujourd'hui\n", encoding="utf-8")
+    both = stop_words_of(["german", "english"], tmp_path / "own.txt")
+    assert {"der", "the", "ship"} <= set(both)
+    options = with_stop_words(TextOptions(), both)
+    assert {"aujourd", "hui", "ship"} <= set(options.stop_words)
+    with pytest.raises(ParameterError, match=r"german, .*--stop-words-file"):
+        stop_words_of(["klingon"])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    {
+        "text_column": ("", 1.5, True, b"x", []),
+        "id_column": ("", 1.5, {}),
+        "group_columns": ("author", 5, [""], ["a", "a"], [None]),
+        "encoding": ("", "no such", "rot13", "base64", 8, b"utf-8"),
+        "delimiter": ("", ",,", "\n", '"', 5),
+        "quotes": (1, None, "no"),
+        "header": (1, None),
+        "files": ("", None, 5),
+        "strict": (1, None),
+        "optional_groups": (1, None),
+    }.items(),
+)
+def test_layouts_are_checked(name, values):
+    for value in values:
+        with pytest.raises(HdpkitError) as caught:
+            Layout(**{name: value})
+        assert caught.value.parameter == name, value
+
+
+def test_a_csv_writer_and_the_reader_agree(tmp_path):
+    import csv
+
+    rows = [["a,b", 'q"q', "line\nbreak", "\u2028 \x0c \x85", ""], ["", " ", "'", "\t", "x"]]
+    out = io.StringIO()
+    csv.writer(out).writerows([["1", "2", "3", "4", "5"], *rows])
+    (tmp_path / "a.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
+    for column in range(5):
+        texts = [d.text for d in documents(tmp_path / "a.csv", Layout(text_column=column + 1))]
+        assert texts == [row[column] for row in rows]
