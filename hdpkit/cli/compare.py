@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from hdpkit.cli.corpus import corpus_options, given_corpus
+from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
 from hdpkit.cli.folders import INTERRUPTED
 from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
 from hdpkit.cli.output import say, shown_path
@@ -130,13 +130,14 @@ def compare(corpus: Path, **options: Any) -> None:
         if name in own or name in options["schedules"]:
             raise ParameterError("own", name, "a name that no other schedule has", "Choose another one.")
         own[name] = moves
-    data = given_corpus(corpus, options, quiet)
-    restaurant = restaurants_of(base, options)
+    read = given_corpus(corpus, options, quiet)
+    data, groups = read.corpus, group_labels(read, options)
+    restaurant = restaurants_of(base, options, groups)
     schedules = ready_made(
         options["schedules"],
         restaurant,
         data,
-        lambda: updates_of(base, concentrations_of(options)),
+        lambda: updates_of(base, concentrations_of(options, groups)),
         options["threads"],
     )
     schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}

@@ -8,18 +8,96 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, limit_options, path_type, positive
 from hdpkit.cli.output import say, shown_path
-from hdpkit.data import Corpus
-from hdpkit.io.corpora import FORMATS, read_corpus
+from hdpkit.errors import ParameterError
+from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.io.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
+from hdpkit.io.stop_words import stop_words_of, with_stop_words
 from hdpkit.io.text_options import TextOptions
+from hdpkit.record.leave import Leave
 
-__all__ = ["corpus_options", "given_corpus"]
+__all__ = [
+    "corpus_options",
+    "format_option",
+    "given_corpus",
+    "given_layout",
+    "given_text",
+    "group_labels",
+    "layout_options",
+    "say_notes",
+    "words_options",
+]
+
+_LAYOUT = (
+    *("text_column", "id_column", "group_column", "encoding", "delimiter"),
+    *("quotes", "header", "files", "strict"),
+)
+format_option = click.option(
+    "--format", type=click.Choice(FORMATS), help="Of the corpus.  [default: detected]"
+)
+
+_layout_options: list[Any] = [
+    click.option("--text-column", metavar="NAME|N", help="Tables, JSON lines: the column with the text."),
+    click.option("--id-column", metavar="NAME|N", help="Tables, JSON lines: the column with the ids."),
+    click.option(
+        "--group-column", multiple=True, metavar="NAME|N",
+        help="Tables, JSON lines: a column of groups of documents, which become a level of the model; "
+        "may be given several times, the widest groups first. Arrays: a label.",
+    ),
+    click.option("--encoding", help="Text: its encoding.  [default: detected]"),
+    click.option("--delimiter", metavar="CHARACTER", help="Tables: between fields; also 'tab'."),
+    click.option(
+        "--quotes/--no-quotes", default=None, help="Tables: whether double quotes hold fields together."
+    ),
+    click.option("--header/--no-header", default=None, help="Tables: whether the first row has names."),
+    click.option("--files", metavar="PATTERN", help="Folders: names of the text files.  [default: *.txt]"),
+    click.option(
+        "--strict", is_flag=True, default=None,
+        help="Folders: fail if a file can't be decoded.  [default: name it, and leave it out]",
+    ),
+]  # fmt: skip
+
+_words_options: list[Any] = [
+    click.option("--min-documents", type=positive, help="Text: leave out words of fewer documents."),
+    click.option(
+        "--max-document-share",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Text: leave out words of more than this share of the documents.",
+    ),
+    click.option(
+        "--stop-words", metavar="LANGUAGE,...",
+        help="Text: leave out function words of these languages (english, german, ...; none).",
+    ),
+    click.option(
+        "--stop-words-file", type=path_type, metavar="FILE", help="Text: leave out these words, one a line."
+    ),
+    click.option(
+        "--tokenizer", metavar="MODULE:FUNCTION",
+        help="Text: a function of your own that makes a list of words of a text; needs --allow MODULE.",
+    ),
+    allow_option,
+]  # fmt: skip
 
 
-def corpus_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument CORPUS and the options of how it is read; `given_corpus` reads them."""
-    options: list[Any] = [
+def _with(options: list[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+layout_options = _with(_layout_options)
+"""Adds the options of where texts are; `given_layout` reads them."""
+
+words_options = _with(_words_options)
+"""Adds the options of which words are counted; `given_text` reads them."""
+
+corpus_options = _with(
+    [
         click.argument("corpus", type=path_type),
         click.option(
             "--vocabulary",
@@ -27,24 +105,47 @@ def corpus_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="FILE",
             help="Terms, one a line: names of the columns; for text, the words to count.",
         ),
-        click.option("--format", type=click.Choice(FORMATS), help="Of the corpus.  [default: detected]"),
-        click.option("--min-documents", type=positive, help="Text: leave out words of fewer documents."),
-        click.option(
-            "--max-document-share",
-            type=click.FloatRange(0, 1, min_open=True),
-            help="Text: leave out words of more than this share of the documents.",
-        ),
+        format_option,
+        layout_options,
+        words_options,
         limit_options,
-        click.option(
-            "--stop-words", type=click.Choice(["none", "english"]), help="Text: leave out function words."
-        ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+)
+"""Adds the argument CORPUS and the options of how it is read; `given_corpus` reads them."""
 
 
-def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> Corpus:
+def given_layout(options: dict[str, Any]) -> Layout | None:
+    """What the options of `layout_options` say; None if none is given.
+
+    Parameters
+    ----------
+    options : dict
+    """
+    given = {name: options[name] for name in _LAYOUT if options.get(name) not in (None, ())}
+    if "group_column" in given:
+        given["group_columns"] = given.pop("group_column")
+    return Layout(**given) if given else None
+
+
+def given_text(options: dict[str, Any]) -> TextOptions | None:
+    """What the options of `words_options` say; None if none is given.
+
+    Parameters
+    ----------
+    options : dict
+    """
+    names = ("min_documents", "max_document_share", "tokenizer")
+    given = {name: options[name] for name in names if options[name] is not None}
+    languages, file = options["stop_words"], options["stop_words_file"]
+    if not given and languages is None and file is None:
+        return None
+    if "tokenizer" in given:
+        given["tokenizer"] = Leave(options["allow"]).find(TextOptions(**given).tokenizer, "function")
+    listed = [] if languages is None else [name.strip() for name in languages.split(",")]
+    return with_stop_words(TextOptions(**given), stop_words_of(listed, file))
+
+
+def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus:
     """Read the corpus that the options describe, and say how large it is.
 
     Parameters
@@ -57,11 +158,66 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> Corpus:
     """
     if not quiet:
         say(f"reading {shown_path(path)}", err=True)
-    names = ("min_documents", "max_document_share", "stop_words")
-    given = {name: options[name] for name in names if options[name] is not None}
-    text = TextOptions(**given) if given else None
-    data = read_corpus(path, options["format"], options["vocabulary"], text, given_limits(options))
+    limits, text = given_limits(options), given_text(options)
+    # Arrays have labels, of which the option chooses.
+    arrays = (options["format"] or detect_format(path)) == "arrays"
+    layout = given_layout({**options, "group_column": ()} if arrays else options)
+    try:
+        read = read_any(path, options["format"], options["vocabulary"], text, limits, layout)
+    except ParameterError as error:
+        if error.parameter not in ("text", "layout") or not isinstance(error.value, TextOptions | Layout):
+            raise
+        raise _naming_the_option(error, options) from error
+    say_notes(read.notes, quiet)
     if not quiet:
+        data = read.corpus
         sizes = f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
         say(sizes, err=True)
-    return data
+    return read
+
+
+def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
+    """The labels that --group-column names, the widest groups first.
+
+    Parameters
+    ----------
+    read : ReadCorpus
+    options : dict
+        Those of `corpus_options`.
+    """
+    if read.layout is not None:
+        return list(read.notes.groups)
+    known = [label for label in read.corpus.label_names if label != "document"]
+    for label in options["group_column"]:
+        if label not in known:
+            raise ParameterError(
+                "group-column", label, f"a label of the corpus: {known}", "Corpora of text have some."
+            )
+    return list(options["group_column"])
+
+
+def say_notes(notes: ReadingNotes, quiet: bool) -> None:
+    """Say which files were left out, and which encodings were detected.
+
+    Parameters
+    ----------
+    notes : ReadingNotes
+    quiet : bool
+        Whether to say only what was left out.
+    """
+    if notes.encodings and not quiet:
+        found = [
+            encoding if n_files == 1 else f"{encoding} ({n_files:,} files)"
+            for encoding, n_files in sorted(notes.encodings.items())
+        ]
+        say(f"not in UTF-8; detected: {', '.join(found)}. --encoding says otherwise", err=True)
+    if notes.skipped:
+        say(f"Warning: {skipped_text(notes)}", err=True)
+
+
+def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> ParameterError:
+    names = ("min_documents", "max_document_share", "stop_words", "stop_words_file", "tokenizer")
+    for name in names if error.parameter == "text" else _LAYOUT:
+        if options.get(name) not in (None, ()):
+            return ParameterError(name.replace("_", "-"), options[name], error.allowed, error.remedy)
+    return error

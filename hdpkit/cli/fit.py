@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.corpus import corpus_options, given_corpus
+from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
 from hdpkit.cli.folders import check_new_folder
 from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
 from hdpkit.cli.parse import parse_init, parse_moves
@@ -20,6 +20,7 @@ from hdpkit.cli.priors import (
     root_of,
 )
 from hdpkit.cli.runs import carry_out
+from hdpkit.io.reading import Reading, kept_reading
 from hdpkit.stores import stores
 
 __all__ = ["fit"]
@@ -81,9 +82,11 @@ __all__ = ["fit"]
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus; keep the run in a folder.
 
-    CORPUS is an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
-    terms), plain or gzip; a folder that hdpkit convert made; or a folder of text files (*.txt, UTF-8; needs
-    the extra hdpkit[text]).
+    CORPUS is a table (CSV, TSV, Parquet) or JSON lines with a column of texts; a file with a text a line; a
+    folder of text files (*.txt); or counts: an LDA-C file, a bag-of-words file of the UCI repository, a
+    Matrix Market file (documents x terms), a folder that hdpkit convert made. Files may be gzip. Text needs
+    the extra hdpkit[text], Parquet hdpkit[parquet]. How texts were read is kept in the run, so that hdpkit
+    infer counts new ones the same way.
 
     A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves are
     the names of the registry with their arguments and time tables until, after, every, repeat.
@@ -104,6 +107,7 @@ def fit(corpus: Path, **options: Any) -> None:
     \b
     Examples:
       hdpkit fit reports/ --stop-words english --min-documents 5 --out run
+      hdpkit fit posts.csv --text-column body --id-column post --group-column author --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
       hdpkit fit ap.dat --sparse --smoothing "gamma(1,1)" --out run
       hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
@@ -117,11 +121,13 @@ def fit(corpus: Path, **options: Any) -> None:
     base, root = base_measure_of(options), root_of(options)
     check_new_folder(folder)
     quiet = options["quiet"]
-    data = given_corpus(corpus, options, quiet)
-    restaurant = restaurants_of(base, options)
+    read = given_corpus(corpus, options, quiet)
+    data = read.corpus
+    groups = group_labels(read, options)
+    restaurant = restaurants_of(base, options, groups)
     store, kernel = options["store"], options["kernel"]
     franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
-    moves = options["moves"] or default_moves(base, concentrations_of(options))
+    moves = options["moves"] or default_moves(base, concentrations_of(options, groups))
     scheduler = hk.Scheduler(moves, threads=options["threads"])
 
     def run(progress: Any) -> Any:
@@ -137,4 +143,5 @@ def fit(corpus: Path, **options: Any) -> None:
             checkpoint=hk.Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
         )
 
-    carry_out(run, folder, options["terms"], quiet)
+    with kept_reading(folder, Reading.of(read)):
+        carry_out(run, folder, options["terms"], quiet)

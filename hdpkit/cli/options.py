@@ -87,11 +87,12 @@ class Parsed(click.ParamType):
         return self._parse(value) if isinstance(value, str) else value
 
 
-def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, str]:
+def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
     """Read options from a TOML file.
 
     Keys are the names of options and arguments, with ``-`` or ``_``. Values are numbers, strings, booleans,
-    or lists, whose items are joined by commas. Paths in the file are relative to its folder.
+    or lists, whose items are joined by commas or, of options that may be repeated, taken in turn.
+    Paths in the file are relative to its folder.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
             f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
         ) from error
     known = {str(param.name): param for param in command.params if param.name not in ("config", "help")}
-    options: dict[str, str] = {}
+    options: dict[str, Any] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         where = f"{os.fspath(path)}, {key}"
@@ -150,7 +151,12 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
             raise ParameterError(where, value, "an option", closest(key.replace("_", "-"), names))
         if name in options:
             raise ParameterError(where, value, "given once", "Remove one of the two.")
-        options[name] = _text(where, value, known[name], Path(path).parent, ctx)
+        param, folder = known[name], Path(path).parent
+        if param.multiple:
+            each = value if isinstance(value, list) else [value]
+            options[name] = [_text(where, item, param, folder, ctx) for item in each]
+        else:
+            options[name] = _text(where, value, param, folder, ctx)
     return options
 
 

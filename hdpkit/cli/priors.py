@@ -92,14 +92,19 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=prior_type("root-concentration"),
             help="Of the topics of the whole corpus (gamma).  [default: gamma(1,1)]",
         ),
+        click.option(
+            "--group-concentration",
+            type=prior_type("group-concentration"),
+            help="With --group-column: of groups over topics, at each level.  [default: gamma(1,1)]",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def restaurants_of(base: BaseMeasure, options: dict[str, Any]) -> Restaurant:
-    """The restaurants of the documents, and above them the root.
+def restaurants_of(base: BaseMeasure, options: dict[str, Any], groups: Iterable[str] = ()) -> Restaurant:
+    """The restaurants of the documents, above them those of groups of documents, and the root.
 
     Parameters
     ----------
@@ -107,14 +112,19 @@ def restaurants_of(base: BaseMeasure, options: dict[str, Any]) -> Restaurant:
         As `base_measure_of` declares it.
     options : dict
         With those of `model_options`.
+    groups : iterable of str
+        Labels of groups, the widest first: a level each.
     """
-    root = Restaurant(base=base, concentration=_root_concentration(options), name="root")
-    return Restaurant(base=root, concentration=options["document_concentration"], each="document")
+    above = Restaurant(base=base, concentration=_root_concentration(options), name="root")
+    for label in groups:
+        above = Restaurant(base=above, concentration=_group_concentration(options), each=label)
+    return Restaurant(base=above, concentration=options["document_concentration"], each="document")
 
 
-def concentrations_of(options: dict[str, Any]) -> list[Any]:
-    """What the options of `model_options` say of the concentrations."""
-    return [options["document_concentration"], _root_concentration(options)]
+def concentrations_of(options: dict[str, Any], groups: Iterable[str] = ()) -> list[Any]:
+    """What the options of `model_options` say of the concentrations; parameters as in `restaurants_of`."""
+    of_groups = [_group_concentration(options)] if tuple(groups) else []
+    return [options["document_concentration"], _root_concentration(options), *of_groups]
 
 
 def root_of(options: dict[str, Any]) -> str | FixedWeights:
@@ -143,6 +153,11 @@ def root_of(options: dict[str, Any]) -> str | FixedWeights:
             "Topics of a finite model weigh the same: --document-concentration is K alpha.",
         )  # fmt: skip
     return FixedWeights(options["topics"])
+
+
+def _group_concentration(options: dict[str, Any]) -> Any:
+    given = options.get("group_concentration")
+    return Gamma(1.0, 1.0) if given is None else given
 
 
 def _root_concentration(options: dict[str, Any]) -> Any:

@@ -198,7 +198,7 @@ def convert_corpus(
 
 
 def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple[Path, str]:
-    place = _path(path)
+    place = check_place(path)
     found = detect_format(place)
     if format is None:
         format = found
@@ -213,7 +213,7 @@ def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple
 def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None) -> tuple[str, ...] | None:
     if vocabulary is None:
         return None
-    listed = _path(vocabulary)
+    listed = check_place(vocabulary)
     with reading(listed):
         return read_vocabulary(listed, limits)
 
@@ -230,7 +230,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     DataError
         If there is nothing, or something that is neither a file nor a folder.
     """
-    place = _path(path)
+    place = check_place(path)
     with reading(place):
         if place.is_dir():
             return "arrays" if is_corpus_folder(place) else "text"
@@ -266,7 +266,8 @@ def _read_matrix_market(path: Path, words: tuple[str, ...] | None, limits: Limit
     return Corpus.from_counts(matrix, vocabulary=words)
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
+def check_place(path: str | os.PathLike[str]) -> Path:
+    """Return a path that the system can be asked for, or raise a DataError."""
     if "\0" in os.fspath(path):
         raise DataError("path", os.fspath(path), "without a character of number 0", "Check the path.")
     return Path(path)

@@ -1,0 +1,299 @@
+"""How the corpus of a run was read, kept beside the run, so that new texts are counted the same way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import absolute_path, choice
+from hdpkit.data import Corpus
+from hdpkit.errors import CorruptRunError, DataError, RunError, RunVersionError
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.matrix_market import read_matrix_market
+from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.io.corpora import FORMATS, ReadCorpus, check_place, detect_format, reading
+from hdpkit.io.texts import TEXT_FORMATS, read_texts
+from hdpkit.io.vectorizer import TextCounter
+from hdpkit.record import RunFolder
+from hdpkit.record.files import read_bytes, refusals, write_whole
+from hdpkit.record.run_folder import READING
+
+__all__ = ["NewDocuments", "Reading", "kept_reading", "load_reading", "read_like", "save_reading"]
+
+_FORMAT, _VERSION = "hdpkit reading", 1
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Reading:
+    """How a corpus was read.
+
+    Attributes
+    ----------
+    format : str
+        One of `FORMATS`.
+    layout : Layout or None
+        Where texts were; None of counts.
+    counter : TextCounter or None
+        What counted them, with its vocabulary; None of counts.
+    """
+
+    format: str
+    layout: Layout | None = None
+    counter: TextCounter | None = None
+
+    @classmethod
+    def of(cls, read: ReadCorpus) -> Reading:
+        """Return how this corpus was read."""
+        return cls(format=read.format, layout=read.layout, counter=read.counter)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as what JSON can hold; `from_data` reads it."""
+        return {
+            "format": self.format,
+            "layout": None if self.layout is None else self.layout.as_data(),
+            "counter": None if self.counter is None else self.counter.as_data(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "reading") -> Reading:
+        """Return what `as_data` described.
+
+        Parameters
+        ----------
+        data : dict
+        allow : iterable
+            Where a tokenizer that it names may come from; as in `hk.open_run`.
+        where : str
+            What it was read from, for errors.
+
+        Raises
+        ------
+        DataError
+            If it is something else. NotAllowed: if there is no leave for the tokenizer.
+        """
+        remedy = "It was damaged or changed; write it anew."
+        if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
+            raise DataError(where, data, "format, layout and counter", remedy)
+        format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
+        layout, counter = data["layout"], data["counter"]
+        if (layout is None or counter is None) == (format in TEXT_FORMATS):
+            raise DataError(where, format, "with layout and counter where it is of texts", remedy)
+        known = {field.name for field in attrs.fields(Layout)}
+        if layout is not None and (not isinstance(layout, dict) or set(layout) != known):
+            raise DataError(f"{where}, layout", layout, f"with the keys {sorted(known)}", remedy)
+        return cls(
+            format=format,
+            layout=None if layout is None else Layout(**layout),
+            counter=None if counter is None else TextCounter.from_data(counter, allow, where=where),
+        )
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class NewDocuments:
+    """Documents that were read like the corpus of a run.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Over the terms of the run's corpus.
+    n_words : ndarray of int64, shape (n_documents,)
+        Words of each document, those among them that the run's vocabulary lacks.
+    notes : ReadingNotes
+    """
+
+    corpus: Corpus
+    n_words: npt.NDArray[np.int64]
+    notes: ReadingNotes
+
+    @property
+    def n_unknown(self) -> int:
+        """How many words were left out since the vocabulary lacks them."""
+        return int(self.n_words.sum()) - self.corpus.n_tokens
+
+
+def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
+    """Write ``reading.json`` into a run folder, or into one that a run is about to begin in.
+
+    Parameters
+    ----------
+    folder : path
+    reading : Reading
+
+    Raises
+    ------
+    ParameterError
+        If the tokenizer has no name. StorageError: if the file can't be written.
+    """
+    content = reading.as_data()
+    text = {"format": _FORMAT, "version": _VERSION, "sha256": _sha256(content), "content": content}
+    place = absolute_path("folder", folder, remedy="That of the run.")
+    with refusals(place, "make a folder"):
+        place.mkdir(parents=True, exist_ok=True)
+    write_whole(place / READING, (json.dumps(text, indent=1) + "\n").encode())
+
+
+@contextmanager
+def kept_reading(folder: str | os.PathLike[str], reading: Reading) -> Iterator[None]:
+    """Keep `reading` in the folder of a run that begins inside; it goes where none began.
+
+    Parameters and errors as in `save_reading`.
+    """
+    place = absolute_path("folder", folder, remedy="That of the run.")
+    existed = place.exists()
+    save_reading(place, reading)
+    try:
+        yield
+    finally:
+        if not (place / "run.json").exists():
+            with suppress(OSError):
+                (place / READING).unlink()
+                if not existed:
+                    place.rmdir()
+
+
+def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Reading:
+    """Read ``reading.json`` of a run folder.
+
+    Parameters
+    ----------
+    folder : path
+    allow : iterable
+        Where a tokenizer that it names may come from; as in `hk.open_run`.
+
+    Raises
+    ------
+    RunError
+        If there is none; CorruptRunError or RunVersionError if it is damaged or of a newer hdpkit.
+        NotAllowed: if there is no leave for the tokenizer.
+    """
+    path = absolute_path("folder", folder, remedy="That of the run.") / READING
+    if not os.path.lexists(path):
+        raise RunError(
+            str(path), "not there", "the file that says how the corpus was read",
+            "hdpkit fit writes it. Count the new documents as the corpus was counted, and fold them in: "
+            "hk.open_run(folder).franchise().fold_in(corpus).",
+        )  # fmt: skip
+    remedy = "The file was damaged or changed; restore a copy of it."
+    try:
+        text = json.loads(read_bytes(path))
+        if text["format"] != _FORMAT:
+            raise ValueError(f"format {text['format']!r}")
+        if type(text["version"]) is not int or text["version"] != _VERSION:
+            raise RunVersionError(
+                str(path), text["version"], f"version {_VERSION}", "Use the hdpkit that wrote it."
+            )
+        if text["sha256"] != _sha256(text["content"]):
+            raise ValueError("a wrong checksum")
+        content = text["content"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, RunError):
+            raise
+        told = f"{type(error).__name__}: {error}"
+        raise CorruptRunError(str(path), told, "as it was written", remedy) from error
+    return Reading.from_data(content, allow, where=str(path))
+
+
+def read_like(
+    run_folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    layout: Layout | None = None,
+    allow: Iterable[Any] = (),
+    limits: Limits | None = None,
+) -> NewDocuments:
+    """Read new documents as the corpus of a run was read, over the run's terms.
+
+    Parameters
+    ----------
+    run_folder : path
+        Of a run that ``hdpkit fit`` began.
+    path : path
+        Texts where the run was of texts (a table after a folder is fine), counts where it was of counts.
+    format : str, optional
+        Of the new documents; by default it is detected.
+    layout : Layout, optional
+        Where the texts are; by default as in the run's corpus. Group columns may be missing, and values of
+        them that the run didn't see are: the documents then lack the label.
+    allow : iterable
+        Where a tokenizer of your own may come from; as in `hk.open_run`.
+    limits : Limits, optional
+
+    Returns
+    -------
+    NewDocuments
+
+    Raises
+    ------
+    RunError
+        If the run doesn't say how its corpus was read, or is damaged.
+    DataError
+        As `read_corpus`; if counts are to be read like texts or texts like counts.
+    """
+    known = load_reading(run_folder, allow)
+    data = RunFolder.open(absolute_path("run_folder", run_folder, remedy="That of the run.")).data()
+    if not isinstance(data, Corpus):
+        raise RunError(str(run_folder), type(data).__name__, "a run over a corpus", "Fold in by Python.")
+    place = check_place(path)
+    if format is None:
+        found = detect_format(place)
+        # A file whose name doesn't tell is of the run's format.
+        same_kind = (known.format in TEXT_FORMATS) == (found in TEXT_FORMATS)
+        format = found if same_kind or place.is_dir() else known.format
+    choice("format", format, FORMATS, remedy="Leave it out to have it detected.")
+    if (format in TEXT_FORMATS) != (known.counter is not None):
+        kinds = ("counts", "texts") if known.counter is None else ("texts", "counts")
+        raise DataError(
+            f"corpus {place}", f"{kinds[1]} ({format})", f"{kinds[0]}, as the run's corpus",
+            "Give documents of the kind that the run was begun with.",
+        )  # fmt: skip
+    with reading(place):
+        if known.counter is None:
+            corpus = _counts_like(data, place, format, limits)
+            return NewDocuments(corpus=corpus, n_words=corpus.document_lengths, notes=ReadingNotes())
+        assert known.layout is not None
+        layout = attrs.evolve(layout or known.layout, optional_groups=True)
+        labels = {name: set(data.key_view(name)) for name in data.label_names if name != "document"}
+        read = read_texts(
+            place, format, layout, known.counter, limits, count_unknown=True, known_labels=labels
+        )
+    assert read.n_words is not None
+    return NewDocuments(corpus=read.corpus, n_words=read.n_words, notes=read.notes)
+
+
+def _counts_like(data: Corpus, place: Path, format: str, limits: Limits | None) -> Corpus:
+    """Counts over the terms of a corpus."""
+    if format == "arrays":
+        return Corpus.open(place)
+    if format == "matrix-market":
+        matrix = read_matrix_market(place, limits)
+        if matrix.shape[1] != data.n_terms:
+            raise DataError(
+                f"corpus {place}", f"{matrix.shape[1]} columns", f"{data.n_terms} columns, the run's terms",
+                "Give the same terms in the same order.",
+            )  # fmt: skip
+        return Corpus.from_counts(matrix, vocabulary=data.vocabulary)
+    if format == "uci":
+        found = Corpus.from_uci(place, limits=limits)
+        if found.n_terms > data.n_terms:
+            raise DataError(
+                f"corpus {place}", f"{found.n_terms} terms", f"at most {data.n_terms}, as the run's terms",
+                "Give the same terms in the same order.",
+            )  # fmt: skip
+        counts = found.to_counts()
+        counts.resize((counts.shape[0], data.n_terms))
+        return Corpus.from_counts(counts, vocabulary=data.vocabulary)
+    return Corpus.from_ldac(place, vocabulary=data.vocabulary, n_terms=data.n_terms, limits=limits)
+
+
+def _sha256(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
