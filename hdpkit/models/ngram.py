@@ -28,9 +28,9 @@ Floats = npt.NDArray[np.float64]
 class NGramModel(ModelFitting):
     """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.
 
-    The distribution of the word after a context (w_-m, .., w_-1) is G ~ PY(discount, concentration, G'),
-    where G' is that of the shorter context (w_-m+1, .., w_-1); above the empty context is the base measure.
-    Seating is remembered as in Blunsom et al. (2009), unless another store is chosen.
+    The distribution of the word after a context ``(w_-m, .., w_-1)`` is G ~ PY(discount, concentration, G'),
+    where G' is that of the shorter context ``(w_-m+1, .., w_-1)``; above the empty context is the base
+    measure. Seating is remembered as in Blunsom et al. (2009), unless another store is chosen.
     With ``order=2, discounts=0.0`` it is the hierarchical Dirichlet bigram model of Goldwater et al. (2006).
 
     Predictions are averages over samples of the posterior.

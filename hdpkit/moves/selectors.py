@@ -51,10 +51,11 @@ class _OfProportions(Move):
 class Selectors(_OfProportions):
     """Draw the selectors of every dish given its proportion, then its proportion given the selectors.
 
-    Selectors b_kv ~ Bernoulli(pi_k) are drawn given the data of the dish; then pi_k ~ Beta(r + |b_k|,
-    s + V - |b_k|) (Wang & Blei 2009, section 3). Terms that the dish has are selected for certain; of the
-    others it matters only how many are, so that this number is drawn, with weights C(V-a, y) pi^y
-    (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them integrated out.
+    Selectors b_kv ~ Bernoulli(pi_k) are drawn given the data of the dish; then pi_k ~
+    ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, section 3). Terms that the dish has are
+    selected for certain; of the others it matters only how many are, so that this number is drawn, with
+    weights C(V-a, y) pi^y (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them
+    integrated out.
     """
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:
@@ -66,8 +67,8 @@ class SelectorCounts(_OfProportions):
     """Draw the number of selected terms and the proportion of every dish, jointly.
 
     The number has pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k ~
-    Beta(r + |b_k|, s + V - |b_k|) (Wang & Blei 2009, footnote 4; the weights lack the binomial there). What
-    it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
+    ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, footnote 4; the weights lack the binomial there).
+    What it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
     """
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:

@@ -51,7 +51,7 @@ def check_base_measure(
         A few different observations that it can explain (numbers, vectors, strings, objects: whatever
         `Groups` keeps); by default its `example_values`, or terms 0, 1, 2.
     shapes : sequence of str
-        Keys of `hdpkit.testing.SHAPES` over which the moves run; moves that have many branches run over
+        Keys of ``hdpkit.testing.SHAPES`` over which the moves run; moves that have many branches run over
         smaller ones of the same depth.
 
     Returns

@@ -52,7 +52,7 @@ def check_move(
     measure : BaseMeasure, optional
         By default the Dirichlet-multinomial with three terms.
     shapes, corners : sequence of str
-        Keys of `hdpkit.testing.SHAPES` and `hdpkit.testing.CORNERS`.
+        Keys of ``hdpkit.testing.SHAPES`` and ``hdpkit.testing.CORNERS``.
     reversible : bool
         Check detailed balance too (Metropolis moves).
     seed : int

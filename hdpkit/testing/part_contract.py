@@ -52,11 +52,11 @@ def check_part(
     measure : BaseMeasure, optional
         By default the Dirichlet-multinomial with three terms.
     shapes : sequence of str
-        Keys of `hdpkit.testing.SHAPES`.
+        Keys of ``hdpkit.testing.SHAPES``.
     seed : int
         Of the sampled parts.
     replicas, rounds : int
-        See `hdpkit.testing.geweke.geweke`.
+        See ``hdpkit.testing.geweke.geweke``.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     Parameters
     ----------
     store_class : type
-        A class with the verbs of `hdpkit.stores.SeatingStore` (and `TableStore` for one of seats).
+        A class with the verbs of `hdpkit.SeatingStore` (and `TableStore` for one of seats).
     examples, steps : int
         How long the state machine runs.
     shrink : bool

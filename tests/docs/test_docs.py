@@ -10,13 +10,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]  # a page is one program
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
-    for number, block in enumerate(
-        re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    )
-]
+    if page not in TUTORIALS
+    for number, block in enumerate(blocks_of(page))
+] + [pytest.param("\n".join(blocks_of(page)), id=page.name) for page in TUTORIALS]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

@@ -114,7 +114,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
     (Wang & Blei 2009); which are selected is integrated out. With N values of the terms A, and
-    g(R; N) = G(smoothing R) / G(smoothing R + N),
+    ``g(R; N) = G(smoothing R) / G(smoothing R + N)``::
 
         Z(a, N) = sum_y C(V-a, y) E[pi^(a+y) (1-pi)^(V-a-y)] g(a+y; N),
         f(v) = (n_v + smoothing) Z(|A|, N+1) / Z(|A|, N) for v in A, else smoothing Z(|A|+1, N+1) / Z(|A|, N);
@@ -319,7 +319,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return out
 
     def log_marginal(self, statistics: SelectedCounts) -> float:
-        """Log Z(|A|, N) + sum_v log [G(n_v + smoothing) / G(smoothing)]."""
+        """``log Z(|A|, N) + sum_v log [G(n_v + smoothing) / G(smoothing)]``."""
         counts, smoothing = statistics.terms[statistics.terms > 0], self._smoothing_now(statistics)
         selected = self.law(statistics.given, smoothing).log_sum(statistics.distinct, statistics.total)
         gammaln = scipy.special.gammaln

@@ -1,0 +1,47 @@
+"""The site: every page is in its navigation, and every public name has a page. `.ci/run` builds it."""
+
+import re
+from pathlib import Path
+
+import hdpkit
+from hdpkit import errors, init, moves
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GENERATED = ("gallery/index",)  # made by the build
+MODULES = ("hdpkit.errors", "hdpkit.init", "hdpkit.moves")
+
+
+def toctree_entries(page):
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for line in "\n".join(blocks).splitlines():
+        if line and not line.startswith(":"):
+            yield (page.parent / line).resolve().relative_to(DOCS).as_posix()
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {
+        page.relative_to(DOCS).with_suffix("").as_posix()
+        for page in DOCS.rglob("*.md")
+        if page.relative_to(DOCS).parts[0] not in ("_build", "gallery")
+    }
+    named = [entry for page in DOCS.rglob("*.md") for entry in toctree_entries(page)]
+    assert sorted({entry for entry in named if named.count(entry) > 1}) == []
+    assert sorted(set(named) - pages - set(GENERATED)) == []
+    remedy = "add these to the toctree of docs/guides.md, docs/explanation.md or docs/tutorials/index.md"
+    assert sorted(pages - set(named) - {"index"}) == [], remedy
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = set()
+    for page in (DOCS / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for module, names in re.findall(r"currentmodule:: (\S+)\n(.*?)```", text, re.DOTALL):
+            listed |= {f"{module}.{name}" for name in re.findall(r"^   (\w+)$", names, re.MULTILINE)}
+    public = {f"hdpkit.{name}" for name in hdpkit.__all__} - set(MODULES)
+    for module in (errors, init, moves):
+        public |= {f"{module.__name__}.{name}" for name in module.__all__}
+    remedy = "add these to a page of docs/reference"
+    assert sorted(name for name in public - listed if not name.endswith(".printable")) == [], remedy
+    for name in listed:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(__import__(module, fromlist=["_"]), attribute), name
