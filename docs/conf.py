@@ -132,7 +132,10 @@ def give_thumbnails(app: Any) -> None:
             scale_image(str(DOCS / "figures" / picture), str(thumbnail), 400, 280)
 
 
-PLACES = ("hdpkit", "hdpkit.moves", "hdpkit.init", "hdpkit.errors", "hdpkit.random", "hdpkit.testing")
+PLACES = (
+    "hdpkit",
+    *(f"hdpkit.{name}" for name in ("moves", "init", "errors", "random", "testing", "plots", "summaries")),
+)
 
 
 def find_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
