@@ -55,11 +55,20 @@ from hdpkit.evaluation import (
     evaluate,
     rank_allocations,
 )
-from hdpkit.franchise import Component, FixedWeights, FoldIn, Franchise, IntegrablePart, Part, Restaurant
+from hdpkit.franchise import (
+    Component,
+    FixedWeights,
+    FoldIn,
+    Franchise,
+    IntegrablePart,
+    Part,
+    Restaurant,
+    Sample,
+)
 from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
-from hdpkit.record import ChainTrace, Draw, Trace
+from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
 
@@ -115,6 +124,8 @@ __all__ = [
     "RankedAllocations",
     "Restaurant",
     "Run",
+    "Sample",
+    "Samples",
     "ScheduleResult",
     "Scheduler",
     "SeatingStore",

@@ -45,6 +45,8 @@ class DirichletMultinomial(DirichletMultinomialReference):
         counts = bank.counts(slots) + self.eta_vector
         return counts / counts.sum(axis=1, keepdims=True)
 
+    term_means = DirichletMultinomialReference.term_means  # of these means, too
+
     def draw_many(
         self,
         bank: Any,

@@ -343,6 +343,37 @@ class BaseMeasure(abc.ABC):
             shapes = sorted({str(np.shape(mean)) for mean in means})
             raise refuse(self, "posterior_mean", shapes, "of the same shape for every dish") from None
 
+    def term_means(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        totals: npt.NDArray[np.int64],
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None:
+        """How the posterior means of dishes over terms follow from their counts, where that is short to say.
+
+        A `Sample` keeps this in place of K times V numbers.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+        totals : int64 array, shape (n,)
+            Customers of each dish.
+
+        Returns
+        -------
+        smoothing, inside, outside, or None
+            Term v of dish k has mean (n_kv + smoothing) inside_k where n_kv > 0, and smoothing outside_k
+            elsewhere. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
+            form, or the data are no terms.
+        """
+        return None
+
     def compiled(self, data: GroupedData) -> Any:
         """Return a PyCapsule with this measure in C over these data (see docs/extending.md)."""
         raise NotImplementedError(f"{type(self).__name__} is not compiled")

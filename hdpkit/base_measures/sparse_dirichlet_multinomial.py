@@ -61,6 +61,20 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         inside, outside = bank.factors(slots).T[:, :, None]
         return np.where(counts > 0, (counts + smoothing) * inside, outside)
 
+    def term_means(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        totals: npt.NDArray[np.int64],
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
+        """Return what `posterior_means` computes topics from."""
+        inside, outside = bank.factors(slots).T
+        if self.conjugate:
+            return float(self.smoothing), inside, outside / float(self.smoothing)
+        own = np.asarray(bank.smoothings(slots), dtype=float)
+        return own[:, None], inside, outside / own
+
 
 def _examples(kind: Any) -> list[Any]:
     return [kind(0.5, n_terms=3), kind(0.3, Beta(2.0, 0.7), n_terms=3), kind(0.7, 0.4, n_terms=3)]

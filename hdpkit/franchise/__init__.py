@@ -4,6 +4,8 @@ from hdpkit.franchise.declarations import FixedWeights, Hyperparameter, Restaura
 from hdpkit.franchise.fold_in import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.look import Look
+from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.franchise.sampling import check_latent, hyperparameter_values, sample_of
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
 from hdpkit.franchise.topology import Topology
@@ -17,13 +19,19 @@ __all__ = [
     "Franchise",
     "Hyperparameter",
     "IntegrablePart",
+    "Level",
     "Look",
     "Part",
     "Random",
     "Restaurant",
     "RestaurantView",
+    "Sample",
     "Snapshot",
+    "TermMeans",
     "Topology",
+    "check_latent",
     "check_start",
+    "hyperparameter_values",
+    "sample_of",
     "start",
 ]

@@ -24,7 +24,8 @@ from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.joining import with_documents as with_more_documents
-from hdpkit.franchise.look import Look, Requests, look
+from hdpkit.franchise.look import Requests
+from hdpkit.franchise.look import look as look_at
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.recovery import Recovery
@@ -163,6 +164,16 @@ class Franchise(Copied):
         return self._reading.n_dishes()
 
     @property
+    def dish_ids(self) -> Ints:
+        """Lasting id of each dish: int64, shape (K,), in the order of all arrays.
+
+        A dish keeps its id as long as it lives, through sweeps, copies, frozen states and run folders: its
+        number in the order of births since the start of the chain, 0, 1, 2, ... No id is given twice. Where
+        dishes are observed they are the atoms.
+        """
+        return self._reading.dish_ids()
+
+    @property
     def n_tables(self) -> int:
         """Tables of every restaurant but the root's; of the root where it is alone."""
         return self._reading.n_tables()
@@ -210,38 +221,14 @@ class Franchise(Copied):
         """
         return RestaurantView(self, self._verbs, number_of(self.declarations, name), name, key)
 
+    sample = _of("_reading", Reading.sample)
+
     def snapshot(self) -> Snapshot:
         """What predictions need of the present state, kept while the franchise goes on."""
         return Snapshot(self)
 
-    @unguarded
-    def look(self, timeout: float | None = None) -> Look:
-        """What a run last finished, from whichever thread: for watching a run while it goes on.
-
-        During a run in another thread it is the state at the end of the present sweep, which is waited for.
-        Between the draws of `Scheduler.sample`, outside a run, or when the run ends or fails it is made at
-        once. The run goes on as it would have. It does nothing for this unless somebody looks.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds to wait at most; None waits as long as the sweep takes.
-
-        Returns
-        -------
-        Look
-            An immutable copy.
-
-        Raises
-        ------
-        BusyError
-            If no sweep ends in time.
-        StateError
-            If the thread that runs looks while customers are seated out, in the midst of a move.
-        """
-        return look(self, timeout)
-
-    fold_in = fold_in_new_groups  # takes the turn itself, while it reads
+    look = look_at  # takes the turn itself
+    fold_in = fold_in_new_groups  # as does this, while it reads
     # ------------------------------------------------------------------ verbs: what moves are made of
 
     enter = _of("_verbs", Verbs.enter)
@@ -442,7 +429,7 @@ class Franchise(Copied):
 
     def _clear(self) -> None:
         self.store.clear()
-        self._statistics.replaced(np.empty(0, dtype=np.int32), ())
+        self._statistics.replaced(np.empty(0, dtype=np.int32), (), ids=())
 
     freeze = _of("_freezing", Freezing.freeze)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
 from hdpkit.errors import StateError
@@ -49,6 +50,8 @@ class Freezing(Owner):
             "seating": state.store.freeze(),
             "slots": state.slots.occupied_slots(),
             "held": np.array(state.slots.held_slots(), dtype=np.int32),
+            # Observed dishes are atoms, whose ids are their numbers.
+            **({} if state.measure.atomic else _births(state.slots)),
             "concentration": state.hyperparameters.theta.copy(),
             "discount": state.hyperparameters.d.copy(),
             "measure": self.statistics.base_parameters,
@@ -122,7 +125,10 @@ class Freezing(Owner):
         state.seeded_calls = int(frozen.get("seeded_calls", 0))
         state.streams = streams
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
-        self.statistics.replaced(slots, frozen["held"], frozen.get("bank"), parts, source)
+        # States of before have no ids: their dishes are numbered as if they had been born in this order.
+        ids, births = frozen.get("dish_ids", np.arange(len(slots))), frozen.get("births", len(slots))
+        bank = frozen.get("bank")
+        self.statistics.replaced(slots, frozen["held"], bank, parts, source, ids, births)
 
     def check(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """See `Franchise.check_frozen`."""
@@ -135,3 +141,8 @@ class Freezing(Owner):
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating
+
+
+def _births(slots: DishSlots) -> dict[str, Any]:
+    """Lasting ids of the dishes, and how many were born so far."""
+    return {"dish_ids": slots.ids(), "births": slots.n_births()}

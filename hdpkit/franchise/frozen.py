@@ -70,6 +70,7 @@ def check_frozen(
         )
     n, n_nodes = topology.n_customers, topology.n_nodes
     slots, held = _slots(frozen, n)
+    _check_ids(frozen, len(slots))
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
@@ -158,6 +159,20 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
     if len(np.intersect1d(slots, held)):
         raise _wrong("held", frozen["held"], "other slots than those of dishes")
     return slots, held
+
+
+def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
+    """Lasting ids of the dishes, where the state has them: different ones, below the number of births."""
+    if "dish_ids" not in frozen and "births" not in frozen:
+        return
+    births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
+    if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
+        raise _wrong("births", births, "how many dishes were born so far")
+    whole = ids.dtype.kind in "iu" or ids.size == 0
+    if ids.shape != (n_dishes,) or not whole or len(np.unique(ids)) < n_dishes:
+        raise _wrong("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one a dish")
+    if n_dishes and not 0 <= int(ids.min()) <= int(ids.max()) < births:
+        raise _wrong("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
 
 
 def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:

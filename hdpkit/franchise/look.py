@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import positive_number
 from hdpkit.errors import BusyError, DataError
+from hdpkit.franchise.guard import unguarded
 
 __all__ = ["Look", "Requests", "look"]
 
@@ -101,11 +102,34 @@ class _Request:
         self.error: Exception | None = None
 
 
-def look(franchise: Any, timeout: float | None) -> Look:
-    """See `Franchise.look`, which imports this module."""
+@unguarded
+def look(self: Any, timeout: float | None = None) -> Look:
+    """What a run last finished, from whichever thread: for watching a run while it goes on.
+
+    During a run in another thread it is the state at the end of the present sweep, which is waited for.
+    Between the draws of `Scheduler.sample`, outside a run, or when the run ends or fails it is made at
+    once. The run goes on as it would have. It does nothing for this unless somebody looks.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds to wait at most; None waits as long as the sweep takes.
+
+    Returns
+    -------
+    Look
+        An immutable copy.
+
+    Raises
+    ------
+    BusyError
+        If no sweep ends in time.
+    StateError
+        If the thread that runs looks while customers are seated out, in the midst of a move.
+    """
     if timeout is not None:
         positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
-    return _shown(_state(franchise, timeout))
+    return _shown(_state(self, timeout))
 
 
 def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -11,6 +11,8 @@ from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.sampling import sample_of
 from hdpkit.franchise.scores import log_seating, size_counts, totals
 from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.slices import Slices
@@ -56,6 +58,25 @@ class Reading(Owner):
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
         return rank
+
+    def dish_ids(self) -> Ints:
+        """Lasting id of each dish: int64, shape (K,)."""
+        return self.state.slots.ids()
+
+    def sample(self) -> Sample:
+        """What is kept of the present state to summarise the posterior from.
+
+        Returns
+        -------
+        Sample
+            Counts, weights and hyperparameters. It stands alone, and the franchise goes on.
+
+        Raises
+        ------
+        StateError
+            If dishes are observed.
+        """
+        return sample_of(self)
 
     def n_dishes(self) -> int:
         """Number of dishes that have customers, K."""

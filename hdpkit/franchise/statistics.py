@@ -76,10 +76,14 @@ class Statistics(Owner):
 
     # ------------------------------------------------------------------ slots
 
-    def reset_slots(self, slots: Any, held: Any) -> None:
-        """Occupy these slots; observed dishes are always all there."""
+    def reset_slots(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
+        """Occupy these slots; observed dishes are always all there, and their ids are the atoms.
+
+        ``ids`` and ``births`` as in `DishSlots.reset`.
+        """
         state = self.state
-        state.slots.reset(state._dish_kind.slots(slots, state.bank), held)
+        ids = None if state.measure.atomic else ids
+        state.slots.reset(state._dish_kind.slots(slots, state.bank), held, ids, births)
 
     def replaced(
         self,
@@ -88,12 +92,17 @@ class Statistics(Owner):
         bank: Any = None,
         parts: Mapping[str, Any] | None = None,
         source: ChoiceSource | None = None,
+        ids: Any = None,
+        births: int = 0,
     ) -> None:
-        """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given."""
+        """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given.
+
+        ``ids`` and ``births`` as in `DishSlots.reset`.
+        """
         state = self.state
         state._changes += 1
         state.slots.attach(state.bank)
-        self.reset_slots(slots, held)
+        self.reset_slots(slots, held, ids, births)
         state.bank.thaw(bank)
         self.parts.replaced(self.recount)
         if parts is not None:
@@ -151,7 +160,8 @@ class Statistics(Owner):
         """
         if not self.state.foreign_store or self.turns.turn.in_run:
             return None
-        return self.state.seating.freeze(), self.state.slots.occupied_slots()
+        slots = self.state.slots
+        return self.state.seating.freeze(), slots.occupied_slots(), slots.ids(), slots.n_births()
 
     def mend(self, error: BaseException | None = None, before: Any = None) -> None:
         """Make statistics, dishes and parts fit the seating after code of a user's has failed.
@@ -161,7 +171,7 @@ class Statistics(Owner):
         state = self.state
         self.uncounted = True
         if before is not None:
-            seating, slots = before
+            seating, slots, ids, births = before
             state.seating.thaw(seating)
             now = state.slots.occupied_slots()
             with contextlib.suppress(Exception):  # of the bank; all is counted again below
@@ -170,6 +180,7 @@ class Statistics(Owner):
             state.slots.attach(None)
             for slot in np.setdiff1d(slots, now).tolist():
                 state.slots.open_in(slot)
+            state.slots.reset(slots, state.slots.held_slots(), ids, births)
             state.slots.attach(state.bank)
         with contextlib.suppress(Exception):  # of a store of the user's
             state._dish_kind.close_open()

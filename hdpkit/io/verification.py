@@ -12,10 +12,11 @@ import numpy as np
 
 from hdpkit.data import GroupedData
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.record import Leave, RunFolder, Trace, scalars
+from hdpkit.record import Leave, RunFolder, Samples, Trace, scalars
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
 from hdpkit.record.leave import NotAllowed
+from hdpkit.record.sample_files import stored_sweeps
 
 __all__ = ["Check", "verify_run"]
 
@@ -139,9 +140,27 @@ def _check_chain(
         f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
     )
     loaded = checks.attempt(name, lambda: chain.load()[0], lambda state: f"goes on after sweep {state.sweep}")
+    if loaded is not None and (files.settings.samples is not None or chain.samples(loaded)):
+        checks.attempt(f"{name}/samples", lambda: _check_samples(files, chain, loaded), lambda detail: detail)
     if loaded is not None and data is not None:
         trace = None if read is None else read[0]
         checks.attempt(name, lambda: _check_state(files, data, leave, loaded, trace), lambda detail: detail)
+
+
+def _check_samples(files: RunFolder, chain: ChainFolder, loaded: Checkpointed) -> str:
+    """Read every sample up to the checkpoint; there must be one after each sweep that the rule says."""
+    rule, there = files.settings.samples, chain.samples(loaded)
+    wanted = set() if rule is None else set(Samples(**rule).sweeps(loaded.sweep))
+    if missing := sorted(wanted.difference(file.sweep for file in there)):
+        raise CorruptRunError(
+            str(chain.path), f"no samples of the sweeps {missing}", "one after each sweep of the run's rule",
+            "Restore copies of them. Resuming takes that of the newest checkpoint again, and no other.",
+        )  # fmt: skip
+    for file in there:
+        file.read()
+    late = len(stored_sweeps(chain.path)) - len(there)
+    behind = f"; {late} after the checkpoint, which resuming writes again" if late else ""
+    return f"{len(there)} samples, checksums{behind}"
 
 
 def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> tuple[Trace, str]:

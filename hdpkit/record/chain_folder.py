@@ -13,10 +13,12 @@ import filelock
 
 from hdpkit.checks import flag, whole_number
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError
+from hdpkit.franchise import Sample
 from hdpkit.record.blocks import BlockReader, BlockWriter, Position
 from hdpkit.record.columns import append_block, check_columns, pack_rows
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.sample_files import SampleFile, stored_sweeps
 from hdpkit.record.trace import Trace
 
 __all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "take_lock"]
@@ -125,6 +127,16 @@ class ChainFolder:
                 append_block(trace, payload, str(self.trace_path))
         return trace
 
+    def sample(self, sweep: int) -> SampleFile:
+        """Where the sample of a sweep is, or is to be."""
+        return SampleFile(self.path, self.run, self.chain, sweep)
+
+    def samples(self, state: Checkpointed | None) -> list[SampleFile]:
+        """The samples up to a checkpoint, in order of sweeps. Later ones are written again on resuming."""
+        if state is None:
+            return []
+        return [self.sample(sweep) for sweep in stored_sweeps(self.path) if sweep <= state.sweep]
+
     def read(self, generation: int) -> Checkpointed:
         """A generation of the state; a CorruptRunError or RunVersionError if it isn't intact."""
         path = self.path / GENERATIONS[generation]
@@ -182,6 +194,8 @@ class ChainWriter:
             self.loaded, blocks = folder.load()
             at = None if self.loaded is None else self.loaded.position
             self.trace = folder.trace(at, blocks)
+            for file in folder.samples(self.loaded):
+                self.trace.keep(file)
             self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
         except BaseException:
             self.close()
@@ -192,6 +206,12 @@ class ChainWriter:
         self._records = len(self.trace.records())
         self._checked = False
         self._flushed = time.monotonic()
+
+    def keep(self, sample: Sample) -> None:
+        """Write a sample, and have the trace know where it is."""
+        file = self.folder.sample(sample.sweep)
+        file.write(sample)
+        self.trace.keep(file)
 
     def swept(self) -> None:
         """A sweep was appended to `trace`: check it (the first one), and write it before long."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ChainError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.trace import Trace
 
@@ -100,6 +100,11 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
             part["chain"] = number
             parts.append(part)
         return np.concatenate(parts)
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The samples of all chains, chain by chain, in order of sweeps: `Trace.samples`."""
+        return tuple(sample for chain in self.chains for sample in chain.samples)
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
         """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part.

@@ -34,6 +34,7 @@ from hdpkit.record.files import (
 )
 from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
+from hdpkit.record.samples import Samples
 
 __all__ = ["MODEL", "MOST_CHAINS", "READING", "RunFolder", "Settings", "Start", "check_free", "versions"]
 
@@ -64,6 +65,8 @@ class Settings:
         As given to `Scheduler.run`.
     exact : bool
         Whether all moves are.
+    samples : dict or None
+        ``after`` and ``every`` of `Samples`; None: none are kept. Folders of before have none.
     record : dict
         Key -> name of the function, None for one that has no name to find it by.
     """
@@ -78,6 +81,7 @@ class Settings:
     checkpoint_seconds: float | None
     exact: bool
     record: dict[str, str | None]
+    samples: dict[str, int] | None = None
 
 
 @attrs.frozen
@@ -160,7 +164,9 @@ class RunFolder:
                 },
                 "init": {"value": init_inline, "digest": None},
                 **described,
-                "settings": attrs.asdict(settings),
+                "settings": attrs.asdict(
+                    settings, filter=lambda field, value: field.name != "samples" or value is not None
+                ),
             }
             if init_packed is not None:
                 sealed = seal(_INIT_MAGIC, init_packed)
@@ -301,6 +307,8 @@ def _check_settings(settings: Settings) -> None:
     if settings.checkpoint_seconds is not None:
         positive_number("checkpoint_seconds", settings.checkpoint_seconds)
     flag("exact", settings.exact)
+    if settings.samples is not None:
+        Samples(**settings.samples)
     names = settings.record
     if not isinstance(names, dict) or not all(
         name is None or isinstance(name, str) for name in names.values()

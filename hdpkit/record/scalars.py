@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, hyperparameter_values
 
 __all__ = ["scalars"]
 
@@ -22,12 +20,8 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior() + franchise.log_parts(),
     }
     for number, declaration in enumerate(franchise.declarations):
-        name = declaration.name
-        values[f"n_tables/{name}"] = int(tables[franchise.topology.nodes(number)].sum())
-        values[f"concentration/{name}"] = franchise.concentration(name)
-        values[f"discount/{name}"] = franchise.discount(name)
-    for name, value in franchise.measure.parameters.items():
-        values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
+        values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
+    values |= hyperparameter_values(franchise)
     for name, part in franchise.parts.items():
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, function, instance, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
+from hdpkit.record.sample_files import SampleFile
 from hdpkit.record.scalars import scalars
 
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
@@ -81,6 +82,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         self._own = own_functions(record)
         self._values: dict[str, list[Any]] = {}
         self._moves: list[MoveRecord] = []
+        self._samples: list[Sample | SampleFile] = []
         self.seed = None if seed is None else whole_number("seed", seed)
         self.exact = flag("exact", exact)
         self.interrupted = False
@@ -97,6 +99,16 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         """Record what the moves did (also in sweeps that thinning leaves out)."""
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         self._moves.extend(draw.moves)
+
+    def keep(self, sample: Sample | SampleFile) -> None:
+        """Keep a sample, or where it is on disk."""
+        instance("sample", sample, (Sample, SampleFile), "a Sample", remedy="Franchise.sample() makes one.")
+        self._samples.append(sample)
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The samples that were kept, in order of sweeps; those in a run folder are read at every use."""
+        return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 
     def columns(self) -> dict[str, list[Any]]:
         """The recorded values themselves: key -> one a recorded sweep."""

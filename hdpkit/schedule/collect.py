@@ -9,10 +9,10 @@ import attrs
 import numpy as np
 
 from hdpkit.errors import RunError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample, sample_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import ChainWriter, Draw, Trace
+from hdpkit.record import ChainWriter, Draw, Samples, Trace
 from hdpkit.schedule.checkpoint import Checkpoint, Keeper
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
@@ -26,6 +26,8 @@ class Plan:
 
     Attributes
     ----------
+    samples : Samples or None
+        The rule, with sweeps counted from the start of the chain.
     stop : callable
         Asked after every sweep whether to end the run early.
     """
@@ -36,6 +38,7 @@ class Plan:
     progress: Progress | None = None
     audit_every: int | None = None
     checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
+    samples: Samples | None = None
     stop: Callable[[], bool] | None = None
 
 
@@ -87,6 +90,8 @@ def _collect(
                     if draw.sweep % plan.thin == 0:
                         trace.append(draw)
                     trace.append_moves(draw)
+                    if plan.samples is not None and plan.samples.wanted(draw.sweep):
+                        (trace if writer is None else writer).keep(_sample(draw))
                     if keeper is not None:
                         keeper.swept()
                 answers = [listener(draw) for listener in plan.callbacks]
@@ -112,6 +117,12 @@ def _collect(
         _rescue(keeper, error)
         raise
     return trace
+
+
+def _sample(draw: Draw) -> Sample:
+    franchise = draw.franchise
+    sample: Sample = franchise._turns.within(sample_of, franchise._reading, draw.values["log_joint"])
+    return sample
 
 
 def _rescue(keeper: Keeper | None, error: BaseException) -> None:

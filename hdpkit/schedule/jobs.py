@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import attrs
 import filelock
 
 from hdpkit.franchise import Franchise
@@ -69,6 +71,7 @@ def begin_folder(
         checkpoint_seconds=plan.checkpoint.seconds,
         exact=all(move.exact for move in moves),
         record={key: function_name(function) for key, function in plan.record.items()},
+        samples=None if plan.samples is None else attrs.asdict(plan.samples),
     )
     folder, lock = RunFolder.create(path, franchise, moves, init, settings)
     return Job(folder, lock, moves, target)
@@ -86,6 +89,8 @@ def run_in_folder(
         init = None
         if writer.loaded is not None:
             franchise.thaw(writer.loaded.frozen)
+            franchise.streams = streams
+            _keep_missing(franchise, writer, plan)
         else:
             start = folder.start()
             init = start.init
@@ -99,3 +104,11 @@ def run_in_folder(
         return collect(moves, franchise, sweeps, streams, init, plan, writer.trace, writer)
     finally:
         writer.close()
+
+
+def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None:
+    """Take the sample of a checkpoint again if it isn't there."""
+    sweep = franchise.sweep
+    wanted = plan.samples is not None and plan.samples.wanted(sweep)
+    if wanted and not os.path.lexists(writer.folder.sample(sweep).path):
+        writer.keep(franchise.sample())

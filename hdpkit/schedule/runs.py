@@ -14,7 +14,18 @@ from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import ChainTrace, Draw, Leave, RunFolder, Trace, own_functions, versions
+from hdpkit.record import (
+    ChainTrace,
+    Draw,
+    Leave,
+    RunFolder,
+    Samples,
+    StoredSamples,
+    Trace,
+    own_functions,
+    versions,
+)
+from hdpkit.record.sample_files import SampleFile
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import check_on_interrupt, ended
@@ -86,9 +97,38 @@ class Run:
         chain, settings = self._files.chain(number), self._files.settings
         state, blocks = chain.load()
         trace = chain.trace(None, blocks)
+        for file in chain.samples(state):
+            trace.keep(file)
         trace.seed, trace.exact = settings.seed, settings.exact
         trace.interrupted = state is None or (state.sweep < state.target and not state.stopped)
         return trace
+
+    @property
+    def samples(self) -> StoredSamples:
+        """The samples up to the newest checkpoint of each chain, chain by chain; each is read when used.
+
+        Samples that the run took and that are not there cause a warning.
+        """
+        files, rule, lost = list[SampleFile](), self._rule(), 0
+        for number in range(self._files.n_chains):
+            chain = self._files.chain(number)
+            state, _ = chain.load()
+            there = chain.samples(state)
+            if rule is not None and state is not None:
+                lost += len(set(rule.sweeps(state.sweep)).difference(file.sweep for file in there))
+            files += there
+        if lost:
+            warnings.warn(
+                f"{lost} samples that the run took are not in {printable(str(self.folder))}: "
+                "their files were removed",
+                UserWarning,
+                stacklevel=2,
+            )
+        return StoredSamples(files)
+
+    def _rule(self) -> Samples | None:
+        rule = self._files.settings.samples
+        return None if rule is None else Samples(**rule)
 
     def franchise(self, chain: int = 0) -> Franchise:
         """A franchise in the state of a chain's newest checkpoint.
@@ -193,6 +233,7 @@ class Run:
             progress=progress,
             audit_every=settings.audit_every,
             checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
+            samples=self._rule(),
         )
         moves = self.moves
         if franchise is None:

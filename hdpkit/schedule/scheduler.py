@@ -9,10 +9,10 @@ from typing import Any
 
 from hdpkit.checks import absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise, check_start
+from hdpkit.franchise import Franchise, check_latent, check_start
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
-from hdpkit.record import ChainTrace, Draw, Trace, own_functions
+from hdpkit.record import ChainTrace, Draw, Samples, Trace, own_functions
 from hdpkit.record.run_folder import MOST_CHAINS
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
@@ -23,6 +23,8 @@ from hdpkit.schedule.many_topics import warn_of_many_topics
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Scheduler"]
+
+_SWEEPS = "Say how many to run now."
 
 
 class Scheduler:
@@ -63,6 +65,7 @@ class Scheduler:
         rng: Seed = None,
         init: Any = "auto",
         *,
+        samples: int | Samples | None = None,
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         thin: int = 1,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
@@ -89,6 +92,10 @@ class Scheduler:
             "auto" (``hk.init.TermClusters()`` for topic models that aren't sparse, else "sequential"),
             "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from
             where the franchise stands, sweep counter included.
+        samples : int or Samples, optional
+            Keep the state after some sweeps as a `Sample`, to summarise from: ``trace.samples``. A number n
+            spreads at least n over the second half of these sweeps, where there are as many;
+            ``hk.Samples(after=..., every=...)`` says which.
         record : dict of functions, optional
             More to record: key -> function of the franchise.
         thin : int
@@ -147,6 +154,11 @@ class Scheduler:
         check_on_interrupt(on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
+        _is_franchise(franchise)
+        begun = franchise.sweep if init is None else 0
+        rule = Samples.of(samples, begun, whole_number("sweeps", sweeps, 1, remedy=_SWEEPS))
+        if rule is not None:
+            check_latent(franchise)
         plan = Plan(
             record=own,
             thin=thin,
@@ -154,8 +166,8 @@ class Scheduler:
             progress=progress,
             audit_every=audit_every,
             checkpoint=checkpoint or Checkpoint(),
+            samples=rule,
         )
-        _is_franchise(franchise)
         if chains is not None:  # they run on copies
             franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
             trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
@@ -229,7 +241,7 @@ class Scheduler:
         audit_every: int | None,
         progress: Progress | None,
     ) -> None:
-        whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
+        whole_number("sweeps", sweeps, 1, remedy=_SWEEPS)
         if audit_every is not None:
             whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
         if progress is not None:

@@ -105,6 +105,8 @@ class ExactModel:
         self._seen: dict[tuple[bytes, ...], Any] = {}
         seatings = _frozen_seatings(self.shape, fixed, self.detail)
         template = self.franchise.freeze()
+        for key in ("dish_ids", "births"):  # of other dishes than the states have
+            template.pop(key, None)
         self._hyperparameters = (template["concentration"].tobytes(), template["discount"].tobytes())
         self._frozen = [
             {**template, "seating": seatings[state], "slots": _slots(seatings[state])}

@@ -151,6 +151,7 @@ RUNS = {
                 {"base/eta": len},
             ],
             "thin": whole(1),
+            "samples": [0, -1, 1.5, True, "some", [3], {"after": 1}],
             "callbacks": [None, 5, print, "ab", [5], {"print": print}],
         },
         aliases={"init": ("init", "frozen state")},
@@ -173,6 +174,11 @@ RUNS = {
         lambda franchise: (hk.Trace().append, {"draw": draw_of(franchise)}),
         {"draw": [None, 5, {}, "draw", hk.Draw]},
     ),
+    "Trace.keep": Row(
+        lambda franchise: (hk.Trace().keep, {"sample": franchise.sample()}),
+        {"sample": [None, 5, {}, "sample", hk.Sample]},
+    ),
+    "Samples": Row(plain(hk.Samples, after=2, every=3), {"after": whole(0), "every": whole(1)}),
     "Trace.append_moves": Row(
         lambda franchise: (hk.Trace().append_moves, {"draw": draw_of(franchise)}),
         {"draw": [None, 5, {}, "draw", hk.Draw]},

@@ -10,6 +10,8 @@ cdef class DishSlots:
     cdef vector[int32_t] live          # occupied slots, ascending
     cdef vector[int32_t] position      # of a slot in `live`, -1 where it is not there
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH
+    cdef vector[int64_t] id            # of the dish of a slot, for as long as the chain lasts; by slot
+    cdef int64_t births                # dishes that were born since the chain began: the next one's id
     cdef int32_t lowest                # no slot below it is free
     cdef readonly object bank          # statistics of the dishes, told first; None: nobody counts
     cdef measure_t *measure            # the same in C, NULL for a bank in Python
@@ -21,7 +23,8 @@ cdef class DishSlots:
     cdef inline int ready(self) except -1 nogil:
         """See to it that a dish can be born without asking for memory."""
         cdef size_t n = self.status.size() + 1
-        if self.status.capacity() < n or self.position.capacity() < n or self.live.capacity() < n:
+        if (self.status.capacity() < n or self.position.capacity() < n or self.live.capacity() < n
+                or self.id.capacity() < n):
             self.reserve_room(n + n // 2 + 8)
         return 0
 

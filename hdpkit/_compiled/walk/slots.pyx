@@ -20,6 +20,8 @@ cdef enum:
     AHEAD = 1024   # how far beyond the last slot one may be opened by number
     LARGEST = 1 << 30
 
+cdef int64_t MOST_BIRTHS = 1 << 62
+
 
 cdef bint takes_slot_alone(object born) except -1:
     """Whether a method ``born`` takes the slot and nothing else."""
@@ -57,6 +59,9 @@ cdef class DishSlots:
     What a part raises must not stop a step half way: the first error is kept with its part in ``trouble``, and
     whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
 
+    A slot is used again when its dish has died. A dish's *id* is its own for as long as the chain lasts: its
+    number in the order of births.
+
     ``parts`` are pairs of an object and whether its ``born`` takes the slot alone. The object has
     ``born(slot, source, customers)``, or ``born(slot)``, ``died(slot)``, ``holds(slot)`` and ``relabelled(mapping)``.
     """
@@ -67,6 +72,7 @@ cdef class DishSlots:
         self.bank = None
         self.measure = NULL
         self.source = None
+        self.births = 0
         self.reset([])
 
     def attach(self, bank):
@@ -85,18 +91,42 @@ cdef class DishSlots:
         self.measure = measure
         return 0
 
-    def reset(self, occupied, held=()):
-        """Occupy exactly these slots. Nobody is told: all seating was replaced."""
+    def reset(self, occupied, held=(), ids=None, births=0):
+        """Occupy exactly these slots. Nobody is told: all seating was replaced.
+
+        ``ids`` are those of the dishes in ascending order of slots, below ``births``. Without them the dish of a
+        slot that is occupied already keeps its id, and the others get new ones.
+        """
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
+        cdef int64_t number, following
+        cdef vector[int64_t] kept
         occupied = sorted(numbers32("occupied", occupied, 0, LARGEST).tolist())
         held = numbers32("held", held, 0, LARGEST).tolist()
         if len({*occupied, *held}) < len(occupied) + len(held):
             raise StateError("occupied", occupied, "each slot once, and none of those held", "A slot is one dish.")
         for slot in occupied + held:
             size = max(size, slot + 1)
-        self.reserve_room(size)      # from here on nothing can fail
+        following = self.births if ids is None else whole("births", births, 0, MOST_BIRTHS)
+        kept.assign(size, -1)
+        if ids is not None:
+            ids = [whole("ids", one, 0, following - 1) for one in ids]
+            if len(ids) != len(occupied) or len(set(ids)) < len(ids):
+                raise StateError("ids", ids, f"{len(occupied)} different numbers", "One for each dish.")
+            for slot, number in zip(occupied, ids):
+                kept[slot] = number
+        else:
+            for slot in occupied:
+                if self.occupied(slot):
+                    kept[slot] = self.id[slot]
+                else:
+                    kept[slot] = following
+                    following += 1
+        self.reserve_room(size)
+        kept.reserve(self.id.capacity())      # from here on nothing can fail
+        self.births = following
+        self.id.swap(kept)
         self.live.clear()
         self.position.assign(size, -1)
         self.status.assign(size, FREE)
@@ -120,6 +150,7 @@ cdef class DishSlots:
 
     cdef int reserve_room(self, size_t n) except -1 nogil:
         self.status.reserve(n)
+        self.id.reserve(n)
         self.position.reserve(n)
         self.live.reserve(n)
         return 0
@@ -130,6 +161,7 @@ cdef class DishSlots:
         if slot == <int32_t>self.status.size():
             self.status.push_back(status)
             self.position.push_back(-1)
+            self.id.push_back(-1)
         else:
             self.status[slot] = status
         self.lowest = slot + 1
@@ -190,8 +222,10 @@ cdef class DishSlots:
         return 0
 
     cdef int enter_live(self, int32_t slot) except -1 nogil:
-        """Enter an occupied slot among the live ones."""
+        """Enter an occupied slot among the live ones: its dish is born."""
         cdef size_t place = self.live.size()
+        self.id[slot] = self.births
+        self.births += 1
         self.live.push_back(slot)
         while place > 0 and self.live[place - 1] > slot:
             self.live[place] = self.live[place - 1]
@@ -289,6 +323,7 @@ cdef class DishSlots:
         while <int32_t>self.status.size() <= k:
             self.status.push_back(FREE)
             self.position.push_back(-1)
+            self.id.push_back(-1)
         if self.status[k] != FREE:
             raise StateError("slot", slot, "free", "See vacant().")
         self.status[k] = OCCUPIED
@@ -350,6 +385,22 @@ cdef class DishSlots:
             view[i] = self.live[i]
         return slots
 
+    def ids(self):
+        """Ids of the dishes in the occupied slots, in ascending order of slots: int64, shape (K,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef int64_t[::1] view
+        cdef size_t i
+        ids = np.empty(self.live.size(), dtype=np.int64)
+        view = ids
+        for i in range(self.live.size()):
+            view[i] = self.id[self.live[i]]
+        return ids
+
+    def n_births(self):
+        """Dishes that were born since the chain began; the next one's id."""
+        cdef Held hold = in_turn(self.turn)
+        return self.births
+
     def held_slots(self):
         """Slots that are empty but kept by a part."""
         cdef Held hold = in_turn(self.turn)
@@ -401,8 +452,9 @@ cdef class DishSlots:
         if len(mapping) < <int64_t>self.status.size():
             whole("length of mapping", len(mapping), <int64_t>self.status.size(), LARGEST)
         held = [mapping[slot] for slot in self.held_slots()]
-        occupied = [mapping[slot] for slot in self.occupied_slots()]
-        self.reset(occupied, held)
+        occupied = np.array([mapping[slot] for slot in self.occupied_slots()], dtype=np.int32)
+        order = np.argsort(occupied, kind="stable")
+        self.reset(occupied[order], held, self.ids()[order], self.births)
         for part, _ in self.parts:
             try:
                 part.relabelled(mapping)

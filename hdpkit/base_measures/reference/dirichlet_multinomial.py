@@ -182,6 +182,17 @@ class DirichletMultinomialReference(BaseMeasure):
         """Mean of the topic, shape (V,)."""
         return (statistics.terms + self.eta_vector) / (statistics.total + self.eta_sum)
 
+    def term_means(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        totals: npt.NDArray[np.int64],
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
+        """Return what a mean topic is made of: (n_kv + eta_v) / (n_k + sum of eta)."""
+        eta, scale = self.eta_vector, 1.0 / (totals + self.eta_sum)
+        return (eta[0] if np.all(eta == eta[0]) else eta), scale, scale
+
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return counts in Python."""
         return PythonBank(self, np.asarray(data.values))

@@ -339,6 +339,22 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         """Mean of the topic, shape (V,): equation 11 of the paper, averaged over the selections."""
         return self.predictive(statistics)
 
+    def term_means(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        totals: npt.NDArray[np.int64],
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
+        """Return what a mean topic is made of: the coefficients of `predictive`, and its smoothing."""
+        found = bank.statistics(slots, dishes)
+        smoothing = np.array([self._smoothing_now(one) for one in found], dtype=float)
+        factors = np.array([
+            self.law(one.given, own).coefficients(one.distinct, one.total)
+            for one, own in zip(found, smoothing, strict=True)
+        ]).reshape(-1, 2)  # fmt: skip
+        return smoothing[:, None], factors[:, 0], factors[:, 1] / smoothing
+
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
         """Draw the topic, shape (V,): how many terms are selected, which, and Dirichlet proportions of these.
 

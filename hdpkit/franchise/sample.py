@@ -1,0 +1,216 @@
+"""Samples: what is kept of a state to summarise the posterior from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.errors import StateError
+
+__all__ = ["Level", "Sample", "TermMeans"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class TermMeans:
+    """How posterior mean topics follow from counts.
+
+    Term v of dish k has (n_kv + smoothing) inside_k where n_kv > 0, and smoothing outside_k elsewhere.
+
+    Attributes
+    ----------
+    smoothing : float64 array, shape (), (n_terms,) or (K, 1)
+        Dirichlet parameter.
+    inside, outside : float64 arrays, shape (K,)
+        Of one value unless topics select terms of their own (`BaseMeasure.term_means`).
+    """
+
+    smoothing: Floats
+    inside: Floats
+    outside: Floats
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Level:
+    """Restaurants of one declaration below the root, by number, as far as weights depend on them.
+
+    Attributes
+    ----------
+    name : str
+        Of the declaration.
+    parent : int64 array, shape (n,)
+        Number of the restaurant above each, among the root (0) and those of the levels before.
+    counts, tables : csr_array of int64, shape (n, K)
+        Customers and tables of each dish. ``tables`` is None where no restaurant has a discount.
+    concentration, discount : float64 array, shape () or (n,)
+    """
+
+    name: str
+    parent: Ints = attrs.field(repr=False)
+    counts: Any = attrs.field(repr=False)
+    tables: Any = attrs.field(repr=False)
+    concentration: Floats
+    discount: Floats
+
+
+def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+@attrs.frozen(eq=False, kw_only=True, slots=False)
+class Sample:
+    """What is kept of a state after a sweep, to summarise the posterior from. Nothing in it changes.
+
+    It stands alone: nothing but its arrays is needed, and their size is that of the counts, not of the data.
+
+    Attributes
+    ----------
+    chain, sweep : int
+        Which state it is of.
+    ids : int64 array, shape (K,)
+        Lasting ids of the dishes: `Franchise.dish_ids`.
+    sizes : int64 array, shape (K,)
+        Customers of each dish.
+    counts : csr_array of int64, shape (K, n_terms), or None
+        How often each dish has each term. None where the data are no terms.
+    parameters : dict
+        ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as `Franchise.dish_parameters`
+        has them. Empty for topics, which follow from ``counts``, and for measures that have no such mean.
+    root_weights : float64 array, shape (K + 1,)
+        Posterior mean weights of the dishes in the root and, last, of all that is new.
+    label : str
+        Name of the groups: of the label of the deepest declaration ("document").
+    names : tuple
+        Of the groups.
+    group_counts : csr_array of int64, shape (n_groups, K)
+        Customers of each dish in each group.
+    hyperparameters : dict
+        Concentrations, discounts and parameters of the base measure, by the keys of a trace.
+    log_joint : float
+        In nats.
+    term_means : TermMeans or None
+        What `topics` needs besides the counts.
+    levels : tuple of Level
+        What `group_weights` needs: the declarations below the root, that of the groups last.
+    """
+
+    chain: int
+    sweep: int
+    ids: Ints = attrs.field(repr=False)
+    sizes: Ints = attrs.field(repr=False)
+    counts: Any = attrs.field(default=None, repr=False)
+    parameters: Mapping[str, npt.NDArray[Any]] = attrs.field(factory=dict, repr=False)
+    root_weights: Floats = attrs.field(repr=False)
+    label: str = "group"
+    names: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
+    group_counts: Any = attrs.field(repr=False)
+    hyperparameters: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    log_joint: float = float("nan")
+    term_means: TermMeans | None = attrs.field(default=None, repr=False)
+    levels: tuple[Level, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("parameters", "hyperparameters"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        for thing in (self, self.term_means, *self.levels):
+            for value in () if thing is None else attrs.astuple(thing, recurse=False):
+                _read_only(value)
+
+    def __reduce__(self) -> Any:
+        return _again, ({**self.__dict__, **{name: dict(getattr(self, name)) for name in _MAPPINGS}},)
+
+    @property
+    def n_dishes(self) -> int:
+        """Number of dishes, K."""
+        return len(self.ids)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.group_counts.shape[0])
+
+    def topics(self) -> Floats:
+        """Posterior mean of each topic given its counts: float64, shape (K, n_terms); rows sum to one.
+
+        Raises
+        ------
+        StateError
+            If the data are no terms.
+        """
+        if self.counts is not None and self.term_means is not None:
+            means = self.term_means
+            there = self.counts.toarray()
+            inside = (there + means.smoothing) * means.inside[:, None]
+            if np.array_equal(means.inside, means.outside):
+                return np.asarray(inside, dtype=np.float64)
+            topics: Floats = np.where(there > 0, inside, means.smoothing * means.outside[:, None])
+            return topics
+        mean = self.parameters.get("mean")
+        if self.counts is None or mean is None or mean.shape != self.counts.shape:
+            raise StateError(
+                "topics", "of data that are no terms", "of a measure over terms",
+                "See sample.parameters, which has the posterior means of the dishes.",
+            )  # fmt: skip
+        return np.array(mean, dtype=np.float64)
+
+    def group_weights(self) -> Floats:
+        """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).
+
+        The last column is that of a new dish; rows sum to one. Under a Dirichlet process above which the
+        weights are P, they are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j
+        tables has (n_jk - d t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the
+        root down.
+        """
+        rows = self.root_weights[None, :]
+        for level in self.levels:
+            rows = np.concatenate([rows, _weights(level, rows)])
+        n = self.n_groups
+        return np.array(rows[len(rows) - n :])
+
+    def shares(self) -> Floats:
+        """Share of the customers that each dish has: float64, shape (K,)."""
+        return self.sizes / max(int(self.sizes.sum()), 1)
+
+
+_MAPPINGS = ("parameters", "hyperparameters")
+
+
+def _again(values: dict[str, Any]) -> Sample:
+    return Sample(**values)
+
+
+def _read_only(value: Any) -> None:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            _read_only(inner)
+    elif isinstance(value, np.ndarray):
+        value.setflags(write=False)
+    elif isinstance(value, scipy.sparse.csr_array):
+        for part in (value.data, value.indices, value.indptr):
+            part.setflags(write=False)
+
+
+def _weights(level: Level, above: Floats) -> Floats:
+    """P of every dish and of a new one in each restaurant of a level, given the rows above it."""
+    theta, d = (np.broadcast_to(a, len(level.parent)) for a in (level.concentration, level.discount))
+    n = np.asarray(level.counts.sum(axis=1), dtype=np.float64)
+    rows = above[level.parent]
+    rest = theta.astype(np.float64)
+    if level.tables is not None:
+        rest = theta + d * np.asarray(level.tables.sum(axis=1))
+    rows *= np.where(n > 0, rest, 1.0)[:, None]
+    own = level.counts.tocoo()
+    rows[own.row, own.col] += own.data
+    if level.tables is not None:
+        own = level.tables.tocoo()
+        rows[own.row, own.col] -= d[own.row] * own.data
+    rows /= np.where(n > 0, n + theta, 1.0)[:, None]
+    return rows

@@ -1,0 +1,175 @@
+"""A `Sample` of a franchise as it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.errors import StateError
+from hdpkit.franchise.counts import columns_of
+from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.franchise.state import State
+
+__all__ = ["hyperparameter_values", "sample_of"]
+
+_DISHES = 64  # whose counts are laid out at once
+
+
+def hyperparameter_values(state: State) -> dict[str, Any]:
+    """Hyperparameters by their keys in a trace."""
+    values: dict[str, Any] = {}
+    for declaration in state.declarations:
+        name = declaration.name
+        values[f"concentration/{name}"], values[f"discount/{name}"] = state.hyperparameters.present(name)
+    for name, value in state.measure.parameters.items():
+        values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
+    return values
+
+
+def check_latent(state: State) -> None:
+    """Raise a StateError where dishes are observed: they are no components to be found."""
+    if state.measure.atomic:
+        raise StateError(
+            "samples", "of observed dishes", "of latent ones: components",
+            "Where dishes are the values themselves: franchise.snapshot(), or hk.NGramModel.",
+        )  # fmt: skip
+
+
+def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
+    """The sample; ``log_joint`` saves computing it again. ``reading`` is the owner that reads the state."""
+    state: State = reading.state
+    check_latent(state)
+    slots, topology = state.slots.occupied_slots(), state.topology
+    rank = np.full(int(slots[-1]) + 1 if len(slots) else 0, -1, dtype=np.int64)
+    rank[slots] = np.arange(len(slots))
+    node, dish, customers, tables = (
+        np.asarray(c, dtype=np.int64) for c in columns_of(state.seating, topology.n_nodes)
+    )
+    dish = rank[dish]
+    levels = tuple(
+        _level(state, number, node, dish, customers, tables, len(slots))
+        for number in range(1, len(state.declarations))
+    )
+    sizes = _sizes(state, node, dish, customers, tables, len(slots))
+    deepest = len(state.declarations) - 1
+    counts, means, parameters = _of_dishes(reading, slots)
+    weights, rest = reading.root_weights()
+    streams = state.streams
+    return Sample(
+        chain=0 if streams is None else streams.chain,
+        sweep=state.sweep,
+        ids=state.slots.ids(),
+        sizes=sizes,
+        counts=counts,
+        parameters=parameters,
+        root_weights=np.append(weights, rest),
+        label=state.declarations[deepest].each or state.declarations[deepest].name,
+        names=topology.keys_of(deepest),
+        group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
+        hyperparameters=hyperparameter_values(state),
+        log_joint=float(reading.log_joint() if log_joint is None else log_joint),
+        term_means=means,
+        levels=levels,
+    )
+
+
+def _level(
+    state: State,
+    number: int,
+    node: npt.NDArray[np.int64],
+    dish: npt.NDArray[np.int64],
+    customers: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    n_dishes: int,
+) -> Level:
+    nodes: Any = state.topology.nodes(number)
+    here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants ascend
+    shape = (nodes.stop - nodes.start, n_dishes)
+
+    def by_dish(values: npt.NDArray[np.int64]) -> Any:
+        begin = np.searchsorted(node[here], np.arange(nodes.start, nodes.stop + 1))
+        kind = np.int32 if max(len(values), n_dishes) < 2**31 else np.int64
+        made = scipy.sparse.csr_array((values, dish[here].astype(kind), begin.astype(kind)), shape=shape)
+        made.sort_indices()
+        return made
+
+    theta, d = (_shared(a[nodes]) for a in (state.hyperparameters.theta, state.hyperparameters.d))
+    return Level(
+        name=state.declarations[number].name,
+        parent=np.asarray(state.topology.parent[nodes], dtype=np.int64),
+        counts=by_dish(customers[here].copy()),
+        tables=by_dish(tables[here].copy()) if np.any(d > 0) else None,
+        concentration=theta,
+        discount=d,
+    )
+
+
+def _shared(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """One number where all are the same."""
+    return np.array(values[0] if len(values) and np.all(values == values[0]) else values, dtype=np.float64)
+
+
+def _sizes(
+    state: State,
+    node: npt.NDArray[np.int64],
+    dish: npt.NDArray[np.int64],
+    customers: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    n_dishes: int,
+) -> npt.NDArray[np.int64]:
+    """Data customers of each dish: customers of all restaurants but those whom the tables below send up."""
+    sizes = np.bincount(dish, weights=customers, minlength=n_dishes)
+    below = node > 0
+    sizes -= np.bincount(dish[below], weights=tables[below], minlength=n_dishes)
+    return sizes.astype(np.int64)
+
+
+def _of_dishes(
+    reading: Any, slots: npt.NDArray[np.int32]
+) -> tuple[Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
+    """Counts of terms, how topics follow from them, and parameters that don't."""
+    state, measure = reading.state, reading.state.measure
+    bank: Any = reading.statistics.fresh_bank()
+    counts, means = None, None
+    if measure.takes_terms and getattr(state.data, "n_terms", None):
+        counts = _term_counts(reading, bank, slots)
+        means = _term_means(measure, bank, slots, state.dishes_for_bank(), counts.sum(axis=1))
+    if means is not None or not len(slots):
+        return counts, means, {}
+    if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
+        return counts, None, {}
+    return counts, None, {"mean": np.array(reading.dish_parameters())}
+
+
+def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
+    """What the measure says of its topics, unless a subclass has other means than the class that says it."""
+    for kind in type(measure).__mro__:
+        if "term_means" in vars(kind):
+            break
+        if not _MEANS.isdisjoint(vars(kind)):
+            return None
+    found = measure.term_means(bank, *dishes)
+    if found is None:
+        return None
+    smoothing, inside, outside = (np.array(one, dtype=np.float64) for one in found)
+    return TermMeans(smoothing=smoothing, inside=inside, outside=outside)
+
+
+_MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
+
+
+def _term_counts(reading: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
+    """How often each dish has each term, sparse; never all dishes laid out at once where a bank counts."""
+    if not callable(getattr(bank, "counts", None)):
+        return scipy.sparse.csr_array(reading.dish_counts())
+    parts = [
+        scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + _DISHES]), dtype=np.int64))
+        for first in range(0, len(slots), _DISHES)
+    ]
+    if not parts:
+        return scipy.sparse.csr_array((0, reading.state.data.n_terms), dtype=np.int64)
+    return scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))

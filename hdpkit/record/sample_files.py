@@ -1,0 +1,249 @@
+"""Samples of a chain on disk: one sealed file each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.errors import CorruptRunError, HdpkitError
+from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import read_sealed, refuse_others, seal, write_whole
+
+__all__ = ["SampleFile", "StoredSamples", "stored_sweeps"]
+
+_MAGIC = b"hdpDRAWN"
+_PREFIX = "sample-"
+
+
+@attrs.frozen
+class SampleFile:
+    """Where the sample of a sweep is, or is to be.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the chain.
+    run : bytes
+        The run's id.
+    chain : int
+        Number of the chain's folder.
+    sweep : int
+    """
+
+    folder: Path
+    run: bytes
+    chain: int
+    sweep: int
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / f"{_PREFIX}{self.sweep:08d}"
+
+    def write(self, sample: Sample) -> None:
+        """Write the sample.
+
+        Raises
+        ------
+        StorageError
+            If the file system refuses. RunError: if something in it can't be kept.
+        """
+        refuse_others(self.folder, folder=True)
+        tree = {"run": self.run.hex(), "chain_folder": self.chain, **_packed(sample)}
+        write_whole(self.path, seal(_MAGIC, pack(tree, "sample")))
+
+    def read(self) -> Sample:
+        """Read the sample.
+
+        Raises
+        ------
+        CorruptRunError
+            If the file is damaged, or of another run. StorageError: if it can't be read.
+        """
+        refuse_others(self.folder, folder=True)
+        payload, _ = read_sealed(self.path, _MAGIC)
+        tree = unpack(payload, str(self.path))
+        try:
+            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
+                raise ValueError("it is of another run or chain")
+            if tree["sweep"] != self.sweep:
+                raise ValueError("it is of another sweep")
+            return _unpacked(tree)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            if isinstance(error, HdpkitError):
+                raise
+            raise CorruptRunError(
+                str(self.path), f"{type(error).__name__}: {error}", "a sample of this run",
+                "The file was damaged or changed; restore a copy of it.",
+            ) from error  # fmt: skip
+
+
+class StoredSamples(Sequence[Sample]):
+    """Samples that are read from their files when they are asked for, and not kept.
+
+    Attributes
+    ----------
+    files : tuple of SampleFile
+        Chain by chain, sweep by sweep.
+    """
+
+    def __init__(self, files: Iterable[SampleFile]) -> None:
+        self.files = tuple(files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredSamples: ...
+    def __getitem__(self, index: int | slice) -> Sample | StoredSamples:
+        if isinstance(index, slice):
+            return StoredSamples(self.files[index])
+        return self.files[index].read()
+
+    def __repr__(self) -> str:
+        chains = len({file.chain for file in self.files})
+        return f"<{len(self)} samples of {chains} {'chain' if chains == 1 else 'chains'}, on disk>"
+
+
+def stored_sweeps(folder: Path) -> list[int]:
+    """Sweeps of which a chain's folder has samples, ascending."""
+    if not folder.is_dir():
+        return []
+    names = [name.removeprefix(_PREFIX) for name in os.listdir(folder) if name.startswith(_PREFIX)]
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+
+
+# ---------------------------------------------------------------------- a sample as a tree of values
+
+
+def _packed(sample: Sample) -> dict[str, Any]:
+    default = sample.names == tuple(range(sample.n_groups))
+    levels = [
+        {
+            **{name: getattr(level, name) for name in ("name", "parent", "concentration", "discount")},
+            # Those of the deepest level are the counts of the groups.
+            "counts": None if level.counts is sample.group_counts else _rows(level.counts),
+            "tables": None if level.tables is None else _rows(level.tables),
+        }
+        for level in sample.levels
+    ]
+    means = sample.term_means
+    return {
+        "chain": sample.chain,
+        "sweep": sample.sweep,
+        "ids": sample.ids,
+        "sizes": _small(sample.sizes),
+        "counts": None if sample.counts is None else _rows(sample.counts),
+        "parameters": dict(sample.parameters),
+        "root_weights": sample.root_weights,
+        "label": sample.label,
+        "names": None if default else list(sample.names),
+        "group_counts": _rows(sample.group_counts),
+        "hyperparameters": dict(sample.hyperparameters),
+        "log_joint": sample.log_joint,
+        "term_means": None if means is None else attrs.asdict(means, recurse=False),
+        "levels": levels,
+    }
+
+
+def _rows(matrix: Any) -> dict[str, Any]:
+    """A sparse matrix as arrays of the smallest types that hold it."""
+    return {
+        "shape": list(matrix.shape),
+        "lengths": _small(np.diff(matrix.indptr)),
+        "columns": _small(matrix.indices),
+        "values": _small(matrix.data),
+    }
+
+
+def _small(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+def _unpacked(tree: Mapping[str, Any]) -> Sample:
+    ids, sizes = (np.asarray(tree[name], dtype=np.int64) for name in ("ids", "sizes"))
+    k = len(ids)
+    _check(ids.shape == sizes.shape == (k,) and len(np.unique(ids)) == k and int(ids.min(initial=0)) >= 0)
+    counts = None if tree["counts"] is None else _matrix(tree["counts"], k)
+    groups = _matrix(tree["group_counts"], None, k)
+    names = tree["names"]
+    _check(names is None or len(names) == groups.shape[0])
+    weights = np.asarray(tree["root_weights"], dtype=np.float64)
+    _check(weights.shape == (k + 1,))
+    parameters = {str(name): np.asarray(value) for name, value in tree["parameters"].items()}
+    _check(all(value.shape[:1] == (k,) for value in parameters.values()))
+    means = None
+    if tree["term_means"] is not None:
+        means = TermMeans(
+            **{name: np.asarray(value, dtype=np.float64) for name, value in tree["term_means"].items()}
+        )
+        _check(counts is not None and means.inside.shape == means.outside.shape == (k,))
+        _check(counts is not None and means.smoothing.shape in ((), (counts.shape[1],), (k, 1)))
+    levels = _levels(tree["levels"], groups, k)
+    return Sample(
+        chain=int(tree["chain"]),
+        sweep=int(tree["sweep"]),
+        ids=ids,
+        sizes=sizes,
+        counts=counts,
+        parameters=parameters,
+        root_weights=weights,
+        label=str(tree["label"]),
+        names=tuple(range(groups.shape[0]) if names is None else names),
+        group_counts=groups,
+        hyperparameters=dict(tree["hyperparameters"]),
+        log_joint=float(tree["log_joint"]),
+        term_means=means,
+        levels=levels,
+    )
+
+
+def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Level]:
+    levels, above = [], 1
+    for tree in trees:
+        counts = groups if tree["counts"] is None else _matrix(tree["counts"], None, k)
+        n = counts.shape[0]
+        parent = np.asarray(tree["parent"], dtype=np.int64)
+        _check(parent.shape == (n,) and bool(np.all((parent >= 0) & (parent < above))))
+        theta, d = (np.asarray(tree[name], dtype=np.float64) for name in ("concentration", "discount"))
+        _check(all(values.shape in ((), (n,)) for values in (theta, d)))
+        tables = None if tree["tables"] is None else _matrix(tree["tables"], n, k)
+        levels.append(
+            Level(
+                name=str(tree["name"]), parent=parent, counts=counts, tables=tables, concentration=theta,
+                discount=d,
+            )
+        )  # fmt: skip
+        above += n
+    _check(not levels or levels[-1].counts is groups)
+    return levels
+
+
+def _matrix(tree: Mapping[str, Any], rows: int | None, columns: int | None = None) -> Any:
+    """A sparse matrix of such a shape, checked: compiled code follows its numbers without asking."""
+    shape = tuple(int(n) for n in tree["shape"])
+    _check(len(shape) == 2 and shape[0] == (shape[0] if rows is None else rows))
+    _check(shape[1] == (shape[1] if columns is None else columns))
+    lengths = np.asarray(tree["lengths"], dtype=np.int64)
+    values, where = (np.asarray(tree[name], dtype=np.int64) for name in ("values", "columns"))
+    _check(lengths.shape == (shape[0],) and int(lengths.min(initial=0)) >= 0)
+    _check(values.shape == where.shape == (int(lengths.sum()),))
+    _check(bool(np.all((where >= 0) & (where < shape[1]))) and int(values.min(initial=0)) >= 0)
+    kind = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    begin = np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
+    return scipy.sparse.csr_array((values, where.astype(kind), begin), shape=shape)
+
+
+def _check(holds: bool) -> None:
+    if not holds:
+        raise ValueError("counts that contradict each other")

@@ -1,0 +1,167 @@
+"""What a sample keeps is what the franchise says, and it stands alone."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import StateError
+
+WORDS = [["a", "b", "b", "c"], ["c", "d", "d"], ["a", "a", "e"], ["f", "e", "d", "d"], ["b", "c"]]
+AUTHORS = ["ann", "ann", "bob", None, "bob"]
+ETA = np.array([0.2, 0.4, 0.1, 0.3, 0.5, 0.7])
+
+
+def corpus():
+    return hk.Corpus.from_documents(WORDS * 3, groups={"author": AUTHORS * 3})
+
+
+def two_levels(measure=None, discount=0.0, **options):
+    measure = hk.DirichletMultinomial(0.3) if measure is None else measure
+    root = hk.Restaurant(base=measure, concentration=2.0, discount=discount)
+    document = hk.Restaurant(
+        base=root, concentration=hk.Each(hk.Gamma(2.0, 1.0)), discount=discount, each="document"
+    )
+    return hk.Franchise(document, corpus(), **options)
+
+
+def three_levels():
+    root = hk.Restaurant(base=hk.DirichletMultinomial(ETA), concentration=2.0)
+    author = hk.Restaurant(base=root, concentration=1.5, discount=0.2, each="author")
+    document = hk.Restaurant(base=author, concentration=0.5, discount=hk.Beta(1.0, 3.0), each="document")
+    return hk.Franchise(document, corpus())
+
+
+def sparse(**options):
+    return two_levels(hk.SparseDirichletMultinomial(**options))
+
+
+FRANCHISES = {
+    "two levels": two_levels,
+    "discounts": lambda: two_levels(discount=0.3, store="explicit"),
+    "three levels": three_levels,
+    "flat": lambda: hk.Franchise(
+        hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=2.0), corpus()
+    ),
+    "counts": lambda: two_levels(store="counts"),
+    "weights": lambda: two_levels(store="counts", root="weights"),
+    "fixed weights": lambda: two_levels(root=hk.FixedWeights(7)),
+    "reference": lambda: two_levels(hk.DirichletMultinomialReference(0.3), kernel="reference"),
+    "sparse": lambda: sparse(smoothing=0.2),
+    "sparse, stored": lambda: sparse(smoothing=0.2, selection=hk.Beta(2.0, 1.0), proportions="stored"),
+    "sparse, reference": lambda: two_levels(hk.SparseDirichletMultinomialReference(0.2)),
+}
+
+
+def begun(make, sweeps=5):
+    franchise = make()
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps, rng=1, init=hk.init.Random(4))
+    return franchise
+
+
+@pytest.mark.parametrize("name", FRANCHISES)
+def test_a_sample_says_what_the_franchise_says(name):
+    franchise = begun(FRANCHISES[name])
+    sample = franchise.sample()
+    assert (sample.chain, sample.sweep) == (0, 5)
+    assert np.array_equal(sample.ids, franchise.dish_ids)
+    assert np.array_equal(sample.sizes, np.bincount(franchise.dishes))
+    assert np.array_equal(sample.counts.toarray(), franchise.dish_counts)
+    assert np.allclose(sample.topics(), franchise.dish_parameters(), rtol=1e-12)
+    assert np.allclose(sample.topics().sum(axis=1), 1.0)
+    assert not sample.parameters  # nothing as large as K times V
+    weights, rest = franchise.root_weights()
+    assert np.allclose(sample.root_weights, [*weights, rest])
+    deepest = franchise.declarations[-1]
+    assert np.allclose(sample.group_weights(), franchise.group_weights(deepest.name), rtol=1e-12)
+    assert np.allclose(sample.group_weights().sum(axis=1), 1.0)
+    assert np.allclose(sample.shares(), sample.sizes / len(franchise.data))
+    assert sample.log_joint == franchise.log_joint()
+    assert set(sample.hyperparameters) >= {"concentration/root", "discount/root"}
+    assert list(sample.names) == franchise.keys(deepest.name)
+    if deepest.each == "document":
+        codes = franchise.data.codes("document")
+        for document, row in enumerate(sample.group_counts.toarray()):
+            assert np.array_equal(
+                row, np.bincount(franchise.dishes[codes == document], minlength=franchise.n_dishes)
+            )
+        assert sample.label == "document"
+
+
+def test_sparse_topics_with_a_smoothing_each():
+    franchise = two_levels(hk.SparseDirichletMultinomial(hk.Gamma(1.0, 2.0)))
+    schedule = [moves.TableGibbs(), moves.BaseMeasureParameters()]
+    hk.Scheduler(schedule).run(franchise, 3, rng=1)
+    assert np.allclose(franchise.sample().topics(), franchise.dish_parameters(), rtol=1e-12)
+
+
+def test_counts_by_cell():
+    counts = np.random.default_rng(0).poisson(1.0, size=(10, 6))
+    root = hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=2.0)
+    franchise = hk.Franchise(
+        hk.Restaurant(base=root, concentration=1.0, each="document"),
+        hk.Corpus.from_counts(counts), store="counts", root="weights",
+    )  # fmt: skip
+    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(franchise, 5, rng=0, init=hk.init.Random(3))
+    sample = franchise.sample()
+    assert np.array_equal(np.asarray(sample.counts.sum(axis=0)), counts.sum(axis=0))
+    assert np.array_equal(np.asarray(sample.group_counts.sum(axis=1)), counts.sum(axis=1))
+    assert np.allclose(sample.group_weights(), franchise.group_weights("document"), rtol=1e-12)
+    assert np.allclose(sample.topics(), franchise.dish_parameters(), rtol=1e-12)
+
+
+def test_a_measure_over_numbers_keeps_its_means():
+    values = [np.array([0.1, 5.2, 0.0]), np.array([4.9, 5.0])]
+    root = hk.Restaurant(base=hk.NormalGamma(0.0, 0.1, 1.0, 1.0), concentration=1.0)
+    data = hk.Groups.from_arrays(values, label="patient")
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="patient"), data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 5, rng=0)
+    sample = franchise.sample()
+    assert sample.counts is None
+    assert np.array_equal(sample.parameters["mean"], franchise.dish_parameters())
+    assert sample.label == "patient"
+    with pytest.raises(StateError, match=r"sample\.parameters"):
+        sample.topics()
+
+
+def test_a_subclass_with_means_of_its_own_is_believed():
+    class Even(hk.DirichletMultinomialReference):
+        def posterior_mean(self, statistics):
+            return np.full(6, 1 / 6)
+
+    sample = begun(lambda: two_levels(Even(0.3))).sample()
+    assert sample.term_means is None
+    assert np.allclose(sample.topics(), 1 / 6)
+
+
+def test_nobody_seated():
+    sample = two_levels().sample()
+    assert sample.ids.shape == (0,)
+    assert sample.topics().shape == (0, 6)
+    assert np.allclose(sample.group_weights(), 1.0)
+
+
+def test_samples_change_no_more_and_travel():
+    franchise = begun(three_levels)
+    sample, weights = franchise.sample(), franchise.group_weights("document")
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, init=None)
+    for twin in (sample, pickle.loads(pickle.dumps(sample)), copy.deepcopy(sample)):
+        assert np.allclose(twin.group_weights(), weights)
+        assert twin.group_counts is twin.levels[-1].counts
+        for array in (twin.ids, twin.sizes, twin.counts.data, twin.root_weights, twin.group_counts.indptr):
+            assert not array.flags.writeable
+        with pytest.raises(TypeError):
+            twin.hyperparameters["mine"] = 1.0
+
+
+def test_observed_dishes_are_no_components():
+    data = hk.Corpus.from_documents([[0, 1, 1], [3, 0]], n_terms=5)
+    franchise = hk.Franchise(hk.Restaurant(base=hk.Uniform(), concentration=1.0), data)
+    with pytest.raises(StateError, match="observed"):
+        franchise.sample()
+    with pytest.raises(StateError, match="observed"):
+        hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, samples=1)
+    assert franchise.sweep == 0

@@ -1,0 +1,208 @@
+"""Samples of runs: which sweeps, in memory, over chains, on disk, resumed and damaged."""
+
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import CorruptRunError, InterruptedRunWarning, RunError
+from hdpkit.io.verification import verify_run
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import read_sealed, seal
+from hdpkit.record.sample_files import _packed
+
+SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
+
+
+def franchise():
+    documents = [[0, 0, 1], [1, 2, 2], [2, 3], [0, 3, 3], [4, 4, 1]] * 3
+    root = hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1.0, 1.0))
+    document = hk.Restaurant(base=root, concentration=1.0, each="document")
+    return hk.Franchise(document, hk.Corpus.from_documents(documents, names=[f"d{i}" for i in range(15)]))
+
+
+def run(sweeps, state=None, rng=0, init="sequential", **options):
+    return hk.Scheduler(SCHEDULE).run(state or franchise(), sweeps, rng=rng, init=init, **options)
+
+
+def equal(one, other):
+    return [pack(_packed(a), "sample") for a in one] == [pack(_packed(b), "sample") for b in other]
+
+
+def sweeps(samples):
+    return [sample.sweep for sample in samples]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 12 sweeps in one go, in a folder."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    return path, run(12, samples=3, folder=path)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (None, []),
+        (3, [6, 7, 8, 9, 10]),  # every (10 - 5) // 3 = 1: at least 3
+        (2, [7, 9]),
+        (5, [6, 7, 8, 9, 10]),
+        (50, [6, 7, 8, 9, 10]),
+        (1, [10]),
+        (hk.Samples(after=4, every=3), [7, 10]),
+        (hk.Samples(after=0), list(range(1, 11))),
+        (hk.Samples(after=10), []),
+    ],
+)
+def test_which_sweeps(given, wanted):
+    assert sweeps(run(10, samples=given).samples) == wanted
+
+
+def test_a_number_counts_from_where_the_run_begins():
+    state = franchise()
+    run(6, state)
+    assert sweeps(run(10, state, rng=None, init=None, samples=2).samples) == [13, 15]
+
+
+def test_samples_change_nothing_and_are_of_their_sweeps():
+    plain, kept = run(10), run(10, samples=2)
+    assert np.array_equal(plain["log_joint"], kept["log_joint"])
+    for sample in kept.samples:
+        row = list(kept["sweep"]).index(sample.sweep)
+        assert sample.log_joint == kept["log_joint"][row]
+        assert len(sample.ids) == kept["n_dishes"][row]
+        assert sample.hyperparameters["concentration/root"] == kept["concentration/root"][row]
+    assert sweeps(run(10, samples=2, thin=4).samples) == [7, 9]
+
+
+def test_chains():
+    one, both = run(8, samples=2), run(8, samples=2, chains=2)
+    assert [(s.chain, s.sweep) for s in both.samples] == [(0, 6), (0, 8), (1, 6), (1, 8)]
+    assert equal(one.samples, both.chains[0].samples)
+
+
+def test_a_folder_keeps_them(whole):
+    path, trace = whole
+    assert sweeps(trace.samples) == [8, 10, 12]
+    assert equal(trace.samples, run(12, samples=3).samples)
+    opened = hk.open_run(path)
+    assert equal(opened.samples, trace.samples)
+    assert equal(opened.trace.samples, trace.samples)
+    assert sweeps(opened.samples[1:]) == [10, 12]
+    assert "3 samples of 1 chain" in repr(opened.samples)
+    assert sorted(os.listdir(path / "chain-000"))[1:4] == [f"sample-{s:08d}" for s in (8, 10, 12)]
+    assert trace.samples[0].names == tuple(f"d{i}" for i in range(15))
+    checks = {check.name: check for check in verify_run(path)}
+    assert checks["chain-000/samples"].passed
+    assert "3 samples" in checks["chain-000/samples"].detail
+
+
+def test_a_run_without_samples_says_nothing_of_them(tmp_path):
+    run(2, folder=tmp_path / "run")
+    assert '"samples"' not in (tmp_path / "run" / "run.json").read_text()
+    assert not any("sample" in check.name for check in verify_run(tmp_path / "run"))
+    assert len(hk.open_run(tmp_path / "run").samples) == 0
+
+
+def test_resuming_goes_on_bit_for_bit(whole, tmp_path):
+    """Ctrl-C after sweep 9; more sweeps than were planned go on by the same rule."""
+
+    def stop(draw):
+        if draw.sweep == 9:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run"
+    with pytest.warns(InterruptedRunWarning):
+        run(12, samples=3, folder=path, callbacks=[stop])
+    assert equal(hk.open_run(path).resume().samples, whole[1].samples)
+    longer = hk.open_run(path).resume(sweeps=5)
+    assert sweeps(longer.samples) == [8, 10, 12, 14, 16]
+    assert equal(longer.samples, run(17, samples=hk.Samples(after=6, every=2)).samples)
+    with_chains = run(4, samples=1, folder=tmp_path / "two", chains=2)
+    opened = hk.open_run(tmp_path / "two")
+    assert [(s.chain, s.sweep) for s in opened.samples] == [(0, 4), (1, 4)]
+    assert equal(opened.samples, with_chains.samples)
+    assert equal(opened.resume(sweeps=2).samples, run(6, samples=hk.Samples(2, 2), chains=2).samples)
+
+
+def test_what_a_kill_leaves(tmp_path):
+    """A sample after the checkpoint is left out and written again; a missing one of it is taken again."""
+    path = tmp_path / "run"
+    trace = run(8, samples=2, folder=path)
+    file, late = (path / "chain-000" / f"sample-{sweep:08d}" for sweep in (8, 10))
+    late.write_bytes(file.read_bytes())
+    file.unlink()
+    with pytest.warns(UserWarning, match="1 samples that the run took"):
+        assert sweeps(hk.open_run(path).samples) == [6]
+    failed = [check for check in verify_run(path) if not check.passed]
+    assert [check.name for check in failed] == ["chain-000/samples"]
+    assert "8" in failed[0].detail
+    assert equal(hk.open_run(path).resume().samples, trace.samples)
+    assert all(check.passed for check in verify_run(path))
+    again = hk.open_run(path).resume(sweeps=2)
+    assert equal(again.samples, run(10, samples=hk.Samples(4, 2)).samples)
+
+
+@pytest.mark.parametrize("damage", ["cut", "bit", "other sweep", "empty", "link"])
+def test_damage_is_told(whole, tmp_path, damage):
+    path = tmp_path / "run"
+    run(4, samples=1, folder=path)
+    file = path / "chain-000" / "sample-00000004"
+    good = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(good[:-5])
+    elif damage == "bit":
+        file.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+    elif damage == "other sweep":  # of another run, too
+        file.write_bytes((whole[0] / "chain-000" / "sample-00000012").read_bytes())
+    elif damage == "empty":
+        file.write_bytes(b"")
+    else:
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    opened = hk.open_run(path)
+    with pytest.raises(RunError if damage == "link" else CorruptRunError, match="sample-00000004"):
+        list(opened.samples)
+    assert not all(check.passed for check in verify_run(path))
+    assert opened.trace.n_draws == 4  # nothing else depends on them
+
+
+def test_a_forged_sample_is_refused(tmp_path):
+    run(4, samples=1, folder=tmp_path / "run")
+    file = tmp_path / "run" / "chain-000" / "sample-00000004"
+    tree = unpack(read_sealed(file, b"hdpDRAWN")[0], "sample")
+    beyond = {**tree["counts"], "columns": tree["counts"]["columns"] + 5}
+    for key, value in {
+        "ids": tree["ids"][:-1],
+        "sizes": "many",
+        "counts": beyond,
+        "group_counts": {**tree["group_counts"], "shape": [10**12, len(tree["ids"])]},
+        "root_weights": tree["root_weights"][1:],
+        "names": ["one"],
+        "levels": [],
+        "term_means": {"inside": 1.0},
+        "hyperparameters": 5,
+        "parameters": {"mean": np.zeros(1)},
+    }.items():
+        if key == "levels":
+            value = [{**tree["levels"][0], "parent": tree["levels"][0]["parent"] + 7}]
+        file.write_bytes(seal(b"hdpDRAWN", pack({**tree, key: value}, "sample")))
+        with pytest.raises(CorruptRunError):
+            hk.open_run(tmp_path / "run").samples[0]
+
+
+def test_a_run_of_before_goes_on(tmp_path):
+    """tests/old_run has neither ids nor samples."""
+    shutil.copytree(Path(__file__).resolve().parents[1] / "old_run", tmp_path / "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it began with other versions
+        hk.open_run(tmp_path / "run").resume(sweeps=2)
+    opened = hk.open_run(tmp_path / "run")
+    assert len(opened.samples) == 0
+    state = opened.franchise()
+    assert len(np.unique(state.dish_ids)) == state.n_dishes
