@@ -14,7 +14,7 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 
 from pathlib import Path
 
-from hdpkit import errors, init, moves, plots
+from hdpkit import errors, init, moves, plots, summaries
 from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
 from hdpkit.base_measures import (
     AtomicMeasure,
@@ -150,6 +150,7 @@ __all__ = [
     "plots",
     "rank_allocations",
     "stores",
+    "summaries",
 ]
 
 for _thing in [globals()[_name] for _name in __all__] + [getattr(moves, _name) for _name in moves.__all__]:

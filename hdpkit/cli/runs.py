@@ -29,13 +29,14 @@ from hdpkit.cli.summary import (
     topics_csv,
     topics_json,
 )
-from hdpkit.errors import HdpkitError, RunError, printable
+from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
 from hdpkit.io.verification import Check, verify_run
 from hdpkit.record.leave import NotAllowed
 from hdpkit.record.run_folder import MODEL
 from hdpkit.schedule import Run, open_run
+from hdpkit.summaries import diagnose
 
 __all__ = ["carry_out", "resume", "topics", "verify"]
 
@@ -79,6 +80,8 @@ def carry_out(
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
     _report(folder, trace, n_terms, allow)
+    if not (interrupted or failures) and trace is not None and trace.n_draws:
+        say(_verdict(trace))
     for failure in failures.values():
         say(f"Error: {failure}", err=True)
     if failures:
@@ -103,6 +106,14 @@ def _report(folder: Path, trace: Any, n_terms: int, allow: tuple[str, ...]) -> N
             echo_table(found, [topic for topic in found if topic.token_share >= WORTH_A_ROW])
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(franchise, trace.seed))
+
+
+def _verdict(trace: Any) -> str:
+    """Whether the run has settled, and what to do if not."""
+    try:
+        return str(diagnose(trace))
+    except MissingExtraError:
+        return "pip install 'hdpkit[arviz]' to be told here whether the run has settled."
 
 
 def _facts_text(franchise: Franchise, seed: int | None) -> str:

@@ -17,8 +17,8 @@ from hdpkit.record.inference_data import load_arviz
 
 __all__ = [
     "ConvergenceRule",
-    "Diagnosis",
     "Kept",
+    "NumberDiagnosis",
     "diagnosed",
     "joint_rhat",
     "kept_of",
@@ -75,7 +75,7 @@ class ConvergenceRule:
 
 
 @attrs.frozen
-class Diagnosis:
+class NumberDiagnosis:
     """What the chains of a schedule say of one number after burn-in.
 
     Attributes
@@ -139,18 +139,18 @@ def kept_of(chains: Sequence[ChainRecord], burn_in: float) -> Kept:
     return Kept(values, seconds)
 
 
-def diagnosed(values: Floats) -> Diagnosis:
+def diagnosed(values: Floats) -> NumberDiagnosis:
     """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws)."""
     if values.shape[1] == 0:
-        return Diagnosis(math.nan, math.nan, math.nan, math.nan, math.nan)
+        return NumberDiagnosis(math.nan, math.nan, math.nan, math.nan, math.nan)
     mean, sd = float(values.mean()), float(values.std())
     if values.shape[1] < FEWEST_DRAWS:
-        return Diagnosis(mean, sd, math.nan, math.nan, math.nan)
+        return NumberDiagnosis(mean, sd, math.nan, math.nan, math.nan)
     still = np.ptp(values, axis=1) == 0.0
     if still.all():
         apart = math.nan if np.ptp(values) == 0.0 else math.inf
-        return Diagnosis(mean, sd, apart, math.nan, 0.0)
-    return Diagnosis(mean, sd, joint_rhat(values), _ess(values), _drift(values))
+        return NumberDiagnosis(mean, sd, apart, math.nan, 0.0)
+    return NumberDiagnosis(mean, sd, joint_rhat(values), _ess(values), _drift(values))
 
 
 def joint_rhat(values: Floats) -> float:
@@ -177,7 +177,7 @@ def _drift(values: Floats) -> float:
 
 
 def reasons_of(
-    kept: Kept, diagnoses: Mapping[str, Diagnosis], n_chains: int, rule: ConvergenceRule
+    kept: Kept, diagnoses: Mapping[str, NumberDiagnosis], n_chains: int, rule: ConvergenceRule
 ) -> tuple[str, ...]:
     """Why the chains of a schedule have not converged; empty if they have."""
     if kept.n_draws < FEWEST_DRAWS:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, path
 from hdpkit.comparison.chains import ChainRecord, MoveTotals
-from hdpkit.comparison.convergence import ConvergenceRule, Diagnosis
+from hdpkit.comparison.convergence import ConvergenceRule, NumberDiagnosis
 from hdpkit.comparison.picture import draw_picture
 from hdpkit.comparison.report import CSV_ROWS, csv_text, moves_table, report, schedules_table
 from hdpkit.comparison.saving import saved
@@ -39,7 +39,7 @@ class ScheduleResult:
         Recorded states of each chain after burn-in.
     kept_seconds : float
         Time of the moves after burn-in, all chains together.
-    diagnoses : dict of Diagnosis
+    diagnoses : dict of NumberDiagnosis
         Mean, sd, R-hat, effective sample size and drift after burn-in, by key: "log_joint", "n_dishes",
         "share_1" (of the largest dish), "share_2", ...
     reasons : tuple of str
@@ -53,7 +53,7 @@ class ScheduleResult:
     kept: dict[str, Floats] = attrs.field(repr=False)
     n_draws: int
     kept_seconds: float
-    diagnoses: dict[str, Diagnosis] = attrs.field(repr=False)
+    diagnoses: dict[str, NumberDiagnosis] = attrs.field(repr=False)
     reasons: tuple[str, ...]
     seconds_to_target: Floats
 

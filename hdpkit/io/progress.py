@@ -32,17 +32,17 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def format_tick(tick: Tick) -> str:
-    """One line of plain text: sweep, dishes, log likelihood, tokens a second, time left.
+    """One line of plain text: sweep, dishes, log joint, tokens a second, time left.
 
-    Where dishes are observed, the log joint in place of their number and the log likelihood.
+    The log joint rises while a chain settles; the log likelihood may fall. Where dishes are observed their
+    number is left out.
     """
     chain = f"chain {tick.chain}: " if tick.chains > 1 else ""
     parts = [f"{chain}sweep {tick.sweep}/{tick.sweeps}"]
-    what, score = ("log joint", tick.log_joint) if tick.observed else ("log likelihood", tick.log_likelihood)
     if not tick.observed:
         parts.append(f"{tick.n_dishes} dishes")
-    if score is not None:
-        parts.append(f"{what} {score:,.0f}")
+    if tick.log_joint is not None:
+        parts.append(f"log joint {tick.log_joint:,.0f}")
     # The first sweep also seats everybody: its pace says nothing of the rest.
     if tick.customers_per_second is not None and tick.sweep > 0:
         parts.append(f"{tick.customers_per_second:,.0f} tokens/s")

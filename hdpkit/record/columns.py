@@ -47,8 +47,12 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
     block = unpack(payload, where)
     try:
         names = block["names"]
+        before = trace.n_draws
         for key, column in block["values"].items():
-            trace.columns().setdefault(key, []).extend(column)
+            if len(column):
+                trace.column(key, column[0], before).extend(column)
+            elif before == 0:
+                trace.columns().setdefault(key, [])
         trace.records().extend(
             MoveRecord(names[move], *numbers)
             for move, *numbers in zip(

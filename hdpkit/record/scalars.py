@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hdpkit.franchise import Franchise, hyperparameter_values
+from hdpkit.franchise.common_scores import dish_sizes
 
 __all__ = ["scalars"]
+
+_SHARES = 5
 
 
 def scalars(franchise: Franchise) -> dict[str, Any]:
@@ -19,6 +25,8 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         "log_likelihood": log_likelihood,
         "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior() + franchise.log_parts(),
     }
+    if not franchise.measure.atomic:
+        values["largest_shares"] = _largest_shares(franchise)
     for number, declaration in enumerate(franchise.declarations):
         values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
     values |= hyperparameter_values(franchise)
@@ -26,3 +34,12 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)
     return values
+
+
+def _largest_shares(franchise: Franchise) -> npt.NDArray[np.float64]:
+    """Shares of the data that the largest dishes have, largest first; 0 where there are fewer."""
+    sizes = np.sort(dish_sizes(franchise))[::-1]
+    shares = np.zeros(_SHARES)
+    largest = sizes[:_SHARES]
+    shares[: len(largest)] = largest / max(int(sizes.sum()), 1)
+    return shares

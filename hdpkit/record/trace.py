@@ -19,7 +19,7 @@ from hdpkit.record.scalars import scalars
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
 
 
-_TAKEN = ("sweep", "n_dishes", "n_tables", "log_likelihood", "log_joint")
+_TAKEN = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
 _TAKEN_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 
@@ -60,8 +60,9 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     """What a run recorded: ``trace[key]`` has one value a recorded sweep, shape (sweeps, ...).
 
     Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
-    log_likelihood, log_joint, and one's own. The initial state is not in it. Own keys that begin with
-    "log_likelihood/" are log likelihoods by observation (`to_arviz`).
+    largest_shares (of the data, that the five largest dishes have), log_likelihood, log_joint, and one's own.
+    The initial state is not in it. Own keys that begin with "log_likelihood/" are log likelihoods by
+    observation (`to_arviz`).
 
     Attributes
     ----------
@@ -92,8 +93,25 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         row = {"sweep": draw.sweep, **draw.values}
         row |= {key: function(draw.franchise) for key, function in self._own.items()}
+        before = self.n_draws
         for key, value in row.items():
-            self._values.setdefault(key, []).append(value)
+            self.column(key, value, before).append(value)
+
+    def column(self, key: str, value: Any, rows: int) -> list[Any]:
+        """The values of a key; where it is new and ``rows`` are there already, NaN for each of these.
+
+        Parameters
+        ----------
+        key : str
+        value : number or array
+            One of its values.
+        rows : int
+            Rows that were recorded, perhaps by an earlier version, which knew less.
+        """
+        if key not in self._values:
+            missing = np.full(np.shape(value), np.nan)
+            self._values[key] = [missing[()]] * rows
+        return self._values[key]
 
     def append_moves(self, draw: Draw) -> None:
         """Record what the moves did (also in sweeps that thinning leaves out)."""

@@ -25,6 +25,7 @@ ROWS = [
     {"schedule"},
     {"plots"},
     {"evaluation", "comparison"},
+    {"summaries"},
     {"io"},
     {"models"},
     {"cli"},

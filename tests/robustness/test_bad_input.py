@@ -73,6 +73,10 @@ def discover():
             assert isinstance(thing, type | Registry) or inspect.ismodule(thing), f"{name}: of a new kind"
     for name in hk.plots.__all__:
         found[f"plots.{name}"] = parameters(getattr(hk.plots, name))
+    for name in hk.summaries.__all__:
+        thing = getattr(hk.summaries, name)
+        if inspect.isfunction(thing):
+            found[f"summaries.{name}"] = parameters(thing)
     for name in hdpkit.testing.__all__:
         if name.startswith("check_"):
             found[f"testing.{name}"] = parameters(getattr(hdpkit.testing, name))

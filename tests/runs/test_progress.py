@@ -15,7 +15,8 @@ TICK = Tick(
     sweeps=10,
     fraction=0.5,
     n_dishes=42,
-    log_likelihood=-1234567.8,
+    log_likelihood=-2345678.9,
+    log_joint=-1234567.8,
     customers_per_second=650000.0,
     seconds_left=125.0,
     finished=False,
@@ -47,14 +48,14 @@ def test_durations(seconds, text):
 
 def test_a_tick_in_words():
     assert format_tick(TICK) == (
-        "sweep 3/10, 42 dishes, log likelihood -1,234,568, 650,000 tokens/s, 2 min 05 s left"
+        "sweep 3/10, 42 dishes, log joint -1,234,568, 650,000 tokens/s, 2 min 05 s left"
     )
 
 
 def test_where_dishes_are_observed_the_log_joint_is_shown():
     tick = attrs.evolve(TICK, observed=True, log_joint=-7654321.0)
     assert format_tick(tick) == "sweep 3/10, log joint -7,654,321, 650,000 tokens/s, 2 min 05 s left"
-    assert format_tick(attrs.evolve(TICK, observed=True, sweep=0, log_likelihood=None)) == "sweep 0/10"
+    assert format_tick(attrs.evolve(TICK, observed=True, sweep=0, log_joint=None)) == "sweep 0/10"
 
 
 def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
@@ -69,7 +70,7 @@ def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
 
 
 def test_unknown_values_are_left_out():
-    first = attrs.evolve(TICK, sweep=0, log_likelihood=None, customers_per_second=3.0)
+    first = attrs.evolve(TICK, sweep=0, log_joint=None, customers_per_second=3.0)
     assert format_tick(first) == "sweep 0/10, 42 dishes"
     assert "left" not in format_tick(attrs.evolve(TICK, finished=True))
 

@@ -16,6 +16,7 @@ from bad_input_models import MODELS
 from bad_input_ngrams import NGRAMS
 from bad_input_plots import PLOTS
 from bad_input_runs import RUNS
+from bad_input_summaries import SUMMARIES
 from bad_values import Anything, Made, Told, tiny
 
 import hdpkit as hk
@@ -33,6 +34,7 @@ ROWS = {
     **EVALUATION,
     **COMPARISON,
     **PLOTS,
+    **SUMMARIES,
 }
 ROWS["Scheduler.run"].bad.update(CHAINS)
 

@@ -1,0 +1,234 @@
+"""Whether a run has settled, in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance, whole_number
+from hdpkit.comparison.convergence import (
+    FEWEST_DRAWS,
+    ConvergenceRule,
+    Kept,
+    NumberDiagnosis,
+    diagnosed,
+    joint_rhat,
+    reasons_of,
+)
+from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Run
+
+__all__ = ["Diagnosis", "diagnose"]
+
+Floats = npt.NDArray[np.float64]
+
+_SHARES = "largest_shares"
+_REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Diagnosis:
+    """What the chains of a run say of themselves; ``str()`` is the sentence.
+
+    Attributes
+    ----------
+    settled : bool
+        Whether the rule holds. Of one chain its halves are judged: it can't show that another would agree.
+    sentence : str
+        One sentence: whether the run has settled, and what to do if it hasn't.
+    reasons : tuple of str
+        Why it hasn't; empty if it has.
+    numbers : dict of NumberDiagnosis
+        Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
+        data, of the largest dish) to "share_5".
+    n_chains, n_draws : int
+        Chains, and recorded draws of each that were looked at.
+    after, last : int
+        The sweeps up to ``after`` were left out; ``last`` is the last one that all chains have.
+    """
+
+    settled: bool
+    sentence: str
+    reasons: tuple[str, ...]
+    numbers: Mapping[str, NumberDiagnosis] = attrs.field(repr=False)
+    n_chains: int
+    n_draws: int
+    after: int
+    last: int
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    @property
+    def table(self) -> Any:
+        """The numbers as a table: a row each, columns mean, sd, rhat, ess, drift (a pandas.DataFrame).
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas, which comes with ArviZ.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError(
+                "pandas", None, "installed", "It comes with an extra: pip install 'hdpkit[arviz]'."
+            ) from error
+        return pandas.DataFrame.from_dict(
+            {key: attrs.asdict(one) for key, one in self.numbers.items()}, orient="index"
+        )
+
+
+def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | None = None) -> Diagnosis:
+    """Say whether a run has settled: R-hat and effective draws of the log joint, of K, of the largest shares.
+
+    The rule is that of `hdpkit.compare_schedules`, for the chains of one schedule.
+
+    Parameters
+    ----------
+    trace : Trace, ChainTrace or Run
+        Of one chain the rank-normalised R-hat of its two halves is taken, of several that of all.
+    after : int, optional
+        Leave out the sweeps up to this one; by default the first half of the recorded draws.
+    rule : ConvergenceRule, optional
+        R-hat at most 1.05, 50 effective draws a chain, halves at most one standard deviation apart.
+
+    Returns
+    -------
+    Diagnosis
+
+    Raises
+    ------
+    DataError
+        If nothing is recorded, or nothing after ``after``.
+    MissingExtraError
+        Without ArviZ, which computes R-hat and effective sample sizes. Of fewer than 20 draws a chain neither
+        is computed, and the sentence says so.
+    """
+    instance("trace", trace, (Trace, ChainTrace, Run), "a Trace, a ChainTrace or a Run", remedy=_REMEDY)
+    if after is not None:
+        after = whole_number("after", after, 0, remedy="Leave it out for the first half.")
+    rule = ConvergenceRule() if rule is None else rule
+    instance("rule", rule, ConvergenceRule, "a ConvergenceRule", remedy="Leave it out.")
+    if isinstance(trace, Run):
+        trace = trace.trace
+    chains = list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
+    n = min((chain.n_draws for chain in chains), default=0)
+    if n == 0:
+        raise DataError("trace", trace, "a trace with a draw of every chain", "Run some sweeps first.")
+    sweeps = np.asarray(chains[0]["sweep"])[:n]
+    if after is None:
+        after = int(sweeps[n // 2 - 1]) if n > 1 else 0
+    first = int(np.searchsorted(sweeps, after, side="right"))
+    if first == n:
+        raise DataError("after", after, f"below {sweeps[-1]}, the last sweep", "Leave less out, or run more.")
+    kept = Kept(_values(chains, first, n), math.nan)
+    numbers = {key: diagnosed(values) for key, values in kept.values.items()}
+    reasons = reasons_of(kept, numbers, len(chains), rule)
+    facts = _Facts(len(chains), kept, numbers, after, int(sweeps[-1]), rule)
+    return Diagnosis(
+        settled=not reasons,
+        sentence=_unsettled(facts, reasons) if reasons else _settled(facts),
+        reasons=reasons,
+        numbers=numbers,
+        n_chains=len(chains),
+        n_draws=kept.n_draws,
+        after=after,
+        last=int(sweeps[-1]),
+    )
+
+
+def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
+    """What is judged, by key: shape (n_chains, n_draws)."""
+    values = {"log_joint": np.array([chain["log_joint"][first:n] for chain in chains], dtype=np.float64)}
+    if all(_SHARES in chain for chain in chains):  # not where dishes are observed
+        values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
+        shares = np.array([chain[_SHARES][first:n] for chain in chains])
+        if np.isfinite(shares).all():  # rows of an older version have none
+            values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
+    return values
+
+
+# ---------------------------------------------------------------------- the sentence
+
+
+@attrs.frozen
+class _Facts:
+    """What a sentence is made of."""
+
+    n_chains: int
+    kept: Kept
+    numbers: Mapping[str, NumberDiagnosis]
+    after: int
+    last: int
+    rule: ConvergenceRule
+
+    @property
+    def where(self) -> str:
+        return f"sweeps {self.after + 1} to {self.last}"
+
+    @property
+    def what(self) -> str:
+        n_shares = sum(key.startswith("share_") for key in self.numbers)
+        if not n_shares:
+            return "the log joint" if len(self.numbers) == 1 else "the log joint and K"
+        return f"the log joint, K and the {n_shares} largest shares"
+
+
+def _settled(facts: _Facts) -> str:
+    rhat = np.nanmax([one.rhat for one in facts.numbers.values()])
+    ess = np.nanmin([one.ess for one in facts.numbers.values()])
+    found = f"R-hat is at most {rhat:.2f}, with at least {ess:.0f} effective draws, for {facts.what}"
+    if facts.n_chains == 1:
+        return (
+            f"This chain has settled by its own measure over {facts.where} (split {found}), but one chain "
+            "can't show that others would agree with it: run several (chains=4) to see."
+        )
+    return f"Settled: over {facts.where} of {facts.n_chains} chains {found}."
+
+
+def _unsettled(facts: _Facts, reasons: Sequence[str]) -> str:
+    who = "one chain" if facts.n_chains == 1 else f"{facts.n_chains} chains"
+    begin = f"Not settled over {facts.where} of {who} ({'; '.join(reasons)}): "
+    if facts.kept.n_draws < FEWEST_DRAWS:
+        more = math.ceil(facts.last * FEWEST_DRAWS / max(facts.kept.n_draws, 1)) - facts.last
+        return f"{begin}run some {_rounded(more):,} more sweeps."
+    if np.isnan(facts.numbers["log_joint"].ess):
+        return f"{begin}add a move that changes the dishes to the schedule."
+    if _apart(facts):
+        return (
+            f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone may not "
+            "help: add moves that change whole dishes (SplitMerge, DishGibbs), or summarise over all chains."
+        )
+    rule, judged = facts.rule, [one for one in facts.numbers.values() if not math.isnan(one.ess)]
+    factor = 2.0  # while a chain moves, its effective draws say nothing of how long it takes
+    if not any(one.rhat > rule.rhat or one.drift > rule.drift for one in judged):
+        factor = 1.1 * rule.ess * facts.n_chains / max(min(one.ess for one in judged), 1.0)
+    advice = f"run some {_rounded(facts.last * (factor - 1.0)):,} more sweeps"
+    if facts.n_chains == 1:
+        advice += ", and several chains to see whether they agree"
+    return f"{begin}{advice}."
+
+
+def _apart(facts: _Facts) -> bool:
+    """Whether every chain agrees with itself where the chains don't agree with each other."""
+    rule = facts.rule
+    differ = [key for key, one in facts.numbers.items() if one.rhat > rule.rhat]
+    if facts.n_chains == 1 or not differ:
+        return False
+    still = all(
+        not joint_rhat(values[None]) > rule.rhat for key in differ for values in facts.kept.values[key]
+    )
+    return still and all(not one.drift > rule.drift for one in facts.numbers.values())
+
+
+def _rounded(number: float) -> int:
+    """A number of sweeps as a person would give it: one or two leading digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
+    return math.ceil(number / step) * step

@@ -1,0 +1,119 @@
+"""Whether a run has settled, in one sentence."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+
+pytest.importorskip("arviz")
+
+RNG = np.random.default_rng(0)
+
+
+def trace_of(log_joint, n_dishes=None, shares=None, first_sweep=1):
+    """A trace with these numbers."""
+    trace, n = hk.Trace(), len(log_joint)
+    trace.columns()["sweep"] = list(range(first_sweep, first_sweep + n))
+    trace.columns()["log_joint"] = list(log_joint)
+    trace.columns()["n_dishes"] = list(RNG.integers(5, 9, n) if n_dishes is None else n_dishes)
+    shares = np.sort(RNG.dirichlet(np.ones(5), n))[:, ::-1] if shares is None else shares
+    trace.columns()["largest_shares"] = list(shares)
+    return trace
+
+
+def noise(n=400, **options):
+    return trace_of(RNG.normal(size=n), **options)
+
+
+def test_chains_that_agree_have_settled():
+    found = hk.summaries.diagnose(hk.ChainTrace([noise() for _ in range(3)]))
+    assert found.settled
+    assert found.reasons == ()
+    assert str(found) == found.sentence
+    assert found.sentence.startswith("Settled: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
+    assert "the log joint, K and the 5 largest shares" in found.sentence
+    assert (found.n_chains, found.n_draws, found.after, found.last) == (3, 200, 200, 400)
+    assert list(found.table.index) == ["log_joint", "n_dishes", *(f"share_{i}" for i in range(1, 6))]
+    assert (found.table["rhat"] < 1.05).all()
+
+
+def test_one_chain_is_judged_by_its_halves_and_says_what_it_cant_show():
+    found = hk.summaries.diagnose(noise())
+    assert found.settled
+    assert "one chain can't show" in found.sentence
+    assert "chains=4" in found.sentence
+    found = hk.summaries.diagnose(trace_of(np.linspace(0.0, 100.0, 400)))
+    assert not found.settled
+    assert found.sentence.startswith(
+        "Not settled over sweeps 201 to 400 of one chain (R-hat above 1.05: log joint"
+    )
+    assert "several chains" in found.sentence
+
+
+def test_chains_that_rest_apart_are_told_from_chains_that_still_move():
+    apart = hk.ChainTrace([trace_of(RNG.normal(size=400) + 20.0 * i) for i in range(2)])
+    assert "agrees with itself, but not with the others" in hk.summaries.diagnose(apart).sentence
+    moving = hk.ChainTrace([trace_of(np.linspace(0.0, 50.0, 400) + RNG.normal(size=400)) for _ in range(2)])
+    assert "run some 400 more sweeps" in hk.summaries.diagnose(moving).sentence
+
+
+def test_few_draws_and_frozen_chains_say_so():
+    found = hk.summaries.diagnose(noise(10))
+    assert not found.settled
+    assert "5 states a chain after burn-in, at least 20 are needed" in found.sentence
+    assert "run some 30 more sweeps" in found.sentence
+    found = hk.summaries.diagnose(trace_of(np.zeros(60)))
+    assert "the log joint never changes" in found.sentence
+    assert "a move that changes the dishes" in found.sentence
+
+
+def test_after_and_the_rule_are_the_readers():
+    late = np.where(np.arange(400) < 300, 50.0, 0.0) + RNG.normal(size=400)
+    assert not hk.summaries.diagnose(trace_of(late)).settled
+    assert hk.summaries.diagnose(trace_of(late), after=300).settled
+    strict = hk.ConvergenceRule(ess=10_000.0)
+    assert "effective draws" in hk.summaries.diagnose(noise(), rule=strict).sentence
+    with pytest.raises(errors.DataError, match="after"):
+        hk.summaries.diagnose(noise(), after=400)
+    with pytest.raises(errors.DataError):
+        hk.summaries.diagnose(hk.Trace())
+
+
+def test_real_runs_have_the_numbers(tmp_path):
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=0.7, each="document"), corpus)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=12, rng=0, folder=tmp_path / "run")
+    assert trace["largest_shares"].shape == (12, 5)
+    counts = np.bincount(franchise.dishes)
+    assert np.allclose(trace["largest_shares"][-1][: len(counts)], np.sort(counts)[::-1] / 7)
+    assert (trace["largest_shares"].sum(axis=1) <= 1.0 + 1e-12).all()
+    found = hk.summaries.diagnose(hk.open_run(tmp_path / "run"))
+    assert found.last == 12
+    assert np.isnan(found.numbers["n_dishes"].rhat)
+
+
+def test_of_observed_dishes_the_log_joint_is_judged():
+    data = hk.NGrams.from_sentences([["a", "b"], ["a"]] * 3, order=1)
+    franchise = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=1.0), data)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=4, rng=0)
+    assert "largest_shares" not in trace
+    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint"]
+
+
+def test_rows_of_earlier_versions_have_no_shares():
+    trace = noise(60)
+    del trace.columns()["largest_shares"]
+    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint"]
+    trace.column("largest_shares", np.zeros(5), 60)
+    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint", "n_dishes"]
+
+
+def test_without_arviz_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
+        hk.summaries.diagnose(noise())
+    assert "run some 30 more" in hk.summaries.diagnose(noise(10)).sentence
