@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from hdpkit.checks import absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
@@ -57,6 +57,48 @@ class Scheduler:
     def exact(self) -> bool:
         """Whether every move leaves the posterior exactly invariant."""
         return all(move.exact for move in self.moves)
+
+    @overload
+    def run(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        rng: Seed = None,
+        init: Any = "auto",
+        *,
+        samples: int | Samples | None = None,
+        record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        thin: int = 1,
+        callbacks: Iterable[Callable[[Draw], Any]] = (),
+        progress: Progress | None = None,
+        audit_every: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        chains: None = None,
+        processes: int | None = None,
+        on_interrupt: str = "return",
+    ) -> Trace: ...
+
+    @overload
+    def run(
+        self,
+        franchise: Franchise,
+        sweeps: int,
+        rng: Seed = None,
+        init: Any = "auto",
+        *,
+        samples: int | Samples | None = None,
+        record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        thin: int = 1,
+        callbacks: Iterable[Callable[[Draw], Any]] = (),
+        progress: Progress | None = None,
+        audit_every: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        chains: int,
+        processes: int | None = None,
+        on_interrupt: str = "return",
+    ) -> ChainTrace: ...
 
     def run(
         self,
