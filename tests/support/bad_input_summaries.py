@@ -1,13 +1,78 @@
 """The rows of summaries in the table of bad input."""
 
 from bad_input_folders import trace_of
-from bad_values import Row, optional, whole
+from bad_values import NAN, Row, Told, optional, whole
 
 import hdpkit as hk
 
 __all__ = ["SUMMARIES"]
 
+TOPICS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
+NO_TOPICS = [
+    None,
+    5,
+    "topics",
+    [],
+    [[]],
+    [0.5, 0.5],
+    [[0.5, NAN]],
+    [[-1.0, 2.0]],
+    [[0.0, 0.0]],
+    {},
+    [[0.5], [0.1, 0.2]],
+]
+TEXTS = [["a", "b", "c"], ["b", "c"]]
+
 SUMMARIES = {
+    "summaries.coherence": Row(
+        lambda franchise: (
+            hk.summaries.coherence,
+            {
+                "topics": TOPICS,
+                "reference": TEXTS,
+                "measure": "c_npmi",
+                "n_terms": 2,
+                "window": 2,
+                "vocabulary": ["a", "b", "c"],
+                "as_gensim": True,
+            },
+        ),
+        {
+            "topics": [*NO_TOPICS, Told([["a", "a"]], "each once"), [["a"]]],
+            "reference": [
+                None,
+                5,
+                "texts",
+                [],
+                ["a text"],
+                [5],
+                [[["a"]]],
+                Told(hk.Corpus.from_counts([[1, 0, 2]], vocabulary=list("abc")), "corpus of counts"),
+            ],
+            "measure": [None, 5, "", "c_w", ["c_v"]],
+            "n_terms": [*whole(2), 4],
+            "window": optional(whole(1)),
+            "vocabulary": [5, "abc", Told(["a"], "1 words")],
+            "as_gensim": [None, 5, "yes"],
+        },
+        aliases={"topics": ("topics", "n_terms")},
+    ),
+    "summaries.diversity": Row(
+        lambda franchise: (hk.summaries.diversity, {"topics": TOPICS, "n_terms": 2}),
+        {"topics": NO_TOPICS, "n_terms": whole(1)},
+    ),
+    "summaries.exclusivity": Row(
+        lambda franchise: (
+            hk.summaries.exclusivity,
+            {"topics": TOPICS, "n_terms": 2, "measure": "frex", "weight": 0.7},
+        ),
+        {
+            "topics": NO_TOPICS,
+            "n_terms": whole(1),
+            "measure": [None, 5, "", "lift", ["frex"]],
+            "weight": [None, "0.7", NAN, -0.1, 1.1],
+        },
+    ),
     "summaries.diagnose": Row(
         lambda franchise: (
             hk.summaries.diagnose,
