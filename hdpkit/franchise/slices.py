@@ -53,7 +53,9 @@ class SlicePlan:
         Whether proportions of documents are integrated out, or drawn.
     threads : int
     few : int
-        Over cells: so many customers or fewer are drawn one by one, more by binomial draws.
+        Over cells: labels that are expected to have more customers of a cell than this are drawn by
+        binomials, customers of the others one by one. Of more than 64 labels the bound is 64 times this
+        over their number.
     topics : float64 array, shape (n, V), optional
         Given instead of drawn (tests).
     proportions : float64 array, shape (n_nodes, slots), optional

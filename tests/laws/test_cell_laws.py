@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 import pytest
-from hdpkit._compiled.fused_sweeps.fused_cells import binomial
+from hdpkit._compiled.fused_sweeps.fused_cells import binomial, multinomial
 from hdpkit._compiled.walk.table_counts import tables_drawn
 from scipy import stats
 
@@ -25,6 +25,10 @@ BINOMIALS = [
 ]  # fmt: skip
 for n, p in BINOMIALS:
     FAMILY.register(f"binomial, {n}, {p}")
+# Labels, coarse: less than a block, more than four, and words of which rounding leaves many out.
+SPREADS = [(1, False), (7, False), (50, False), (130, False), (1, True), (7, True), (40, True), (130, True)]
+for n, coarse in SPREADS:
+    FAMILY.register(f"customers over {n} labels, {coarse}")
 TABLES = [(3, 0.5), (40, 0.01), (40, 0.7), (40, 1.0), (40, 3.5), (2000, 0.02), (2000, 1.7), (50_000, 0.3)]
 for n, a in TABLES:
     FAMILY.register(f"tables, {n}, {a}")
@@ -48,6 +52,25 @@ def test_binomial_draws_have_their_law(n, p):
         return one_sample_p(np.bincount(cells, minlength=len(law)), law)
 
     FAMILY.check(f"binomial, {n}, {p}", run)
+
+
+@pytest.mark.parametrize(("n", "coarse"), SPREADS)
+def test_customers_are_spread_in_proportion_to_weights(n, coarse):
+    """Of numbers of customers that use a block of words up, and that don't."""
+    weights = np.random.default_rng(n).gamma(0.5, 3.0, size=n)
+    weights[1::9] = 0.0
+
+    def run(more, seed):
+        found = np.zeros(n, dtype=np.int64)
+        for customers in (1, 5, 150):
+            drawn = multinomial(Streams(seed + customers).source(1), customers, weights, 200 * more, coarse)
+            assert np.all(drawn >= 0)
+            assert np.all(drawn.sum(axis=1) == customers)
+            found += drawn.sum(axis=0)
+        assert not found[weights == 0.0].any()
+        return one_sample_p(found[weights > 0.0], weights[weights > 0.0] / weights.sum())
+
+    FAMILY.check(f"customers over {n} labels, {coarse}", run)
 
 
 @pytest.mark.parametrize(("n", "a"), TABLES)

@@ -99,6 +99,30 @@ def digest_of_blocks(store, seed):
     return found.hexdigest()
 
 
+def digest_of_cells(n_terms, dishes, finite):
+    """The same for counts by cell, small and large: trace, last state, and the weights of the root."""
+    import numpy as np
+
+    import hdpkit as hk
+    from hdpkit import moves
+
+    shape = (20, n_terms)
+    counts = np.random.default_rng(1).poisson(np.random.default_rng(2).gamma(0.2, 200.0, size=shape))
+    base = hk.DirichletMultinomial(0.1)
+    root = hk.Restaurant(base=base, concentration=1.0 if finite else hk.Gamma(1.0, 1.0))
+    document = hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
+    weights = hk.FixedWeights(dishes) if finite else "weights"
+    franchise = hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=weights)
+    schedule = [moves.CountGibbs(), moves.TableCounts()] + ([] if finite else [moves.RootWeights()])
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=4, rng=3, init=hk.init.Random(dishes))
+    found = hashlib.sha256(trace["log_joint"].tobytes())
+    frozen = franchise.freeze()["seating"]
+    for name in sorted(frozen):
+        found.update(frozen[name].tobytes())
+    found.update(franchise.root_weights()[0].tobytes())
+    return found.hexdigest()
+
+
 def digests():
     """Every case of this file."""
     runs = {
@@ -115,7 +139,11 @@ def digests():
         f"sparse, {store}, discounts {discounts}": digest(store, discounts, sparse=True)
         for store, discounts in (("explicit", True), ("histogram", False))
     }
-    return runs | blocks | sparse
+    cells = {
+        f"cells, {dishes}, {finite}": digest_of_cells(40, dishes, finite)
+        for dishes, finite in ((5, False), (30, True), (90, False))
+    }
+    return runs | blocks | sparse | cells
 
 
 if __name__ == "__main__":

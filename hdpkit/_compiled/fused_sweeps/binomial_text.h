@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "hdpkit/philox.h"
+#include "comparisons_text.h"
 #include "lanes.h"
 
 namespace {
@@ -53,10 +53,10 @@ struct inverses {
 static constexpr inverses INVERSES;
 
 /* By inversion, n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up. */
-HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_t n, double p) {
+HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_slice_thread *t, int64_t n, double p) {
     /* (1 - p)**n is at least 1 - n p: most draws of labels that are hardly likely end here. */
     const double likely = 1.0 - (double)n * p;
-    double u = hdpkit_philox_double(stream);
+    double u = uniform_of(t);
     if (u < likely) return 0;
     const double q = 1.0 - p, odds = p / q;
     double none = 1.0, power = q;
@@ -64,7 +64,7 @@ HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_
         none *= left & 1 ? power : 1.0;      /* no branch: nobody can foresee it */
         power *= power;
     }
-    for (;; u = hdpkit_philox_double(stream)) {
+    for (;; u = uniform_of(t)) {
         double here = none;
         for (int64_t k = 0; k <= n && k < INVERTED; k++) {     /* 110 has probability 1e-70 */
             if (u < here) return k;
@@ -75,13 +75,13 @@ HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_philox *stream, int64_
 }
 
 /* By transformed rejection, n p >= 10 and p <= 1/2 (Hoermann 1993, BTRS). */
-HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_philox *stream, int64_t n, double p) {
+HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_slice_thread *t, int64_t n, double p) {
     const double q = 1.0 - p, spread = sqrt((double)n * p * q);
     const double b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p, c = (double)n * p + 0.5;
     const double sure = 0.92 - 4.2 / b;
     for (;;) {
-        const double u = hdpkit_philox_double(stream) - 0.5;
-        double v = 1.0 - hdpkit_philox_double(stream);     /* never 0 */
+        const double u = uniform_of(t) - 0.5;
+        double v = 1.0 - uniform_of(t);     /* never 0 */
         const double us = 0.5 - (u < 0.0 ? -u : u);
         if (!(us > 0.0)) continue;
         const double x = (2.0 * a / us + b) * u + c;
@@ -97,16 +97,41 @@ HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_philox *stream, int64
 }
 
 /* Successes in n trials of probability p. */
-HDPKIT_INLINE static int64_t draw_binomial(hdpkit_philox *stream, int64_t n, double p) {
+HDPKIT_INLINE static int64_t draw_binomial(hdpkit_slice_thread *t, int64_t n, double p) {
     const bool failures = p > 0.5;
     const double rare = failures ? 1.0 - p : p;
     int64_t k;
     if (n <= 0 || !(rare > 0.0)) return failures && n > 0 ? n : 0;
-    k = (double)n * rare < 10.0 ? binomial_by_inversion(stream, n, rare) : binomial_by_rejection(stream, n, rare);
+    k = (double)n * rare < 10.0 ? binomial_by_inversion(t, n, rare) : binomial_by_rejection(t, n, rare);
     return failures ? n - k : k;
 }
 
-static int64_t binomial_of(hdpkit_philox *stream, int64_t n, double p) { return draw_binomial(stream, n, p); }
+/* For tests: so many draws, from the words of a stream's key. */
+static void binomials_of(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out) {
+    hdpkit_slice_thread t;
+    t.stream = *stream;
+    t.n_words = t.next_word = 0;
+    for (int64_t i = 0; i < size; i++) out[i] = draw_binomial(&t, n, p);
+}
+
+/* The same of customers over n blocks of weights, row by row. In `room` are as many doubles and three times as many
+   whole numbers as labels, on a cache line. Coarse: of words of six bits, so that rounding down leaves many out. */
+static void spreads_of(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
+                       int64_t size, void *room, int32_t *out) {
+    hdpkit_slice_thread t;
+    double *w = (double *)room;
+    int32_t *edge = (int32_t *)(w + n * LANES), *above = edge + n * LANES, *drawn = above + n * LANES;
+    t.stream = *stream;
+    t.n_words = t.next_word = 0;
+    for (int64_t i = 0; i < size; i++) {
+        memcpy(w, weight, n * LANES * sizeof(double));
+        const double sum = weight_sum(w, n);
+        memset(drawn, 0, n * LANES * sizeof(int32_t));
+        if (coarse) by_comparisons<6>(&t, customers, w, n, sum, edge, above, drawn);
+        else by_comparisons<30>(&t, customers, w, n, sum, edge, above, drawn);
+        memcpy(out + i * n * LANES, drawn, n * LANES * sizeof(int32_t));
+    }
+}
 
 }  // namespace
 

@@ -21,7 +21,7 @@ template <class Real, bool Scripted> struct Cells {
 
     /* Successes in n trials; -1 where a script doesn't go on. */
     HDPKIT_INLINE static int64_t binomial(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t n, double p) {
-        if (!Scripted) return draw_binomial(&t->stream, n, p);
+        if (!Scripted) return draw_binomial(t, n, p);
         if (n == 0 || p <= 0.0) return 0;
         if (p >= 1.0) return n;
         double *w = t->weights, none = 1.0;
@@ -33,18 +33,26 @@ template <class Real, bool Scripted> struct Cells {
         return s->choose(s->script, w, n + 1);
     }
 
-    /* Places of labels, those that no slice cuts off first, and the likely ones before others: a search ends soon.
-       Then those that slices cut off, by falling weight. Returns how many the former are. */
-    static int32_t list_labels(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t *n_labels) {
+    /* Places of labels: those that no slice cuts off, then those that slices cut off, by falling weight. Returns how many
+       the former are. Where nearly every slot has one, and no slice cuts any off, places are slots. */
+    static int32_t list_labels(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t *n_labels,
+                               bool *by_slot) {
         const Real *document = (const Real *)t->document;
         int32_t n = 0, sure;
-        for (int64_t k = 0; k < s->stride; k++)
-            if (document[k] > Real(0) && s->psi[k] >= s->threshold) c->label[n++] = (int32_t)k;
+        for (int64_t k = 0; k < s->stride; k++) {
+            c->label[n] = (int32_t)k;
+            n += document[k] > Real(0) && s->psi[k] >= s->threshold;
+        }
         sure = n;
-        sort(c->label, sure, t->weights);
         for (int64_t k = 0; k < s->stride; k++)
             if (document[k] > Real(0) && s->psi[k] > 0.0 && s->psi[k] < s->threshold) c->label[n++] = (int32_t)k;
         sort(c->label + sure, n - sure, s->psi);
+        for (int32_t j = 0; j < n; j++) Documents::list(t, c->label[j]);
+        *by_slot = !Scripted && n == sure && 2 * (int64_t)n > s->stride;
+        if (*by_slot) {
+            for (int64_t k = 0; k < s->stride; k++) c->label[k] = (int32_t)k;
+            n = sure = (int32_t)s->stride;
+        }
         *n_labels = n;
         return sure;
     }
@@ -64,42 +72,52 @@ template <class Real, bool Scripted> struct Cells {
             }
     }
 
-    /* n customers over the first k labels, added to `drawn`: 1; 0 where none of these has a weight, -1 where a script
-       doesn't go on. */
-    HDPKIT_INLINE static int spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n,
-                                     int32_t k) {
-        const double *w = c->weight;
-        double *rest = c->rest;
-        int32_t j = 0;
-        rest[k] = 0.0;
-        for (int32_t i = k - 1; i >= 0; i--) rest[i] = rest[i + 1] + w[i];
-        if (!(rest[0] > 0.0)) return 0;
-        while (n > c->few) {
-            if (w[j] == rest[j]) {          /* the last label with a weight */
-                c->drawn[j] += (int32_t)n;
-                return 1;
-            }
-            if (w[j] > 0.0) {
-                const int64_t here = binomial(s, t, n, w[j] / (has(c, REMAINDER_DROPPED) ? rest[0] : rest[j]));
+    /* n customers over k labels, added to `drawn`: 1; 0 where none of these has a weight, -1 where a script doesn't go on.
+       Weights are 0 up to a multiple of 16, and change. Labels with many customers come first, by binomials. */
+    HDPKIT_INLINE static int spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n, double *w,
+                                    int32_t k) {
+        const int64_t blocks = (k + LANES - 1) / LANES;
+        double sum = weight_sum(w, blocks);
+        if (!(sum > 0.0)) return 0;
+        /* A comparison takes as long as there are blocks, a binomial draw doesn't. */
+        const double few = (double)c->few * (blocks > 4 && !Scripted ? 4.0 / (double)blocks : 1.0);
+        if ((double)n > few) {
+            const double bar = sum * few / (double)n;
+            int32_t heavy = 0;
+            for (int64_t b = 0; b < blocks; b++)
+                for (uint32_t mask = lanes_above(w + b * LANES, bar); mask; mask &= mask - 1) {
+                    const int32_t j = (int32_t)b * LANES + lowest_bit(mask);
+                    c->heavy[heavy] = j;
+                    c->heavy_weight[heavy++] = w[j];
+                    w[j] = 0.0;
+                }
+            sum = weight_sum(w, blocks);
+            c->rest[heavy] = sum;
+            for (int32_t i = heavy - 1; i >= 0; i--) c->rest[i] = c->rest[i + 1] + c->heavy_weight[i];
+            for (int32_t i = 0; i < heavy && n > 0; i++) {
+                const double rest = c->rest[has(c, REMAINDER_DROPPED) ? 0 : i];
+                const int64_t here = c->rest[i + 1] > 0.0 ? binomial(s, t, n, c->heavy_weight[i] / rest) : n;
                 if (here < 0) return -1;
-                c->drawn[j] += (int32_t)here;
+                c->drawn[c->heavy[i]] += (int32_t)here;
                 n -= here;
             }
-            j++;
         }
-        for (; n > 0; n--) {
-            int32_t i = j;
-            if (Scripted) {
-                const int64_t chosen = s->choose(s->script, w + j, k - j);
-                if (chosen < 0) return -1;
-                i += (int32_t)chosen;
-            } else {
-                const double u = hdpkit_philox_double(&t->stream) * rest[j];
-                while (u < rest[i + 1]) i++;
-            }
-            c->drawn[i]++;
+        if (!Scripted && n > 0) by_comparisons<30>(t, n, w, blocks, sum, c->edge, c->above, c->drawn);
+        for (; Scripted && n > 0; n--) {
+            const int64_t chosen = s->choose(s->script, w, k);
+            if (chosen < 0) return -1;
+            c->drawn[chosen]++;
         }
         return 1;
+    }
+
+    /* The same over the first k labels of a cell. */
+    HDPKIT_OUTLINE static int spread_first(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n,
+                                           int32_t k) {
+        const int32_t end = (k + LANES - 1) / LANES * LANES;
+        memcpy(c->part, c->weight, k * sizeof(double));
+        for (int32_t j = k; j < end; j++) c->part[j] = 0.0;
+        return spread(s, t, c, n, c->part, k);
     }
 
     /* How many of a cell's customers are on each level; level 0 lets only labels through that no slice cuts off. */
@@ -123,17 +141,29 @@ template <class Real, bool Scripted> struct Cells {
         return true;
     }
 
-    /* Counts of terms, and of the document's dishes, with a run more or less. */
-    HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t term, int32_t k,
-                                    int32_t change) {
+    /* Customers of a term who eat a dish, more or fewer. */
+    HDPKIT_INLINE static void count(const hdpkit_slices *s, int32_t term, int32_t k, int32_t change) {
         Documents::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
-        t->change[k] += change;
+    }
+
+    /* Weights of a cell's labels. */
+    HDPKIT_INLINE static void weigh(const hdpkit_slices *s, const hdpkit_slice_thread *t, hdpkit_cells *c, const Real *row,
+                                    int32_t n_labels, bool by_slot) {
+        if (by_slot) {
+            const Real *document = (const Real *)t->document;
+            for (int64_t b = 0; b < s->stride; b += LANES)
+                products(document + b, row + b, c->weight + b);
+            return;
+        }
+        const Real *share = (const Real *)t->few;
+        for (int32_t j = 0; j < n_labels; j++) c->weight[j] = (double)share[j] * (double)row[c->label[j]];
     }
 
     static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t node) {
         const int32_t *was = c->was;
         int32_t *now = c->now, n_labels;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)node + 1, 0, 0);
+        t->n_words = t->next_word = 0;
         Documents::clear(s, t);
         Documents::load(s, t, node);
         if (Scripted) {
@@ -147,48 +177,60 @@ template <class Real, bool Scripted> struct Cells {
         } else {
             Documents::draw_proportions(s, t, node);
         }
-        const int32_t sure = list_labels(s, t, c, &n_labels), levels = n_labels - sure;
+        bool by_slot;
+        const int32_t sure = list_labels(s, t, c, &n_labels, &by_slot), levels = n_labels - sure;
         for (int32_t l = 0; l < levels; l++) c->end[l] = s->psi[c->label[sure + l]];
         Real *share = (Real *)t->few;
         for (int32_t j = 0; j < n_labels; j++) share[j] = ((const Real *)t->document)[c->label[j]];
+        for (int32_t j = n_labels; j % LANES; j++) c->weight[j] = 0.0;
         for (int32_t b = 0; b < t->n_blocks; b++)
-            memset(t->here + (int64_t)t->blocks[b] * LANES, 0, LANES * sizeof(int32_t));
+            for (int64_t k = (int64_t)t->blocks[b] * LANES; k < ((int64_t)t->blocks[b] + 1) * LANES; k++) {
+                t->change[k] -= t->here[k];
+                t->here[k] = 0;
+            }
         for (int64_t i = 0; i < c->n; i++) {
             const int32_t term = c->term[i], n_was = was[0];
-            const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
-            for (int32_t j = 0; j < n_labels; j++) c->weight[j] = (double)share[j] * (double)row[c->label[j]];
+            weigh(s, t, c, (const Real *)s->phi + (int64_t)term * s->stride, n_labels, by_slot);
             int done = t->failed ? 0 : 1;
             if (done > 0 && levels == 0) {
-                done = spread(s, t, c, c->count[i], sure);
+                done = spread(s, t, c, c->count[i], c->weight, sure);
             } else if (done > 0) {
                 done = split(s, t, c, was, levels) ? 1 : -1;
                 for (int32_t l = 0; l <= levels && done > 0; l++)
-                    if (c->at_level[l] > 0) done = spread(s, t, c, c->at_level[l], sure + l);
+                    if (c->at_level[l] > 0) done = spread_first(s, t, c, c->at_level[l], sure + l);
             }
             int32_t *head = now++;
             if (done > 0) {
-                *head = 0;
-                for (int32_t r = 0; r < n_was; r++) count(s, t, term, was[1 + 2 * r], -was[2 + 2 * r]);
-                for (int32_t j = 0; j < n_labels; j++) {
-                    if (c->drawn[j] == 0) continue;
-                    *head += 1;
-                    *now++ = c->label[j];
-                    *now++ = c->drawn[j];
-                    count(s, t, term, c->label[j], c->drawn[j]);
-                    c->drawn[j] = 0;
+                for (int32_t r = 0; r < n_was; r++) count(s, term, was[1 + 2 * r], -was[2 + 2 * r]);
+                for (int32_t first = 0; first < n_labels; first += 4 * LANES) {
+                    uint64_t mask = 0;
+                    for (int32_t j = first; j < n_labels && j < first + 4 * LANES; j += LANES)
+                        mask |= (uint64_t)lanes_in_use(c->drawn + j) << (j - first);
+                    for (; mask; mask &= mask - 1) {
+                        const int32_t j = first + lowest_bit(mask), k = c->label[j], n = c->drawn[j];
+                        now[0] = k;
+                        now[1] = n;
+                        now += 2;
+                        count(s, term, k, n);
+                        t->here[k] += n;
+                    }
                 }
+                *head = (int32_t)((now - head) / 2);
             } else {       /* nothing can be drawn: all stay, as a customer does who has no weight anywhere */
                 if (done < 0) t->failed = 1;
                 *head = n_was;
                 for (int32_t r = 0; r < 2 * n_was; r++) *now++ = was[1 + r];
-                for (int32_t j = 0; j < n_labels; j++) c->drawn[j] = 0;
+                for (int32_t r = 0; r < n_was; r++) {
+                    Documents::list(t, was[1 + 2 * r]);
+                    t->here[was[1 + 2 * r]] += was[2 + 2 * r];
+                }
             }
-            for (int32_t r = 0; r < *head; r++) {
-                Documents::list(t, head[1 + 2 * r]);
-                t->here[head[1 + 2 * r]] += head[2 + 2 * r];
-            }
+            memset(c->drawn, 0, n_labels * sizeof(int32_t));
             was += 1 + 2 * n_was;
         }
+        for (int32_t b = 0; b < t->n_blocks; b++)
+            for (int64_t k = (int64_t)t->blocks[b] * LANES; k < ((int64_t)t->blocks[b] + 1) * LANES; k++)
+                t->change[k] += t->here[k];
         c->n_now = now - c->now;
     }
 };

@@ -37,21 +37,27 @@ typedef struct hdpkit_cells {
     const int32_t *was;          /* runs before the sweep */
     int32_t *now;                /* runs after it */
     int64_t n_now;               /* their words: result */
-    int32_t few;                 /* so many customers or fewer are drawn one by one */
+    int32_t few;                 /* labels with more customers than this, as expected, are drawn by binomials */
     int32_t fault;               /* scripted: which bug is planted */
-    /* By place among the labels that the document can draw, one more than there are slots: */
-    int32_t *label;
-    double *weight, *rest;       /* of a cell; rest: of this label and all after it */
-    int32_t *drawn;              /* zero between calls */
+    /* By place among the labels that the document can draw, 16 more than there are slots, on cache lines: */
+    double *weight, *part;       /* of a cell; of the labels up to a level. 0 up to a multiple of 16 */
+    double *heavy_weight, *rest; /* of labels drawn by binomials; rest: of this label and all after it */
     double *end;                 /* weights of the labels that slices cut off, falling */
     int64_t *at_level;           /* customers by level */
+    int32_t *label;
+    int32_t *heavy;              /* places of labels drawn by binomials */
+    int32_t *drawn;              /* zero between calls */
+    int32_t *edge, *above;
 } hdpkit_cells;
 
 typedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node);
 
 typedef struct hdpkit_cells_functions {
     hdpkit_cells_run production, scripted;
-    int64_t (*binomial)(hdpkit_philox *stream, int64_t n, double p);
+    /* For tests; see `binomial_text.h` */
+    void (*binomials)(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out);
+    void (*spreads)(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
+                    int64_t size, void *room, int32_t *out);
 } hdpkit_cells_functions;
 
 #ifdef __cplusplus

@@ -19,14 +19,21 @@ cdef extern from "cells.h":
         int64_t n_now
         int32_t few
         int32_t fault
-        int32_t *label
         double *weight
+        double *part
+        double *heavy_weight
         double *rest
-        int32_t *drawn
         double *end
         int64_t *at_level
+        int32_t *label
+        int32_t *heavy
+        int32_t *drawn
+        int32_t *edge
+        int32_t *above
     ctypedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node) noexcept nogil
     ctypedef struct hdpkit_cells_functions:
         hdpkit_cells_run production
         hdpkit_cells_run scripted
-        int64_t (*binomial)(philox *stream, int64_t n, double p) noexcept nogil
+        void (*binomials)(const philox *stream, int64_t n, double p, int64_t size, int64_t *out) noexcept nogil
+        void (*spreads)(const philox *stream, int64_t customers, const double *weight, int64_t n, int coarse, int64_t size,
+                        void *room, int32_t *out) noexcept nogil

@@ -30,7 +30,11 @@ cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>P
 
 FAULTS = tuple(hdpkit_cell_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_CELL_FAULTS_END))
 
-FEW = 12            # so many customers or fewer are drawn one by one
+cdef enum:
+    LANES = 16
+    LINE_BYTES = 64
+
+FEW = 24            # labels with more customers than this, as expected, are drawn by binomials: of up to 64 labels
 
 
 cdef cppclass CellSweep:
@@ -156,8 +160,8 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     rooms.assign(n_threads, no_room)
     scratch.assign(n_threads, empty)
     for t in range(n_threads):
-        scratch[t].assign((stride + 1) * (3 * sizeof(double) + sizeof(int64_t) + 2 * sizeof(int32_t)) + sizeof(double), 0)
-        share_scratch(&cells[t], scratch[t].data(), stride + 1)
+        scratch[t].assign((stride + LANES) * (6 * sizeof(double) + 5 * sizeof(int32_t)) + LINE_BYTES, 0)
+        share_scratch(&cells[t], scratch[t].data(), stride + LANES)
         cells[t].few = plan.few
         cells[t].fault = plan.fault if scripted else 0
     sweep.cells = cells.data()
@@ -170,19 +174,17 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     end(&sweep.ends, walk, bank, work, store, plan, "cell")
 
 
+cdef int8_t *on_a_line(int8_t *at) noexcept:
+    return at + (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
+
+
 cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
-    at += (sizeof(double) - <size_t>at % sizeof(double)) % sizeof(double)
-    c.weight = <double *>at
-    at += n * sizeof(double)
-    c.rest = <double *>at
-    at += n * sizeof(double)
-    c.end = <double *>at
-    at += n * sizeof(double)
-    c.at_level = <int64_t *>at
-    at += n * sizeof(int64_t)
-    c.label = <int32_t *>at
-    at += n * sizeof(int32_t)
-    c.drawn = <int32_t *>at
+    """Arrays of n numbers, a multiple of 16, on cache lines."""
+    cdef double *real = <double *>on_a_line(at)
+    cdef int32_t *whole = <int32_t *>(real + 6 * n)
+    c.weight, c.part, c.heavy_weight, c.rest, c.end = real, real + n, real + 2 * n, real + 3 * n, real + 4 * n
+    c.at_level = <int64_t *>(real + 5 * n)
+    c.label, c.heavy, c.drawn, c.edge, c.above = whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n
     return 0
 
 
@@ -190,7 +192,22 @@ def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
     """Binomial draws as sweeps over cells make them, for tests: int64, shape (size,)."""
     found = np.empty(size, dtype=np.int64)
     cdef int64_t[::1] out = found
-    cdef int64_t i
-    for i in range(size):
-        out[i] = functions.binomial(<philox *>source.c.state, n, p)
+    functions.binomials(<philox *>source.c.state, n, p, size, &out[0])
     return found
+
+
+def multinomial(ChoiceSource source not None, int64_t n, weights, int64_t size, bint coarse=False):
+    """Customers by label as sweeps over cells spread them by comparisons, for tests: int32, shape (size, len(weights)).
+
+    Coarse: words have six bits, so that rounding leaves many customers to a second draw.
+    """
+    cdef int64_t n_labels = len(weights), blocks = (n_labels + LANES - 1) // LANES
+    padded = np.zeros(blocks * LANES)
+    padded[:n_labels] = weights
+    found = np.zeros((size, blocks * LANES), dtype=np.int32)
+    room = np.empty(blocks * LANES * 20 + LINE_BYTES, dtype=np.int8)
+    cdef const double[::1] w = padded
+    cdef int32_t[:, ::1] out = found
+    cdef int8_t[::1] bytes_ = room
+    functions.spreads(<philox *>source.c.state, n, &w[0], blocks, coarse, size, on_a_line(&bytes_[0]), &out[0, 0])
+    return found[:, :n_labels]

@@ -4,6 +4,7 @@
 #define HDPKIT_LANES_H
 
 #include <stdint.h>
+#include <string.h>
 
 namespace {
 
@@ -150,6 +151,13 @@ template <class Vector> inline Vector as_reals(const ints &n) {
 #define HDPKIT_PREFETCH(address) ((void)0)
 
 #endif
+
+/* Products of sixteen numbers of each kind, as doubles. */
+template <class Real> HDPKIT_INLINE void products(const Real *a, const Real *b, double *out) {
+    double x[LANES];
+    for (int lane = 0; lane < LANES; lane++) x[lane] = (double)a[lane] * (double)b[lane];
+    memcpy(out, x, sizeof x);
+}
 
 /* Sums of the lanes that are equal modulo four, and of all, always in this order. */
 template <class Real> HDPKIT_INLINE void quarter_sums(const Real *x, Real *sum) {

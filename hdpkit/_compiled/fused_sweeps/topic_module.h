@@ -22,7 +22,7 @@ static const hdpkit_slice_functions slices = {
     smooth_of<float>, smooth_of<double>, draw_topics,
 };
 
-static const hdpkit_cells_functions cells = {Cells<float, false>::run, Cells<double, true>::run, binomial_of};
+static const hdpkit_cells_functions cells = {Cells<float, false>::run, Cells<double, true>::run, binomials_of, spreads_of};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "isa", "Fused sweeps compiled for one instruction set.", -1, 0, 0, 0, 0, 0,
