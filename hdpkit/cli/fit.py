@@ -77,6 +77,10 @@ __all__ = ["fit"]
     type=click.FloatRange(0, min_open=True),
     help="Save the state after so many seconds.  [default: 60, without the option above]",
 )
+@click.option(
+    "--samples", type=click.IntRange(min=0), default=10, show_default=True,
+    help="States of each chain to keep, from the second half of its sweeps, to summarise from.",
+)  # fmt: skip
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic.")
 @quiet_option
 def fit(corpus: Path, **options: Any) -> None:
@@ -138,6 +142,7 @@ def fit(corpus: Path, **options: Any) -> None:
             init=options["init"],
             thin=options["thin"],
             chains=options["chains"] if options["chains"] > 1 else None,
+            samples=options["samples"] or None,
             progress=progress,
             folder=folder,
             checkpoint=hk.Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),

@@ -15,8 +15,10 @@ import hdpkit
 from hdpkit.cli.compare import compare
 from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
+from hdpkit.cli.export import export
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED
+from hdpkit.cli.infer import infer
 from hdpkit.cli.lm import lm
 from hdpkit.cli.output import say
 from hdpkit.cli.runs import resume, topics, verify
@@ -99,6 +101,8 @@ def main() -> None:
       hdpkit demo
       hdpkit fit reports/ --stop-words english --out run
       hdpkit topics run
+      hdpkit infer run new-reports/ --out shares.csv
+      hdpkit export run --to csv --out tables
       hdpkit resume run --sweeps 200
       hdpkit verify run
       hdpkit compare ap.dat --seconds 60
@@ -109,5 +113,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, resume, verify, convert, compare, lm):
+for command in (demo, fit, topics, infer, export, resume, verify, convert, compare, lm):
     main.add_command(command)

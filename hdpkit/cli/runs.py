@@ -22,7 +22,7 @@ from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import path_type, positive, quiet_option
 from hdpkit.cli.output import say
 from hdpkit.cli.summary import (
-    WORTH_A_ROW,
+    SHOWN,
     echo_table,
     franchise_facts,
     franchise_topics,
@@ -32,13 +32,14 @@ from hdpkit.cli.summary import (
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.io.progress import ProgressBar
+from hdpkit.io.reading import load_reading
 from hdpkit.io.verification import Check, verify_run
 from hdpkit.record.leave import NotAllowed
-from hdpkit.record.run_folder import MODEL
+from hdpkit.record.run_folder import MODEL, READING
 from hdpkit.schedule import Run, open_run
 from hdpkit.summaries import diagnose
 
-__all__ = ["carry_out", "resume", "topics", "verify"]
+__all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
 
 run_argument = click.argument("run", type=path_type, metavar="RUN")
 terms_option = click.option(
@@ -103,7 +104,7 @@ def _report(folder: Path, trace: Any, n_terms: int, allow: tuple[str, ...]) -> N
             continue
         if place == 0:
             found = franchise_topics(franchise, n_terms)
-            echo_table(found, [topic for topic in found if topic.token_share >= WORTH_A_ROW])
+            echo_table(found, found[:SHOWN])
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(franchise, trace.seed))
 
@@ -133,10 +134,27 @@ def _open(folder: Path, allow: tuple[str, ...]) -> Run:
     return open_run(folder, allow)
 
 
+def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
+    """Open a run over a corpus.
+
+    Raises
+    ------
+    RunError
+        If there is none, or it is a language model.
+    """
+    if is_language_model(folder):
+        raise RunError(
+            f"run {folder}", "a language model", "a run over a corpus, whose dishes are topics",
+            f"Look at the model: hdpkit lm sample {shlex.quote(str(folder))}, or hdpkit lm score.",
+        )  # fmt: skip
+    return _open(folder, allow)
+
+
 @click.command()
 @run_argument
 @terms_option
-@click.option("--topics", "n_topics", type=positive, help="Topics to print.  [default: all but tiny ones]")
+@click.option("--topics", "n_topics", type=positive, help=f"Topics to print.  [default: {SHOWN}]")
+@click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option("--chain", type=click.IntRange(min=0), default=0, show_default=True, help="Which chain.")
 @click.option(
     "--format",
@@ -147,7 +165,13 @@ def _open(folder: Path, allow: tuple[str, ...]) -> Run:
 )
 @allow_option
 def topics(
-    run: Path, terms: int, n_topics: int | None, chain: int, format: str, allow: tuple[str, ...]
+    run: Path,
+    terms: int,
+    n_topics: int | None,
+    every: bool,
+    chain: int,
+    format: str,
+    allow: tuple[str, ...],
 ) -> None:
     """Print the topics of a run, as of its newest checkpoint.
 
@@ -157,12 +181,7 @@ def topics(
       hdpkit topics run --terms 20 --topics 5 --chain 2
       hdpkit topics run --format json > topics.json
     """
-    if is_language_model(run):
-        raise RunError(
-            f"run {run}", "a language model", "a run over a corpus, whose dishes are topics",
-            f"Look at the model: hdpkit lm sample {shlex.quote(str(run))}, or hdpkit lm score.",
-        )  # fmt: skip
-    there = _open(run, allow)
+    there = open_corpus_run(run, allow)
     franchise = there.franchise(chain)
     found = franchise_topics(franchise, terms)
     shown = found[:n_topics]
@@ -172,9 +191,7 @@ def topics(
     elif format == "json":
         say(topics_json(shown, franchise_facts(franchise, seed)), nl=False)
     else:
-        if n_topics is None:
-            shown = [topic for topic in found if topic.token_share >= WORTH_A_ROW]
-        echo_table(found, shown)
+        echo_table(found, found if every else found[: n_topics or SHOWN])
         say(_facts_text(franchise, seed))
 
 
@@ -207,6 +224,16 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     yield from verify_run(folder, allow)
+    if os.path.lexists(folder / READING):
+        try:
+            read = load_reading(folder, allow)
+        except NotAllowed as error:
+            told = f"not looked at: it needs {error.value}"
+            yield Check(READING, True, told, looked=False)
+        except HdpkitError as error:
+            yield Check(READING, False, str(error))
+        else:
+            yield Check(READING, True, f"checksum; {read.format}")
     if not os.path.lexists(folder / MODEL):
         return
     try:

@@ -21,6 +21,7 @@ from hdpkit.io.topics import TopicSummary, summarise_topics
 
 __all__ = [
     "PRESENT",
+    "SHOWN",
     "WORTH_A_ROW",
     "echo_table",
     "franchise_facts",
@@ -34,6 +35,8 @@ PRESENT = 0.05
 """A topic counts as present in a document from this share of its tokens."""
 WORTH_A_ROW = 0.001
 """Topics below this share of the tokens are counted, not listed, unless asked for."""
+SHOWN = 30
+"""So many topics are listed unless more are asked for."""
 WIDTH_OF_A_FILE = 132
 """Columns of the table where there is no terminal to ask."""
 

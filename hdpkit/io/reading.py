@@ -246,9 +246,9 @@ def read_like(
     place = check_place(path)
     if format is None:
         found = detect_format(place)
-        # A file whose name doesn't tell is of the run's format.
-        same_kind = (known.format in TEXT_FORMATS) == (found in TEXT_FORMATS)
-        format = found if same_kind or place.is_dir() else known.format
+        # A file whose name doesn't tell what it is, is of the run's format.
+        untold = ("lines",) if known.counter is None else ("ldac", "uci")
+        format = known.format if found in untold else found
     choice("format", format, FORMATS, remedy="Leave it out to have it detected.")
     if (format in TEXT_FORMATS) != (known.counter is not None):
         kinds = ("counts", "texts") if known.counter is None else ("texts", "counts")

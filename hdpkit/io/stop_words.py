@@ -11,6 +11,7 @@ import attrs
 from hdpkit.checks import items, text
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.formats.ldac import read_vocabulary
+from hdpkit.io.corpora import check_place, reading
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 
@@ -44,7 +45,10 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
     wanted = [name for name in wanted if name != "none"]
     if file is None and wanted in ([], ["english"]):
         return wanted[0] if wanted else "none"
-    words: set[str] = set() if file is None else set(read_vocabulary(file))
+    words: set[str] = set()
+    if file is not None:
+        with reading(check_place(file)):
+            words.update(read_vocabulary(file))
     for name in wanted:
         words.update(_english() if name == "english" else _other(name))
     return tuple(sorted(words))

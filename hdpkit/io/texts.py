@@ -105,7 +105,7 @@ def read_texts(
     count_unknown : bool
         Whether words that the vocabulary lacks are counted too; there must be one.
     known_labels : dict, optional
-        Label name -> values; others become missing.
+        Label name -> values: these labels the corpus has, and other values are missing.
 
     Raises
     ------
@@ -163,12 +163,13 @@ class _Gathered:
     def groups(
         self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
     ) -> dict[str, list[Any]] | None:
-        if not columns:
-            return None
-        values = dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True))
+        values = (
+            dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True)) if columns else {}
+        )
         if known is None:
-            return values
+            return values or None
+        none = [None] * self.number
         return {
-            name: [value if value in known.get(name, ()) else None for value in column]
-            for name, column in values.items()
+            name: [value if value in labels else None for value in values.get(name, none)]
+            for name, labels in known.items()
         }

@@ -1,0 +1,104 @@
+"""``hdpkit infer``: shares of the topics of a run in new documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from hdpkit.cli.corpus import format_option, given_layout, layout_options, say_notes
+from hdpkit.cli.folders import allow_option
+from hdpkit.cli.options import given_limits, limit_options, path_type, positive, quiet_option, seed_option
+from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.errors import printable
+from hdpkit.io.export import share_columns
+from hdpkit.io.reading import load_reading, read_like
+from hdpkit.io.run_topics import topics_of_run
+from hdpkit.io.tables import table_suffix, table_text, write_table
+
+__all__ = ["infer"]
+
+
+@click.command()
+@run_argument
+@click.argument("new", type=path_type)
+@click.option(
+    "--out", type=path_type, metavar="FILE",
+    help="Where the shares go: .csv, .tsv, .parquet or .jsonl.  [default: CSV on standard output]",
+)  # fmt: skip
+@format_option
+@layout_options
+@click.option(
+    "--sweeps", type=positive, default=50, show_default=True, help="Sweeps over the new documents to average."
+)
+@click.option(
+    "--burn-in", type=click.IntRange(min=0), default=20, show_default=True, help="Sweeps before them."
+)
+@click.option("--chain", type=click.IntRange(min=0), help="The topics of this chain alone.")
+@seed_option
+@limit_options
+@allow_option
+@quiet_option
+def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
+    """Find the shares of a run's topics in new documents.
+
+    NEW is read as the run's corpus was: the same words, stop words and tokenizer; tables with the same
+    columns, unless an option says otherwise. Words that the run's vocabulary lacks are left out, and counted.
+    The topics stay as they are, and are numbered as hdpkit topics and hdpkit export number them; of several
+    chains they are aligned, and shares are averaged over the chains. The last column, "other", is the share
+    of what no topic covers.
+
+    \b
+    Examples:
+      hdpkit infer run new.csv --out shares.csv
+      hdpkit infer run more-reports/ --out shares.parquet
+    """
+    quiet = options["quiet"]
+    if out is not None:
+        table_suffix(out)
+    there = open_corpus_run(run, options["allow"])
+    own = given_layout(options)
+    if own is not None:  # the others as in the run
+        known = load_reading(run, options["allow"]).layout
+        if known is not None:
+            own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})
+    read = read_like(
+        run, new, format=options["format"], layout=own, allow=options["allow"], limits=given_limits(options)
+    )
+    say_notes(read.notes, quiet)
+    corpus = read.corpus
+    if not quiet:
+        unknown = f"; {read.n_unknown:,} words that the run doesn't know are left out"
+        say(f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens{unknown}", err=True)
+    topics, states = topics_of_run(there, options["chain"])
+    if not quiet:
+        say(f"topics: {topics.source}", err=True)
+    folded = [
+        state.fold_in(corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"])
+        for state in states
+    ]
+    shares = topics.gather([each.proportions for each in folded])
+    table = share_columns(folded[0].names, shares)
+    lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
+    columns = {"document": table.pop("document"), **lengths, **table}
+    if out is None:
+        columns["document"] = [printable(str(name)) for name in columns["document"]]
+        for text in table_text(columns):
+            say(text, nl=False)
+        return
+    write_table(out, columns)
+    if not quiet:
+        say(f"shares of {topics.n_topics} topics in {shown_path(out)}", err=True)
+
+
+def _set_of(layout: Any) -> list[str]:
+    """Names of the fields of a layout that differ from their defaults."""
+    plain = type(layout)()
+    return [
+        field.name
+        for field in attrs.fields(type(layout))
+        if getattr(layout, field.name) != getattr(plain, field.name)
+    ]

@@ -1,0 +1,263 @@
+"""A run's topics and shares for other programs: tables, JSON, the arrays of pyLDAvis, ArviZ's netCDF."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, whole_number
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
+from hdpkit.formats.writing import written_aside
+from hdpkit.io.run_topics import RunTopics
+from hdpkit.io.tables import Columns, write_table
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.files import refusals
+
+__all__ = [
+    "EXPORTS",
+    "document_table",
+    "export_topics",
+    "export_trace",
+    "share_columns",
+    "term_table",
+    "topic_table",
+]
+
+EXPORTS = ("csv", "parquet", "json", "pyldavis", "arviz")
+"""What a run is exported to."""
+
+_DIGITS = 9
+
+
+def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Columns of a table of shares: the document, each topic (from 1), and all else.
+
+    Parameters
+    ----------
+    names : sequence
+        Of the documents.
+    shares : float64 array, shape (n_documents, K + 1)
+    """
+    topics = {f"topic_{k}": shares[:, k - 1] for k in range(1, shares.shape[1])}
+    return {"document": list(names), **topics, "other": shares[:, -1]}
+
+
+def topic_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
+    """A row a topic: number, share, where they are aligned its interval and occurrence, and the top terms.
+
+    Parameters
+    ----------
+    topics : RunTopics
+    corpus : Corpus
+    n_terms : int
+        How many terms.
+    """
+    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1), "share": topics.shares}
+    if topics.intervals is not None:
+        columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
+    if topics.occurrence is not None:
+        columns["occurrence"] = topics.occurrence
+    columns["terms"] = [
+        " ".join(str(corpus.term(int(v))) for v in topics.top_terms(k, n_terms))
+        for k in range(topics.n_topics)
+    ]
+    return columns
+
+
+def term_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
+    """A row for each of the top terms of a topic: the topic, the term and its probability.
+
+    Parameters
+    ----------
+    topics : RunTopics
+    corpus : Corpus
+    n_terms : int
+        How many terms of a topic.
+    """
+    top = [topics.top_terms(k, n_terms) for k in range(topics.n_topics)]
+    lengths = [len(terms) for terms in top]
+    return {
+        "topic": np.repeat(np.arange(1, topics.n_topics + 1), lengths),
+        "rank": np.concatenate([np.arange(1, n + 1) for n in lengths]),
+        "term": [str(corpus.term(int(v))) for terms in top for v in terms],
+        "probability": np.concatenate([topics.topics[k, terms] for k, terms in enumerate(top)]),
+    }
+
+
+def document_table(topics: RunTopics, corpus: Corpus) -> Columns:
+    """A row a document: its name, number of tokens and shares of the topics.
+
+    Parameters
+    ----------
+    topics : RunTopics
+    corpus : Corpus
+    """
+    columns = share_columns(topics.names, topics.groups)
+    return {"document": columns.pop("document"), "tokens": corpus.document_lengths, **columns}
+
+
+def export_topics(
+    topics: RunTopics, corpus: Corpus, to: str, out: str | os.PathLike[str], n_terms: int = 100
+) -> list[Path]:
+    """Write topics and the shares of the documents.
+
+    Parameters
+    ----------
+    topics : RunTopics
+    corpus : Corpus
+        That of the run.
+    to : str
+        "csv" or "parquet": a folder with the tables topics, terms and documents; "json": a file with all of
+        them; "pyldavis": a JSON file with the arguments of ``pyLDAvis.prepare``.
+    out : path
+        The folder, new or empty, or the file.
+    n_terms : int
+        How many terms of a topic are written (pyldavis: all).
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    ParameterError
+        If the folder isn't empty. MissingExtraError: without pyarrow. StorageError: if it can't be written.
+    """
+    choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
+    path = Path(out)
+    if to in ("csv", "parquet"):
+        tables = {
+            "topics": topic_table(topics, corpus, min(n_terms, 10)),
+            "terms": term_table(topics, corpus, n_terms),
+            "documents": document_table(topics, corpus),
+        }
+        _new_folder(path)
+        files = [path / f"{name}.{to}" for name in tables]
+        for file, table in zip(files, tables.values(), strict=True):
+            write_table(file, table)
+        return files
+    pieces = _json(topics, corpus, n_terms) if to == "json" else _pyldavis(topics, corpus)
+    with refusals(path, "write a file"), written_aside(path) as out_file:
+        _write(out_file, pieces)
+    return [path]
+
+
+def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path:
+    """Write a trace for ArviZ.
+
+    Parameters
+    ----------
+    trace : Trace or ChainTrace
+    out : path
+        A netCDF file (``.nc``), which needs a package that writes it (h5netcdf or netCDF4), or a folder
+        ``.zarr``.
+
+    Raises
+    ------
+    ParameterError
+        If its name ends otherwise. MissingExtraError: if a package is missing. StorageError.
+    """
+    path = Path(out)
+    if path.suffix not in (".nc", ".zarr"):
+        raise ParameterError("out", str(path), "a file that ends in .nc, or a folder .zarr", "Name it so.")
+    data = trace.to_arviz()
+    aside = path.with_name(f"{path.name}.tmp")
+    with refusals(path, "write a file"):
+        try:
+            data.to_netcdf(str(aside)) if path.suffix == ".nc" else data.to_zarr(str(aside))
+        except (ImportError, ValueError) as error:
+            raise MissingExtraError(
+                "netCDF or zarr", f"{type(error).__name__}: {error}", "installed, to write for ArviZ",
+                "pip install h5netcdf (for .nc) or zarr.",
+            ) from error  # fmt: skip
+        finally:
+            if aside.is_dir() and path.suffix == ".nc":
+                shutil.rmtree(aside, ignore_errors=True)
+        if path.is_dir():
+            raise RunError("out", str(path), "new", "Choose another name.")
+        os.replace(aside, path)
+    return path
+
+
+def _new_folder(path: Path) -> None:
+    with refusals(path, "make a folder"):
+        path.mkdir(parents=True, exist_ok=True)
+        there = sorted(entry.name for entry in path.iterdir())
+    if there:
+        raise ParameterError(
+            "out", str(path), f"a new or an empty folder; it holds {there[0]}", "Choose one."
+        )
+
+
+def _write(file: IO[bytes], pieces: Iterator[str]) -> None:
+    for piece in pieces:
+        file.write(piece.encode("utf-8", "backslashreplace"))
+
+
+def _numbers(row: npt.NDArray[Any]) -> str:
+    if row.dtype.kind == "f":
+        return "[" + ",".join(f"{value:.{_DIGITS}g}" for value in row.tolist()) + "]"
+    return json.dumps(row.tolist(), separators=(",", ":"))
+
+
+def _rows(matrix: npt.NDArray[np.float64]) -> Iterator[str]:
+    yield "["
+    for number, row in enumerate(matrix):
+        yield (",\n" if number else "\n") + _numbers(row)
+    yield "]"
+
+
+def _json(topics: RunTopics, corpus: Corpus, n_terms: int) -> Iterator[str]:
+    facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": corpus.n_documents}
+    yield json.dumps(facts, ensure_ascii=False)[:-1] + ', "topics": ['
+    for k in range(topics.n_topics):
+        topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
+        if topics.intervals is not None:
+            topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
+        if topics.occurrence is not None:
+            topic["occurrence"] = _short(topics.occurrence[k])
+        topic["terms"] = [
+            {"term": corpus.term(int(v)), "probability": _short(topics.topics[k, v])}
+            for v in topics.top_terms(k, n_terms)
+        ]
+        yield (",\n" if k else "\n") + json.dumps(topic, ensure_ascii=False, allow_nan=False)
+    yield '],\n"documents": ['
+    lengths = corpus.document_lengths
+    for d, name in enumerate(topics.names):
+        head = json.dumps({"document": name, "tokens": int(lengths[d])}, ensure_ascii=False)[:-1]
+        shares = f', "shares": {_numbers(topics.groups[d, :-1])}, "other": {_short(topics.groups[d, -1])}}}'
+        yield (",\n" if d else "\n") + head + shares
+    yield "]}\n"
+
+
+def _short(value: Any) -> float:
+    return float(f"{float(value):.{_DIGITS}g}")
+
+
+def _pyldavis(topics: RunTopics, corpus: Corpus) -> Iterator[str]:
+    """The arguments of ``pyLDAvis.prepare``: shares that sum to one, documents that have tokens."""
+    present = corpus.document_lengths > 0
+    if topics.n_topics == 0:
+        raise DataError("topics", 0, "at least one", "The run has none yet.")
+    shares = topics.groups[present, :-1]
+    total = shares.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / topics.n_topics)
+    vocabulary = [str(corpus.term(v)) for v in range(corpus.n_terms)]
+    frequency = np.asarray(corpus.to_counts().sum(axis=0)).ravel()
+    yield '{"topic_term_dists": '
+    yield from _rows(topics.topics / topics.topics.sum(axis=1, keepdims=True))
+    yield ',\n"doc_topic_dists": '
+    yield from _rows(shares)
+    yield f',\n"doc_lengths": {_numbers(corpus.document_lengths[present])}'
+    yield f',\n"vocab": {json.dumps(vocabulary, ensure_ascii=False)}'
+    yield f',\n"term_frequency": {_numbers(frequency)}}}\n'

@@ -1,0 +1,132 @@
+"""The topics of a run as they are shown and written: of one chain's newest state, or aligned over chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.schedule import Run
+
+__all__ = ["RunTopics", "topics_of_run"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RunTopics:
+    """Topics, numbered by falling share of the tokens.
+
+    Attributes
+    ----------
+    source : str
+        What they are of, in words.
+    shares : float64 array, shape (K,)
+        Share of the tokens that each has.
+    topics : float64 array, shape (K, n_terms)
+        Posterior mean probabilities of the terms; rows sum to one.
+    groups : float64 array, shape (n_documents, K + 1)
+        Posterior mean shares of the documents, and of all else in the last column; rows sum to one.
+    names : tuple
+        Of the documents.
+    places : tuple of int64 arrays
+        For each chain's newest state the topic of each dish, -1 for those that belong to none.
+    occurrence : float64 array, shape (K,), or None
+        Share of the samples that have each topic, where they are aligned.
+    intervals : float64 array, shape (K, 2), or None
+        Of the shares, where topics are aligned.
+    """
+
+    source: str
+    shares: Floats
+    topics: Floats
+    groups: Floats
+    names: tuple[Any, ...]
+    places: tuple[Ints, ...]
+    occurrence: Floats | None = None
+    intervals: Floats | None = None
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, K."""
+        return len(self.shares)
+
+    def top_terms(self, topic: int, n_terms: int) -> Ints:
+        """The most probable terms of a topic, the most probable first; of equal ones the lower id.
+
+        Parameters
+        ----------
+        topic : int
+            From 0.
+        n_terms : int
+            How many at most.
+        """
+        row = self.topics[topic]
+        n_terms = min(n_terms, len(row))
+        some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
+        return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
+
+    def gather(self, proportions: Sequence[Floats]) -> Floats:
+        """Average weights over dishes of the chains' states to weights over topics.
+
+        Parameters
+        ----------
+        proportions : sequence of float64 arrays, shape (n, K_chain + 1)
+            For each of `places`; the last column is that of new dishes.
+
+        Returns
+        -------
+        float64 array, shape (n, K + 1)
+            The last column is that of all else; rows sum to one.
+        """
+        total = np.zeros((len(proportions[0]), self.n_topics + 1))
+        for place, weights in zip(self.places, proportions, strict=True):
+            at = np.append(np.where(place < 0, self.n_topics, place), self.n_topics)
+            np.add.at(total.T, at, weights.T)
+        return total / len(proportions)
+
+
+def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[Franchise]]:
+    """The topics of a run, and the states whose dishes they are.
+
+    Parameters
+    ----------
+    run : Run
+    chain : int, optional
+        The newest state of this chain alone.
+
+    Raises
+    ------
+    RunError
+        If no chain has a checkpoint. DataError: if the data are no corpus.
+    """
+    if not isinstance(run.data, Corpus):
+        raise DataError(
+            "data", type(run.data).__name__, "a Corpus, whose dishes are topics",
+            "See hk.open_run(folder).franchise().dish_parameters().",
+        )  # fmt: skip
+    number = 0 if chain is None else chain
+    franchise = run.franchise(number)
+    source = f"the newest state of chain {number} (sweep {franchise.sweep})"
+    return _of_state(franchise.sample(), source), [franchise]
+
+
+def _of_state(sample: Sample, source: str) -> RunTopics:
+    order = np.argsort(-sample.sizes, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return RunTopics(
+        source=source,
+        shares=sample.shares()[order],
+        topics=sample.topics()[order],
+        groups=sample.group_weights()[:, np.append(order, len(order))],
+        names=sample.names,
+        places=(place,),
+    )

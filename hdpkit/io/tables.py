@@ -1,0 +1,127 @@
+"""Tables written for other programs: CSV, TSV, Parquet, JSON lines, a piece of the rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.formats.writing import written_aside
+from hdpkit.record.files import refusals
+
+__all__ = ["TABLE_SUFFIXES", "Columns", "table_suffix", "table_text", "write_table"]
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
+"""By which the format of a table is told."""
+
+Columns = Mapping[str, Any]
+"""Name -> values: a sequence or an array, one a row; all of one length."""
+
+_ROWS = 4096
+"""Rows that are written at once."""
+
+
+def table_suffix(path: Path, parameter: str = "out") -> str:
+    """Return the suffix by which a file's format is told, or raise a ParameterError.
+
+    Parameters
+    ----------
+    path : Path
+    parameter : str
+        Its name, for the error.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in TABLE_SUFFIXES:
+        raise ParameterError(
+            parameter, str(path), f"a file that ends in one of {', '.join(TABLE_SUFFIXES)}",
+            "The end of its name says how it is written.",
+        )  # fmt: skip
+    return suffix
+
+
+def write_table(path: Path, columns: Columns) -> None:
+    """Write a table to a file, in the format of its suffix: whole, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    columns : mapping
+        Name -> values, one a row. Floats are written with nine significant digits (Parquet: as they are).
+
+    Raises
+    ------
+    ParameterError
+        If the suffix isn't known. MissingExtraError: for Parquet, if pyarrow isn't installed. StorageError.
+    """
+    suffix = table_suffix(path)
+    with refusals(path, "write a file"), written_aside(path) as file:
+        if suffix == ".parquet":
+            _write_parquet(file, columns)
+        else:
+            for text in _texts(columns, suffix):
+                file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def table_text(columns: Columns) -> Iterator[str]:
+    """Yield a table as CSV, in pieces."""
+    return _texts(columns, ".csv")
+
+
+def _pieces(columns: Columns) -> Iterator[list[Sequence[Any]]]:
+    n_rows = min((len(column) for column in columns.values()), default=0)
+    for first in range(0, n_rows, _ROWS):
+        yield [_plain(column[first : first + _ROWS]) for column in columns.values()]
+
+
+def _plain(values: Any) -> Sequence[Any]:
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "f":
+            return [float(f"{value:.9g}") for value in values.tolist()]
+        return values.tolist()
+    return list(values)
+
+
+def _texts(columns: Columns, suffix: str) -> Iterator[str]:
+    names = list(columns)
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    if suffix != ".jsonl":
+        writer.writerow(names)
+    for piece in _pieces(columns):
+        rows = zip(*piece, strict=True)
+        if suffix == ".jsonl":
+            out.writelines(
+                json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) + "\n"
+                for row in rows
+            )
+        else:
+            writer.writerows(rows)
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+    if out.tell():  # no rows, but a header
+        yield out.getvalue()
+
+
+def _write_parquet(file: IO[bytes], columns: Columns) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            "pyarrow", None, "installed, to write Parquet files",
+            "It is an extra: pip install 'hdpkit[parquet]'. Or write CSV.",
+        ) from error  # fmt: skip
+    table = pyarrow.table(
+        {
+            name: pyarrow.array(values if isinstance(values, np.ndarray) else list(values))
+            for name, values in columns.items()
+        }
+    )
+    pyarrow.parquet.write_table(table, file)

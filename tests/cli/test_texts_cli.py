@@ -1,0 +1,320 @@
+"""Texts on the command line: from a table to shares of new texts, and a run for other programs."""
+
+import csv
+import io
+import json
+import random
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.errors import CorruptRunError, DataError, RunError
+from hdpkit.formats.records import Layout
+from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like, save_reading
+from hdpkit.io.tables import write_table
+from hdpkit.io.vectorizer import TextCounter
+
+WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
+
+
+def hdpkit(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def done(*arguments):
+    result = hdpkit(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments):
+    result = hdpkit(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    return result.stderr
+
+
+def write(path, n, seed, more=""):
+    rng = random.Random(seed)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["post", "body", "author"])
+        for i in range(n):
+            text = " ".join(rng.choices(WORDS[i % 2], k=12))
+            rows.writerow([f"p{i}", f"The {text}{more}", "ann" if i % 4 < 2 else "bob"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table, new texts and a run of two chains over the table, with authors as a level."""
+    place = tmp_path_factory.mktemp("texts")
+    write(place / "posts.csv", 24, 0)
+    write(place / "new.csv", 5, 1, more=" zebra, zebra")
+    done(
+        "fit", place / "posts.csv", "--id-column", "post", "--group-column", "author", "--stop-words",
+        "english,german", "--sweeps", 20, "--chains", 2, "--samples", 4, "--quiet", "--out", place / "run",
+    )  # fmt: skip
+    return place
+
+
+def test_labels_become_levels_and_ids_names(folder):
+    run = hk.open_run(folder / "run")
+    franchise = run.franchise()
+    assert [d.name for d in franchise.declarations] == ["root", "author", "document"]
+    assert franchise.data.names[:2] == ("p0", "p1")
+    assert franchise.data.keys("author") == ["ann", "bob"]
+    assert "the" not in franchise.data.vocabulary
+    assert len(run.samples) == 10
+    assert "reading.json: checksum; csv" in done("verify", folder / "run").stdout
+
+
+def test_new_texts_are_counted_as_the_run_counted_its_own(folder):
+    new = read_like(folder / "run", folder / "new.csv")
+    assert new.n_unknown == 10
+    assert new.n_words.tolist() == [14] * 5  # the stop words are none of them
+    data = hk.open_run(folder / "run").data
+    assert new.corpus.vocabulary == data.vocabulary
+    again = read_like(folder / "run", folder / "posts.csv")
+    assert (again.corpus.to_counts() != data.to_counts()).nnz == 0
+    assert again.corpus.names == data.names
+    assert again.n_unknown == 0
+
+
+def test_labels_that_the_run_does_not_know_are_missing(folder, tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"post": 1, "body": "ship", "author": "cid"}\n')
+    assert read_like(folder / "run", tmp_path / "new.jsonl").corpus.codes("author").tolist() == [-1]
+    (tmp_path / "new.csv").write_text("post,body\n1,bread\n")
+    assert "1,1,0," in done("infer", folder / "run", tmp_path / "new.csv").stdout
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("oven and salt")
+    assert "a.txt,2,0," in done("infer", folder / "run", tmp_path / "texts").stdout
+
+
+def read_table(path):
+    if path.suffix == ".parquet":
+        pandas = pytest.importorskip("pandas")
+        return pandas.read_parquet(path).to_dict("records")
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def test_shares_of_new_texts_in_every_format(folder, tmp_path):
+    printed = done("infer", folder / "run", folder / "new.csv")
+    assert "5 documents, 60 tokens; 10 words that the run doesn't know" in printed.stderr
+    expected = list(csv.DictReader(io.StringIO(printed.stdout)))
+    for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
+        if suffix == ".parquet":
+            pytest.importorskip("pyarrow")
+        out = tmp_path / f"shares{suffix}"
+        done("infer", folder / "run", folder / "new.csv", "--out", out)
+        rows = read_table(out)
+        assert [row["document"] for row in rows] == [f"p{i}" for i in range(5)]
+        for row, wanted in zip(rows, expected, strict=True):
+            shares = [float(row[key]) for key in row if key.startswith("topic_") or key == "other"]
+            np.testing.assert_allclose(shares, [float(wanted[k]) for k in list(wanted)[3:]], rtol=1e-8)
+            assert abs(sum(shares) - 1) < 1e-6
+            assert int(row["unknown"]) == 2
+    tops = [max((k for k in row if k.startswith("topic_")), key=lambda k: float(row[k])) for row in expected]
+    assert tops[0] != tops[1]
+
+
+def test_a_run_for_other_programs(folder, tmp_path):
+    shares = {}
+    for to in ("csv", "parquet"):
+        if to == "parquet":
+            pytest.importorskip("pyarrow")
+        done("export", folder / "run", "--to", to, "--out", tmp_path / to, "--terms", 3)
+        topics, terms, documents = (
+            read_table(tmp_path / to / f"{name}.{to}") for name in ("topics", "terms", "documents")
+        )
+        assert [int(row["topic"]) for row in topics] == list(range(1, len(topics) + 1))
+        assert sum(row["topic"] in (1, "1") for row in terms) == 3
+        assert [row["document"] for row in documents] == [f"p{i}" for i in range(24)]
+        shares[to] = [[float(row[f"topic_{k + 1}"]) for k in range(len(topics))] for row in documents]
+    np.testing.assert_allclose(shares["csv"], shares["parquet"], rtol=1e-6)
+    done("export", folder / "run", "--to", "json", "--out", tmp_path / "run.json")
+    held = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    np.testing.assert_allclose([d["shares"] for d in held["documents"]], shares["csv"], rtol=1e-6)
+    assert {t["term"] for t in held["topics"][0]["terms"][:4]} in [set(words) for words in WORDS]
+    assert "new or an empty folder" in refused(
+        "export", folder / "run", "--to", "csv", "--out", tmp_path / "csv"
+    )
+
+
+def test_the_arrays_of_pyldavis(folder, tmp_path):
+    out = tmp_path / "vis.json"
+    done("export", folder / "run", "--to", "pyldavis", "--out", out)
+    held = json.loads(out.read_text(encoding="utf-8"))
+    data = hk.open_run(folder / "run").data
+    for name in ("topic_term_dists", "doc_topic_dists"):
+        np.testing.assert_allclose(np.sum(held[name], axis=1), 1, atol=1e-7)
+    assert held["vocab"] == list(data.vocabulary)
+    assert held["doc_lengths"] == data.document_lengths.tolist()
+    assert held["term_frequency"] == data.to_counts().sum(axis=0).tolist()
+    prepare = pytest.importorskip("pyLDAvis._prepare")
+    arrays = [prepare.__dict__[f"_{kind}"] for kind in ("df_with_names", "series_with_name")]
+    prepare._input_validate(
+        arrays[0](held["topic_term_dists"], "topic", "term"),
+        arrays[0](held["doc_topic_dists"], "doc", "topic"),
+        *(arrays[1](held[name], name) for name in ("doc_lengths", "vocab", "term_frequency")),
+    )
+
+
+def test_the_trace_for_arviz(folder, tmp_path):
+    arviz = pytest.importorskip("arviz")
+    out = tmp_path / "trace.nc"
+    done("export", folder / "run", "--to", "arviz", "--out", out)
+    trace = hk.open_run(folder / "run").trace
+    held = arviz.from_netcdf(out)
+    np.testing.assert_array_equal(held["posterior"]["n_dishes"].values, trace["n_dishes"])
+    assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.txt")
+
+
+def test_thirty_topics_are_shown_unless_all_are_asked_for(tmp_path):
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(40, np.full(60, 1 / 60), size=40)
+    hk.Corpus.from_counts(counts).save(tmp_path / "arrays")
+    arguments = ["--init", "random:45", "--moves", "concentration", "--sweeps", 1, "--quiet"]
+    shown = done("fit", tmp_path / "arrays", "--out", tmp_path / "run", *arguments).stdout
+    assert "and 15 smaller topics" in shown
+    assert "smaller topics" not in done("topics", tmp_path / "run", "--all").stdout
+    assert "and 40 smaller topics" in done("topics", tmp_path / "run", "--topics", 5).stdout
+    assert (
+        len(list(csv.reader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))) == 46
+    )
+
+
+def test_a_tokenizer_of_ones_own_needs_leave(tmp_path, monkeypatch):
+    (tmp_path / "my_words.py").write_text("def split(text):\n    return text.split('-')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    write(tmp_path / "posts.csv", 8, 0)
+    (tmp_path / "a.txt").write_text("ship-a b\nbread-oven\nship-oven\n")
+    arguments = ["fit", tmp_path / "a.txt", "--tokenizer", "my_words:split", "--sweeps", 2, "--quiet"]
+    assert "my_words" in refused(*arguments, "--out", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    done(*arguments, "--out", tmp_path / "run", "--allow", "my_words")
+    assert "a b" in hk.open_run(tmp_path / "run").data.vocabulary
+    assert "my_words" in refused("infer", tmp_path / "run", tmp_path / "a.txt")
+    assert "0,2,0," in done("infer", tmp_path / "run", tmp_path / "a.txt", "--allow", "my_words").stdout
+    assert "need --allow" in done("verify", tmp_path / "run").stdout
+    sys.modules.pop("my_words", None)
+
+
+def test_settings_of_texts_from_a_file(tmp_path):
+    write(tmp_path / "posts.csv", 8, 0)
+    (tmp_path / "stop.txt").write_text("the\nship\n")
+    (tmp_path / "study.toml").write_text(
+        'corpus = "posts.csv"\ngroup-column = ["author"]\nid-column = 1\ntext-column = "body"\n'
+        'stop-words-file = "stop.txt"\nsweeps = 2\nquiet = true\nheader = true\n'
+    )
+    done("fit", "--config", tmp_path / "study.toml", "--out", tmp_path / "run")
+    data = hk.open_run(tmp_path / "run").data
+    assert data.keys("author") == ["ann", "bob"]
+    assert not {"the", "ship"} & set(data.vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--text-column", "absent"], "text_column = 'absent'"),
+        (["--group-column", "absent"], "group_columns = 'absent'"),
+        (["--group-column", "document"], "document"),
+        (["--encoding", "klingon"], "encoding = 'klingon'"),
+        (["--delimiter", ";;"], "delimiter"),
+        (["--delimiter", ";"], "the header has"),
+        (["--stop-words", "klingon"], "stop_words = 'klingon'"),
+        (["--stop-words-file", "absent"], "absent"),
+        (["--tokenizer", "klingon"], "tokenizer = 'klingon'"),
+        (["--format", "ldac", "--strict"], "strict = True"),
+        (["--format", "ldac", "--stop-words", "english"], "stop-words"),
+    ],
+)
+def test_bad_options_of_texts_are_one_message(tmp_path, options, message):
+    path = tmp_path / "posts.csv"
+    path.write_text("post,body;x,author\n1,ship,a\n")
+    extra = [] if options[0] in ("--text-column", "--format") else ["--text-column", "2"]
+    told = refused("fit", path, *options, *extra, "--out", tmp_path / "run")
+    assert message in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "run").exists()
+
+
+def test_damaged_readings_are_typed_errors(folder, tmp_path):
+    reading = load_reading(folder / "run")
+    save_reading(tmp_path, reading)
+    assert load_reading(tmp_path).as_data() == reading.as_data()
+    path = tmp_path / "reading.json"
+    good = json.loads(path.read_text())
+    for bad in (
+        "", "[]", "{}", json.dumps({**good, "format": "other"}), json.dumps({**good, "sha256": "0"}),
+        json.dumps({**good, "content": {**good["content"], "format": "tsv"}}), "[" * 100_000,
+    ):  # fmt: skip
+        path.write_text(bad)
+        with pytest.raises(CorruptRunError, match=r"reading\.json"):
+            load_reading(tmp_path)
+    path.write_text(json.dumps({**good, "version": 2}))
+    with pytest.raises(RunError, match="version 1"):
+        load_reading(tmp_path)
+    for key, value in (
+        ("format", "xml"),
+        ("layout", None),
+        ("layout", {}),
+        ("counter", None),
+        ("counter", {}),
+    ):
+        with pytest.raises((DataError, ValueError)):
+            Reading.from_data({**reading.as_data(), key: value})
+    path.unlink()
+    with pytest.raises(RunError, match="hdpkit fit writes it"):
+        load_reading(tmp_path)
+
+
+def test_a_reading_goes_where_no_run_began(tmp_path):
+    reading = Reading(format="csv", layout=Layout(), counter=TextCounter(vocabulary=["ship"]))
+    (tmp_path / "there").mkdir()
+
+    def begin(name):
+        with kept_reading(tmp_path / name, reading):
+            assert (tmp_path / name / "reading.json").exists()
+            raise ZeroDivisionError
+
+    for name in ("new", "there"):
+        with pytest.raises(ZeroDivisionError):
+            begin(name)
+        assert (tmp_path / name).exists() == (name == "there")
+        assert list(tmp_path.rglob("reading.json")) == []
+
+
+def test_a_run_of_counts_reads_counts(tmp_path):
+    (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
+    done("fit", tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
+    (tmp_path / "new.dat").write_text("1 0:2\n0\n")
+    rows = done("infer", tmp_path / "run", tmp_path / "new.dat").stdout.splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [["0", "2", "0"], ["1", "0", "0"]]
+    (tmp_path / "new.dat").write_text("1 3:2\n")
+    assert "at most 2" in refused("infer", tmp_path / "run", tmp_path / "new.dat")
+    (tmp_path / "uci").write_text("1\n2\n1\n1 1 1\n")
+    assert "0,1,0," in done("infer", tmp_path / "run", tmp_path / "uci").stdout
+    (tmp_path / "uci").write_text("1\n5\n1\n1 5 1\n")
+    assert "at most 3" in refused("infer", tmp_path / "run", tmp_path / "uci")
+    banner = "%%MatrixMarket matrix coordinate integer general\n"
+    (tmp_path / "a.mtx").write_text(f"{banner}1 3 1\n1 3 2\n")
+    assert "0,2,0," in done("infer", tmp_path / "run", tmp_path / "a.mtx").stdout
+    (tmp_path / "a.mtx").write_text(f"{banner}1 4 1\n1 3 2\n")
+    assert "3 columns" in refused("infer", tmp_path / "run", tmp_path / "a.mtx")
+    (tmp_path / "a.csv").write_text("text\nship\n")
+    assert "counts, as the run's corpus" in refused("infer", tmp_path / "run", tmp_path / "a.csv")
+
+
+def test_tables_without_rows_and_of_unknown_kinds(tmp_path):
+    write_table(tmp_path / "a.csv", {"document": [], "share": np.empty(0)})
+    assert (tmp_path / "a.csv").read_text() == "document,share\n"
+    with pytest.raises(ValueError, match=r"\.parquet"):
+        write_table(tmp_path / "a.xls", {"document": []})
