@@ -13,6 +13,7 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hdpkit import errors, init, moves, plots, summaries
 from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
@@ -71,6 +72,10 @@ from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.stores import SeatingStore, stores
+
+if TYPE_CHECKING:
+    from hdpkit.models.topic import TopicModel as TopicModel
+    from hdpkit.models.topic_sparse import SparseTopicModel as SparseTopicModel
 
 __version__ = "0.1.0"
 
@@ -157,3 +162,22 @@ for _thing in [globals()[_name] for _name in __all__] + [getattr(moves, _name) f
     if isinstance(_thing, type) and _thing.__module__.split(".")[0] == "hdpkit":
         _naming_keywords(_thing)
 del _thing
+
+
+def __getattr__(name: str) -> Any:
+    # They derive from classes of scikit-learn, which is optional and takes a second to import.
+    if name not in ("SparseTopicModel", "TopicModel"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hdpkit.models import estimator
+
+    thing = globals()[name] = _naming_keywords_of(estimator(name))
+    return thing
+
+
+def _naming_keywords_of(kind: type) -> type:
+    _naming_keywords(kind)
+    return kind
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "SparseTopicModel", "TopicModel"})

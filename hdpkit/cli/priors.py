@@ -12,16 +12,7 @@ from hdpkit.cli.options import Parsed
 from hdpkit.cli.parse import parse_number_or_prior, parse_selection, parse_smoothing
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import FixedWeights, Restaurant
-from hdpkit.moves import (
-    BaseMeasureParameters,
-    Concentration,
-    DishGibbs,
-    Move,
-    SelectorCounts,
-    Smoothing,
-    SplitMerge,
-    TableGibbs,
-)
+from hdpkit.models.topic_parts import default_moves, updates_of
 from hdpkit.priors import Gamma
 
 __all__ = [
@@ -191,37 +182,3 @@ def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
     for name, value in given.items():
         raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
     return DirichletMultinomial(eta=ETA if options["eta"] is None else options["eta"])
-
-
-def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves for topics over this measure, with updates of all that has a prior.
-
-    Parameters
-    ----------
-    base : BaseMeasure
-    concentrations : iterable of float or prior
-        Those of the restaurants.
-    """
-    proposals = [SplitMerge().until(50)] if base.conjugate else []
-    return [TableGibbs(), DishGibbs(), *proposals, *updates_of(base, concentrations)]
-
-
-def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves of what has a prior: concentrations, parameters of the base measure and of dishes.
-
-    Parameters
-    ----------
-    base : BaseMeasure
-    concentrations : iterable of float or prior
-        Those of the restaurants.
-    """
-    moves: list[Move] = []
-    if any(hasattr(concentration, "draw") for concentration in concentrations):
-        moves.append(Concentration())
-    if base.priors:
-        moves.append(BaseMeasureParameters())
-    if not base.conjugate:  # each dish has a smoothing
-        moves.append(Smoothing())
-    if getattr(base, "proportions", None) == "stored":
-        moves.append(SelectorCounts())
-    return moves

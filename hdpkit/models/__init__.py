@@ -1,7 +1,28 @@
 """Models: the pieces wired for one purpose. There is no sampler here."""
 
+from typing import Any
+
+from hdpkit.errors import MissingExtraError
 from hdpkit.models.ngram import NGramModel
 from hdpkit.models.scores import Scores
 from hdpkit.models.spelling import Spelling
 
-__all__ = ["NGramModel", "Scores", "Spelling"]
+__all__ = ["NGramModel", "Scores", "Spelling", "estimator"]
+
+
+def estimator(name: str) -> Any:
+    """A class that derives from scikit-learn's: "TopicModel" or "SparseTopicModel".
+
+    Raises a MissingExtraError if scikit-learn isn't installed.
+    """
+    try:
+        import sklearn.base  # noqa: F401 - what is missing is said here, not by a module of the package
+    except ImportError as error:
+        raise MissingExtraError(
+            "scikit-learn", None, f"installed, for hk.{name}",
+            "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
+        ) from error  # fmt: skip
+    from hdpkit.models.topic import TopicModel
+    from hdpkit.models.topic_sparse import SparseTopicModel
+
+    return {"TopicModel": TopicModel, "SparseTopicModel": SparseTopicModel}[name]

@@ -1,0 +1,224 @@
+"""Topics that stay as they are, and new documents under them: proportions, and scores of held-out tokens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+import hdpkit._compiled.fixed_dishes.new_groups as compiled
+from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+
+__all__ = ["FixedTopics", "halves"]
+
+Floats = npt.NDArray[np.float64]
+
+_DOCUMENTS = 512  # that are fitted, or swept over, before Ctrl-C is answered
+_LONGEST = 5_000  # steps
+_EQUAL = 1e-9  # a probability above the least by less, relatively, is no excess
+
+
+@attrs.frozen(eq=False)
+class FixedTopics:
+    """Topics over terms, the last of them for whatever is new, and what documents draw from.
+
+    A topic is kept as what it has for every term and, sparse, what it has of single terms beyond that. Under
+    a symmetric Dirichlet prior these are the terms that occurred in it.
+
+    Attributes
+    ----------
+    base : float64 array, shape (K + 1,)
+        The least probability of each topic.
+    excess : csc_array, shape (K + 1, n_terms)
+    prior : float64 array, shape (K + 1,)
+        Pseudo-counts of the topics in a document: its concentration times their weights.
+    """
+
+    base: Floats
+    excess: Any
+    prior: Floats
+
+    @classmethod
+    def of(cls, topics: Floats, new: Floats, prior: Floats) -> Self:
+        """Return the topics of arrays.
+
+        Parameters
+        ----------
+        topics : array, shape (K, n_terms)
+            Rows sum to one.
+        new : array, shape (n_terms,)
+            Mean of a topic that was not seen yet.
+        prior : array, shape (K + 1,)
+            Not negative; the last entry is for a new topic.
+        """
+        base = np.append(topics.min(axis=1), new.min())
+        rows = [*topics, new]
+        places = [np.flatnonzero(row > least * (1 + _EQUAL)) for row, least in zip(rows, base, strict=True)]
+        ends = np.append(0, np.cumsum([len(place) for place in places]))
+        data = np.concatenate([row[p] - b for row, p, b in zip(rows, places, base, strict=True)])
+        shape = (len(rows), topics.shape[1])
+        by_topic = scipy.sparse.csr_array((data, np.concatenate(places), ends), shape=shape)
+        return cls(base, by_topic.tocsc(), np.ascontiguousarray(prior, dtype=np.float64))
+
+    @property
+    def n_topics(self) -> int:
+        """K, without the last."""
+        return len(self.base) - 1
+
+    def fit(self, counts: Any, tolerance: float) -> Floats:
+        """Proportions by EM: theta_k proportional to prior_k + E[n_k]. See docs/evaluation.md.
+
+        Parameters
+        ----------
+        counts : csr_array, shape (n_documents, n_terms)
+            Not negative; need not be whole numbers.
+        tolerance : float
+            The largest step of a proportion at which a document is at its end.
+
+        Returns
+        -------
+        float64 array, shape (n_documents, K + 1)
+            Rows sum to one. A document without a token has the prior's.
+        """
+        cells = _cells(counts)
+        fitting = Fitting(
+            self.base, self.excess.indptr.astype(np.int64), self.excess.indices.astype(np.int32),
+            self.excess.data, self.prior, cells.indptr.astype(np.int64), cells.indices.astype(np.int64),
+            cells.data.astype(np.float64),
+        )  # fmt: skip
+        n = cells.shape[0]
+        theta = np.empty((n, len(self.base)))
+        for first in range(0, n, _DOCUMENTS):
+            if fitting.fit(first, min(first + _DOCUMENTS, n), tolerance, _LONGEST, theta) >= 0:
+                raise ParameterError(
+                    "tolerance", tolerance, f"one that EM reaches within {_LONGEST} steps",
+                    "Give a larger one.",
+                )  # fmt: skip
+        return theta
+
+    def sample(self, counts: Any, sweeps: int, burn_in: int, rng: ChoiceSource | Seed) -> Floats:
+        """Posterior means of proportions by collapsed Gibbs sampling, as `Franchise.fold_in` has them.
+
+        Parameters
+        ----------
+        counts : csr_array of int, shape (n_documents, n_terms)
+        sweeps, burn_in : int
+            Sweeps that are averaged, and those before them.
+        rng : seed, Generator or choice source
+
+        Returns
+        -------
+        float64 array, shape (n_documents, K + 1)
+        """
+        cells = _cells(counts)
+        terms, row = np.unique(cells.indices, return_inverse=True)
+        density = np.ascontiguousarray(self.excess[:, terms].toarray().T + self.base)
+        repeats = cells.data.astype(np.int64)
+        begins = np.append(0, np.cumsum(repeats))[cells.indptr].astype(np.int64)
+        total, n = float(self.prior.sum()), cells.shape[0]
+        groups = compiled.NewGroups(
+            density, (self.prior / total)[None], np.repeat(row.astype(np.int64), repeats), begins,
+            np.zeros(n, dtype=np.int64), total, 0.0,
+        )  # fmt: skip
+        source = as_source(rng, Purpose.FOLD_IN)
+        theta, dishes = np.empty((n, len(self.base))), np.empty(int(begins[-1]), dtype=np.int64)
+        for first in range(0, n, _DOCUMENTS):
+            last = min(first + _DOCUMENTS, n)
+            groups.fold_in(first, last, burn_in, sweeps, source, theta, dishes)
+        return theta
+
+    def log_probabilities(self, theta: Floats, counts: Any) -> Floats:
+        """Log probability of a token of each cell of counts, under the documents' proportions, in nats.
+
+        Parameters
+        ----------
+        theta : array, shape (n_documents, K + 1)
+        counts : csr_array, shape (n_documents, n_terms)
+
+        Returns
+        -------
+        float64 array, shape (n_cells,)
+            In the order of the cells.
+        """
+        cells = _cells(counts)
+        document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+        found = (theta @ self.base)[document]
+        ends = self.excess.indptr.astype(np.int64)
+        n_entries = ends[cells.indices + 1] - ends[cells.indices]
+        cell = np.repeat(np.arange(len(document)), n_entries)
+        offset = np.arange(len(cell)) - np.repeat(np.cumsum(n_entries) - n_entries, n_entries)
+        entry = np.repeat(ends[cells.indices], n_entries) + offset
+        there = theta[document[cell], self.excess.indices[entry]] * self.excess.data[entry]
+        found += np.bincount(cell, weights=there, minlength=len(found))
+        logs: Floats = np.log(found)
+        return logs
+
+    def completion(self, counts: Any, held: Any, tolerance: float) -> float:
+        """Mean log probability of held-out tokens, in nats, by document completion.
+
+        Parameters
+        ----------
+        counts, held : csr_arrays, shape (n_documents, n_terms)
+            The observed halves, to which proportions are fitted, and the others.
+        tolerance : float
+            As in `fit`.
+
+        Raises
+        ------
+        DataError
+            If no token is held out.
+        """
+        cells = _cells(held)
+        total = float(cells.data.sum())
+        if total == 0:
+            raise DataError(
+                "X", "no token", "documents with at least one token to be scored", "All of them are empty."
+            )
+        logs = self.log_probabilities(self.fit(counts, tolerance), cells)
+        mean = float(logs @ cells.data) / total
+        return mean if math.isfinite(mean) else -math.inf
+
+
+def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
+    """Split documents at random: half of the tokens of each (rounded down) observed, the others held out.
+
+    Parameters
+    ----------
+    counts : csr_array of int, shape (n_documents, n_terms)
+    rng : seed, Generator or choice source
+        The same number gives the same halves.
+
+    Returns
+    -------
+    observed, held : csr_arrays of the same shape
+    """
+    cells = _cells(counts)
+    repeats = cells.data.astype(np.int64)
+    n = int(repeats.sum())
+    term = np.repeat(cells.indices, repeats)
+    document = np.repeat(np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), repeats)
+    order = np.lexsort((as_source(rng, Purpose.SPLIT).generator.random(n), document))
+    sizes = np.bincount(document, minlength=cells.shape[0])
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = place < np.repeat(sizes // 2, sizes)
+    parts = []
+    for part in (order[chosen], order[~chosen]):
+        ones = np.ones(len(part), dtype=np.int64)
+        parts.append(scipy.sparse.csr_array((ones, (document[part], term[part])), shape=cells.shape))
+    return parts[0], parts[1]
+
+
+def _cells(counts: Any) -> Any:
+    """Counts as CSR, terms of a document different and ascending, none of them zero."""
+    cells = scipy.sparse.csr_array(counts)
+    if not cells.has_canonical_format or (len(cells.data) and not cells.data.all()):
+        cells = cells.copy()
+        cells.sum_duplicates()
+        cells.eliminate_zeros()
+    return cells

@@ -1,0 +1,428 @@
+"""`TopicModel`: the two-level hierarchical Dirichlet process as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError
+from hdpkit.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.franchise import Franchise
+from hdpkit.models import topic_saved
+from hdpkit.models.topic_input import TopicInput, seed_of
+from hdpkit.models.topic_parts import root_of, topic_measure, topic_restaurants
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Scheduler
+
+__all__ = ["TopicModel"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, BaseEstimator):
+    """Topics of documents, as many as the documents need: a scikit-learn estimator.
+
+    Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
+    docs/topic_model.md.
+
+    Parameters
+    ----------
+    eta : float, array of shape (n_terms,), or prior
+        Dirichlet parameter of topics over terms. A smaller one gives more and narrower topics.
+    concentration, root_concentration : float or prior, optional
+        A number is fixed, a prior is resampled. None: Gamma(1, 1).
+    n_components : int, optional
+        A finite model of so many topics of equal weights. None: the number is found.
+    sparse : bool
+        Each topic selects terms of its own (Wang & Blei 2009); eta is not used then.
+    smoothing, selection : optional
+        Of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
+    sweeps : int
+        Sweeps of `fit`.
+    partial_sweeps : int
+        Sweeps of each further `partial_fit`.
+    samples : int
+        How many states of the second half of the sweeps are kept, to summarise from.
+    chains : int
+        Chains with streams of their own, in processes of their own.
+    schedule : sequence of Move, optional
+        What a sweep does. None: table Gibbs, dish Gibbs, split-merge for 50 sweeps, and the updates of all
+        that has a prior.
+    init : start
+        As in `Scheduler.run`.
+    store : str or type
+        How seating is remembered: see `Franchise`.
+    root : "restaurant" or "weights"
+        As in `Franchise`; `moves.SliceGibbs` needs weights.
+    text : TextOptions or TextCounter, optional
+        How raw texts become counts.
+    transform_method : "em" or "gibbs"
+        How proportions of new documents are found: the fixed point of EM, or posterior means by collapsed
+        Gibbs sampling, which takes about ten times as long.
+    transform_tolerance : float
+        The largest step of a proportion at which EM ends.
+    transform_sweeps : int
+        Sweeps that Gibbs sampling averages, after half as many that it does not.
+    random_state : int, RandomState, Generator or None
+        The same number gives the same model.
+    n_jobs : int, optional
+        Chains that run at once; of a single chain the threads of moves that can use some
+        (`moves.SliceGibbs`). None: 1. -1: one a processor.
+    progress : function, optional
+        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+
+    Attributes
+    ----------
+    components_ : float64 array, shape (n_components_, n_terms)
+        Topics, the largest first: posterior mean probabilities of terms in the last state of the chain that
+        `franchise_` is of. Rows sum to one.
+    n_components_ : int
+        Number of topics found.
+    component_shares_ : float64 array, shape (n_components_,)
+        Share of the tokens that each topic has.
+    dishes_ : int64 array, shape (n_components_,)
+        Number of each topic in `franchise_`.
+    franchise_ : Franchise
+        The last state of the chain whose mean log joint over the second half of its sweeps is the highest.
+    franchises_ : list of Franchise
+        The last states of all chains.
+    trace_ : Trace or ChainTrace
+        What the sweeps recorded.
+    terms_ : tuple of str, or None
+        Term of each column, where texts, a data frame or a corpus told them.
+    counter_ : TextCounter, or None
+        What counted the texts of the first call.
+    n_features_in_, feature_names_in_, n_iter_
+        As scikit-learn has them; ``n_iter_`` is the number of sweeps done.
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: Any = 0.05,
+        concentration: Any = None,
+        root_concentration: Any = None,
+        n_components: Any = None,
+        sparse: Any = False,
+        smoothing: Any = None,
+        selection: Any = None,
+        sweeps: Any = 500,
+        partial_sweeps: Any = 50,
+        samples: Any = 20,
+        chains: Any = 1,
+        schedule: Any = None,
+        init: Any = "auto",
+        store: Any = "histogram",
+        root: Any = "restaurant",
+        text: Any = None,
+        transform_method: Any = "em",
+        transform_tolerance: Any = 1e-4,
+        transform_sweeps: Any = 50,
+        random_state: Any = None,
+        n_jobs: Any = None,
+        progress: Any = None,
+    ) -> None:
+        self.eta = eta
+        self.concentration = concentration
+        self.root_concentration = root_concentration
+        self.n_components = n_components
+        self.sparse = sparse
+        self.smoothing = smoothing
+        self.selection = selection
+        self.sweeps = sweeps
+        self.partial_sweeps = partial_sweeps
+        self.samples = samples
+        self.chains = chains
+        self.schedule = schedule
+        self.init = init
+        self.store = store
+        self.root = root
+        self.text = text
+        self.transform_method = transform_method
+        self.transform_tolerance = transform_tolerance
+        self.transform_sweeps = transform_sweeps
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : counts of shape (n_documents, n_terms), texts, or Corpus
+            Counts as an array, a sparse matrix or a data frame; texts as a list of strings or a column of a
+            data frame. Fractions are rounded, with a warning.
+        y : ignored
+
+        Returns
+        -------
+        TopicModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            (DataError, ParameterError) If counts are negative or missing, nothing is there to be counted, or
+            a parameter is out of range.
+        """
+        self._check_parameters()
+        corpus, counter = self._corpus(X)
+        if self.sparse and corpus.n_terms == 1:
+            raise DataError(
+                "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
+            )
+        measure = topic_measure(self.eta, bool(self.sparse), self.smoothing, self.selection)
+        restaurant = topic_restaurants(
+            measure, self.concentration, self.root_concentration, self.n_components
+        )
+        franchise = Franchise(
+            restaurant, corpus, store=self.store, root=root_of(self.root, self.n_components)
+        )
+        trace = self._scheduler(restaurant).run(
+            franchise,
+            self.sweeps,
+            rng=seed_of(self.random_state),
+            init=self.init,
+            chains=self.chains if self.chains > 1 else None,
+            processes=effective_n_jobs(self.n_jobs),
+            progress=self.progress,
+        )
+        self.counter_ = counter
+        self.terms_ = corpus.vocabulary
+        franchises = trace.franchises if isinstance(trace, ChainTrace) else [franchise]
+        self._finish(franchises, trace)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Let new documents join, and go on sampling; the first call is `fit`.
+
+        The new documents' tokens are seated one by one given all that is there; then `partial_sweeps` sweeps
+        reseat everybody, old documents included. Terms are those of the first call.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents that are not in the model yet.
+        y : ignored
+
+        Returns
+        -------
+        TopicModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            As `fit`; the model stays as it was.
+        """
+        if not hasattr(self, "franchises_"):
+            return self.fit(X)
+        self._check_parameters()
+        counts = self._counts(X, whole=True)
+        scheduler = self._scheduler(self.franchise_.restaurant_declared)
+        if not counts.data.any():
+            grown = self.franchises_  # empty documents: there is nobody to seat
+        else:
+            more = Corpus.from_counts(counts, vocabulary=self.terms_)
+            before: Any = self.franchise_.data
+            corpus = before.plus(more)
+            grown = [one.with_documents(corpus, _seed_of_chain(one)) for one in self.franchises_]
+        progress = self.progress if len(grown) == 1 else None
+        swept = Parallel(n_jobs=self.n_jobs)(
+            delayed(_go_on)(scheduler, one, self.partial_sweeps, progress) for one in grown
+        )
+        franchises = [franchise for franchise, _ in swept]
+        traces = [trace for _, trace in swept]
+        self._finish(franchises, ChainTrace(traces, None, franchises) if len(traces) > 1 else traces[0])
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit the model, and return ``transform(X)``. Parameters and errors as in `fit`.
+
+        The proportions are those that new documents with these tokens would get; `franchise_.group_weights`
+        has the posterior means of the documents in the model.
+        """
+        return self.fit(X, y, **fit_params).transform(X)
+
+    # ------------------------------------------------------------------ new documents
+
+    def transform(self, X: Any) -> Floats:
+        """Shares of the topics in documents.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            As in `fit`. Words that the model doesn't know are not counted. Fractions are taken as they are by
+            EM.
+
+        Returns
+        -------
+        float64 array, shape (n_documents, n_components_)
+            Rows sum to one: proportions over the known topics. What a document gives to a topic that was not
+            seen yet is left out before; `Franchise.fold_in` tells it. A document without a word has the
+            shares of the corpus.
+        """
+        check_is_fitted(self)
+        method, tolerance, sweeps = self._check_transform()
+        if method == "em":
+            theta = self._topics.fit(self._counts(X, whole=False), tolerance)
+        else:
+            rng = seed_of(self.random_state)
+            theta = self._topics.sample(self._counts(X, whole=True), sweeps, sweeps // 2, rng)
+        shares = theta[:, :-1]
+        return np.divide(shares, shares.sum(axis=1, keepdims=True))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log probability of a held-out token, in nats: higher is better.
+
+        Document completion: half of the tokens of each document, always the same, are observed, proportions
+        are fitted to them by EM, and the other half is scored. See docs/evaluation.md.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents that the model was not fitted to.
+        y : ignored
+        """
+        return self._completion(X, None)
+
+    def perplexity(self, X: Any, held_out: Any = None) -> float:
+        """Perplexity by document completion: exp(-score).
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents or, with ``held_out``, the observed halves of documents.
+        held_out : counts, texts or Corpus, optional
+            The other halves, in the same order. None: halves are made as in `score`.
+        """
+        return math.exp(-self._completion(X, held_out))
+
+    def _completion(self, X: Any, held_out: Any) -> float:
+        check_is_fitted(self)
+        tolerance = self._check_transform()[1]
+        observed = self._counts(X, whole=True)
+        if held_out is None:
+            observed, held = halves(observed, 0)
+        else:
+            held = self._counts(held_out, whole=True)
+            if held.shape != observed.shape:
+                raise DataError(
+                    "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
+                    "Give the same documents in the same order.",
+                )  # fmt: skip
+        return self._topics.completion(observed, held, tolerance)
+
+    # ------------------------------------------------------------------ folders
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a run folder, which holds no pickle.
+
+        ``hdpkit topics``, ``hdpkit resume`` and `open_run` take it as a run; `load` makes the model again.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty.
+
+        Raises
+        ------
+        RunError
+            If something is there, or something can't be saved.
+        """
+        check_is_fitted(self)
+        moves = self._scheduler(self.franchise_.restaurant_declared).moves
+        topic_saved.save(self, folder, moves)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
+        """Open a folder that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        allow : iterable of str, class or function
+            What of your own may be imported: see `open_run`.
+
+        Raises
+        ------
+        RunError
+            If there is no topic model in the folder. CorruptRunError, RunVersionError: if a file fails its
+            checks.
+        """
+        kept = topic_saved.load(folder, allow)
+        names = set(cls._get_param_names())
+        model = cls(**{name: value for name, value in kept.parameters.items() if name in names})
+        for name, value in kept.attributes.items():
+            setattr(model, name, value)
+        model._finish(kept.franchises, kept.trace)
+        return model
+
+    # ------------------------------------------------------------------ the parts
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep what was fitted, and take from it what predictions need."""
+        self.franchises_, self.trace_ = list(franchises), trace
+        self.franchise_ = franchise = self.franchises_[_best(trace)]
+        sizes = franchise.dish_counts.sum(axis=1)
+        self.dishes_ = np.argsort(-sizes, kind="stable")
+        self.components_ = np.ascontiguousarray(franchise.dish_parameters()[self.dishes_])
+        self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        self.n_components_ = len(self.dishes_)
+        self.component_shares_ = sizes[self.dishes_] / sizes.sum()
+        self.n_iter_ = int(franchise.sweep)
+        weights, rest = franchise.root_weights()
+        alpha = float(franchise.concentration("document"))
+        prior = alpha * np.append(weights[self.dishes_], rest)
+        self._topics = FixedTopics.of(self.components_, _new_topic(franchise), prior)
+
+
+def _go_on(scheduler: Scheduler, franchise: Franchise, sweeps: int, progress: Any) -> tuple[Any, Any]:
+    """Further sweeps of one chain, in this process or another."""
+    return franchise, scheduler.run(franchise, sweeps, init=None, progress=progress)
+
+
+def _seed_of_chain(franchise: Franchise) -> int:
+    """A seed for seating new documents, another one for each chain."""
+    streams = franchise.streams
+    assert streams is not None  # it has been run
+    return streams.seed + streams.chain
+
+
+def _best(trace: Trace | ChainTrace) -> int:
+    """Number of the chain whose mean log joint over the second half of its draws is the highest."""
+    if not isinstance(trace, ChainTrace):
+        return 0
+    means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
+    return int(np.argmax(means))
+
+
+def _new_topic(franchise: Franchise) -> Floats:
+    """Mean of a topic that was not seen yet, over terms."""
+    eta = getattr(franchise.measure, "eta_vector", None)
+    n_terms = franchise.data.n_terms  # type: ignore[attr-defined]
+    values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)
+    new: Floats = values / values.sum()
+    return new

@@ -1,0 +1,176 @@
+"""A fitted topic model as a run folder: parameters and the text counter in ``model``, chains as in a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.checks import absolute_path
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.franchise import Franchise
+from hdpkit.init import Random, TermClusters
+from hdpkit.io.text_options import TextOptions
+from hdpkit.io.vectorizer import TextCounter
+from hdpkit.moves import Move
+from hdpkit.record import ChainTrace, ChainWriter, Leave, RunFolder, Settings, Trace
+from hdpkit.record.describe import describe
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.rebuild import rebuild
+from hdpkit.record.run_folder import MODEL
+from hdpkit.schedule import Checkpoint, open_run
+
+__all__ = ["Kept", "load", "save"]
+
+_MAGIC = b"hdpMODEL"
+_KIND = "topics"
+_PLACES = {
+    "eta": "part of a base measure",
+    "smoothing": "part of a base measure",
+    "selection": "part of a base measure",
+    "concentration": "hyperparameter",
+    "root_concentration": "hyperparameter",
+    "store": "store",
+    "init": "start",
+    "schedule": "move",
+}
+_OF_THE_PROCESS = ("progress", "text", "random_state")
+
+
+@attrs.frozen
+class Kept:
+    """What a folder holds of a model: arguments, fitted attributes, chains."""
+
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
+    franchises: list[Franchise]
+    trace: Trace | ChainTrace
+
+
+def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> None:
+    """Write a fitted model; see `TopicModel.save`."""
+    path = absolute_path("folder", folder, remedy="Name a new folder.")
+    parameters = model.get_params(deep=False)
+    text = parameters["text"]
+    seed = parameters["random_state"]
+    tree = {
+        "kind": _KIND,
+        "parameters": {
+            name: describe(value, name) for name, value in parameters.items() if name not in _OF_THE_PROCESS
+        },
+        "random_state": seed if isinstance(seed, int) else None,
+        "text": text.as_data() if isinstance(text, TextOptions) else None,
+        "counter": None if model.counter_ is None else model.counter_.as_data(),
+        "n_features": int(model.n_features_in_),
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", ())],
+    }
+    packed = pack(tree, "model")
+    traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
+    _write_run(path, model, moves, traces)
+    refuse_others(path / MODEL, folder=True)
+    with refusals(path, "make a folder"):
+        (path / MODEL).mkdir(exist_ok=True)
+    write_whole(path / MODEL / "model.bin", seal(_MAGIC, packed))
+
+
+def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
+    """The run: what its chains recorded, and where they stand."""
+    franchises = model.franchises_
+    checkpoint, streams = Checkpoint(), franchises[0].streams
+    target = max(one.sweep for one in franchises)
+    settings = Settings(
+        target=target,
+        seed=streams.seed,
+        stream=0 if len(franchises) > 1 else streams.chain,
+        chains=len(franchises) if len(franchises) > 1 else None,
+        thin=1,
+        audit_every=None,
+        checkpoint_sweeps=checkpoint.sweeps,
+        checkpoint_seconds=checkpoint.seconds,
+        exact=all(move.exact for move in moves),
+        record={},
+    )
+    init = model.init if isinstance(model.init, str | Random | TermClusters) else "sequential"
+    run, lock = RunFolder.create(path, franchises[0], moves, init, settings)
+    try:
+        for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
+            writer = ChainWriter(run.chain(number), streams.seed, franchise.streams.chain, target)
+            try:
+                writer.trace = trace
+                writer.checkpoint(franchise.freeze())
+            finally:
+                writer.close()
+    finally:
+        lock.release()
+
+
+def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
+    """Read what `save` wrote; see `TopicModel.load`."""
+    path = absolute_path("folder", folder, remedy="What was given to save.")
+    allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
+    leave = Leave(allowed)
+    file = path / MODEL / "model.bin"
+    refuse_others(path / MODEL, folder=True)
+    if not os.path.lexists(file):
+        raise RunError(
+            "folder", str(path), "one that TopicModel.save wrote", "hk.open_run opens any run folder."
+        )
+    payload, _ = read_sealed(file, _MAGIC)
+    tree = unpack(payload, str(file))
+    try:
+        if tree["kind"] != _KIND:
+            raise RunError(
+                "folder", str(path), "a topic model's", f"It holds a model of the kind {tree['kind']!r}."
+            )
+        parameters = {
+            str(name): _rebuilt(value, leave, _PLACES.get(name, "number"))
+            for name, value in tree["parameters"].items()
+        }
+        parameters["random_state"] = tree["random_state"]
+        if tree["text"] is not None:
+            parameters["text"] = _options(tree["text"], leave)
+        counter = tree["counter"]
+        names = [str(name) for name in tree["feature_names"]]
+        attributes: dict[str, Any] = {
+            "counter_": None if counter is None else TextCounter.from_data(counter, allowed, where=str(file)),
+            "n_features_in_": int(tree["n_features"]),
+        }
+    except HdpkitError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptRunError(
+            str(file), f"{type(error).__name__}: {error}", "what hdpkit wrote",
+            "The file was damaged or changed; restore a copy of it.",
+        ) from error  # fmt: skip
+    run = open_run(path, allowed)
+    franchises = run.franchises()
+    data: Any = franchises[0].data
+    if getattr(data, "n_terms", None) != attributes["n_features_in_"]:
+        raise CorruptRunError(
+            str(file), attributes["n_features_in_"], f"a model over {getattr(data, 'n_terms', None)} terms",
+            "Files of several folders were mixed: restore copies of them.",
+        )  # fmt: skip
+    attributes["terms_"] = data.vocabulary
+    if names:
+        attributes["feature_names_in_"] = np.array(names, dtype=object)
+    return Kept(parameters, attributes, franchises, run.trace)
+
+
+def _rebuilt(value: Any, leave: Leave, place: str) -> Any:
+    if value is None or (place in ("store", "start") and isinstance(value, str)):
+        return value
+    if place == "move" and isinstance(value, list | tuple):
+        return [rebuild(one, leave, place) for one in value]
+    return rebuild(value, leave, place)
+
+
+def _options(data: Any, leave: Leave) -> TextOptions:
+    given = dict(data)
+    if given.get("tokenizer") is not None:
+        given["tokenizer"] = leave.find(given["tokenizer"], "function")
+    return TextOptions(**given)

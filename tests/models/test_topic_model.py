@@ -1,0 +1,397 @@
+"""`hk.TopicModel`: scikit-learn's rules, new documents, copies, folders."""
+
+import copy
+import pickle
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pandas
+import polars
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import CorruptRunError, DataError, HdpkitError, MissingExtraError, RunError
+from hdpkit.evaluation import fit_proportions
+from hdpkit.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.io.text_options import TextOptions
+from hdpkit.io.vectorizer import TextCounter
+
+SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
+
+
+def made_texts(n=30, seed=0, length=25):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(SEA if i % 2 else BREAD, length)) for i in range(n)]
+
+
+TEXTS = made_texts()
+COUNTS = TextCounter().fit(TEXTS).count(TEXTS)
+
+
+def model(**options):
+    return hk.TopicModel(**{"sweeps": 15, "random_state": 0, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit(COUNTS)
+
+
+@pytest.fixture(scope="module")
+def of_texts():
+    return model(text=TextOptions(stop_words=["wave"])).fit(TEXTS)
+
+
+@pytest.mark.parametrize("kind", ["TopicModel", "SparseTopicModel"])
+def test_scikit_learn_checks(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(getattr(hk, kind)(sweeps=1, partial_sweeps=1), on_fail=None)
+    # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+    assert len(results) > 40
+
+
+def test_topics_are_found(fitted):
+    assert fitted.n_components_ >= 2
+    assert fitted.components_.shape == (fitted.n_components_, COUNTS.shape[1])
+    np.testing.assert_allclose(fitted.components_.sum(axis=1), 1.0)
+    assert (np.diff(fitted.component_shares_) <= 0).all()
+    assert fitted.component_shares_.sum() == pytest.approx(1.0)
+    parameters = fitted.franchise_.dish_parameters()
+    np.testing.assert_allclose(fitted.components_, parameters[fitted.dishes_])
+    shares = fitted.transform(COUNTS)
+    assert shares.shape == (30, fitted.n_components_)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    first = shares.argmax(axis=1)
+    assert set(first[::2]).isdisjoint(first[1::2])
+    names = fitted.get_feature_names_out()
+    assert names.tolist() == [f"topicmodel{k}" for k in range(fitted.n_components_)]
+    assert fitted.n_iter_ == 15 == fitted.trace_.n_draws
+
+
+def test_the_same_seed_gives_the_same_model(fitted):
+    again = model().fit(COUNTS.toarray())
+    assert np.array_equal(again.components_, fitted.components_)
+    assert np.array_equal(model().fit(hk.Corpus.from_counts(COUNTS)).components_, fitted.components_)
+    state = np.random.RandomState(3)
+    one, other = (model(sweeps=3, random_state=state).fit(COUNTS) for _ in range(2))
+    assert one.trace_.seed != other.trace_.seed
+    assert model(sweeps=2, random_state=np.random.default_rng(0)).fit(COUNTS).trace_.seed > 2**32
+
+
+def test_proportions_by_em_are_those_of_the_readable_fixed_point(fitted):
+    rng = np.random.default_rng(0)
+    for eta in (0.1, rng.uniform(0.05, 0.5, COUNTS.shape[1])):
+        one = model(eta=eta, transform_tolerance=1e-9, sweeps=8).fit(COUNTS)
+        franchise = one.franchise_
+        weights, rest = franchise.root_weights()
+        prior = franchise.concentration("document") * np.append(weights, rest)
+        mean = franchise.measure.eta_vector / franchise.measure.eta_vector.sum()
+        phi = np.vstack([franchise.dish_parameters(), mean])
+        counts = sp.csr_array(rng.poisson(1.0, size=(6, COUNTS.shape[1])) * 1.0)
+        counts.data *= 0.7  # fractions are taken as they are
+        found = one.transform(counts)
+        for d in range(6):
+            terms = counts[[d]].indices
+            theta = fit_proportions(phi[:, terms], prior, counts[[d]].data, 1e-10)[:-1][one.dishes_]
+            np.testing.assert_allclose(found[d], theta / theta.sum(), atol=1e-6)
+    empty = one.transform(np.zeros((1, COUNTS.shape[1])))
+    np.testing.assert_allclose(empty[0], weights[one.dishes_] / weights.sum())
+
+
+def test_many_topics_and_long_documents_reach_the_fixed_point():
+    rng = np.random.default_rng(1)
+    phi = rng.dirichlet(np.full(200, 0.05), size=60)
+    prior = np.append(rng.dirichlet(np.full(60, 0.3)), 0.01)
+    topics = FixedTopics.of(phi, np.full(200, 1 / 200), prior)
+    counts = sp.csr_array(rng.poisson(rng.dirichlet(np.full(60, 0.1), size=12) @ phi * 300))
+    found = topics.fit(counts, 1e-9)
+    dense = np.vstack([phi, np.full(200, 1 / 200)])
+    for d in range(12):
+        row = counts[[d]]
+        expected = fit_proportions(dense[:, row.indices], prior, row.data, 1e-9)
+        np.testing.assert_allclose(found[d], expected, atol=2e-5)
+    held = sp.csr_array(rng.poisson(0.3, size=(12, 200)))
+    logs = topics.log_probabilities(found, held)
+    np.testing.assert_allclose(logs, np.log((found @ dense)[held.nonzero()]), rtol=1e-9)
+
+
+def test_proportions_by_gibbs_are_those_of_fold_in(fitted):
+    new = TextCounter(vocabulary=TextCounter().fit(TEXTS).vocabulary).count(made_texts(6, seed=5))
+    gibbs = clone(fitted).set_params(transform_method="gibbs", transform_sweeps=600).fit(COUNTS)
+    shares = gibbs.transform(new)
+    folded = gibbs.franchise_.fold_in(hk.Corpus.from_counts(new), 600, burn_in=300, rng=1).proportions
+    folded = folded[:, gibbs.dishes_] / folded[:, :-1].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, folded, atol=0.03)
+    assert np.abs(shares - fitted.transform(new)).mean() < 0.05  # a mode beside a mean
+    assert np.array_equal(shares, gibbs.transform(new))
+
+
+def test_scores_are_those_of_evaluate(fitted):
+    observed, held = halves(COUNTS, 0)
+    assert ((observed + held) != sp.csr_array(COUNTS)).nnz == 0
+    assert observed.sum() == 30 * 12
+    exact = clone(fitted).set_params(transform_tolerance=1e-8).fit(COUNTS)
+    corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
+    expected = hk.evaluate(exact.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-8)
+    assert exact.perplexity(observed, held) == pytest.approx(expected.perplexity, rel=1e-5)
+    assert exact.perplexity(COUNTS) == pytest.approx(expected.perplexity, rel=1e-5)
+    assert exact.score(COUNTS) == pytest.approx(-np.log(expected.perplexity), rel=1e-5)
+    with pytest.raises(DataError, match="held_out"):
+        exact.perplexity(observed, held[:3])
+    with pytest.raises(DataError, match="no token"):
+        exact.score(COUNTS * 0)
+
+
+# ---------------------------------------------------------------------- texts
+
+
+def test_texts_of_every_kind_are_counted_alike(of_texts):
+    assert of_texts.terms_ == ("bread", "oven", "sail", "salt", "ship", "wine")
+    new = ["bread and unheard of wine", ""]
+    expected = of_texts.transform(new)
+    for column in (pandas.Series(new), polars.Series(new), np.array(new), tuple(new)):
+        assert np.array_equal(of_texts.transform(column), expected)
+    assert np.array_equal(of_texts.transform(of_texts.counter_.count(new)), expected)
+    for column in (pandas.Series(TEXTS, index=range(30, 0, -1)), polars.Series(TEXTS), np.array(TEXTS)):
+        assert model(sweeps=2).fit(column).terms_ == model(sweeps=2).fit(TEXTS).terms_
+
+
+def test_texts_need_a_counter_and_a_string_in_each_row(fitted, of_texts):
+    with pytest.raises(DataError, match="texts"):
+        fitted.transform(TEXTS)
+    with pytest.raises(DataError, match="text 1"):
+        of_texts.transform(pandas.Series(["ship", None]))
+    with pytest.raises(DataError, match="text 0"):
+        of_texts.transform(pandas.Series([None, "ship"]))
+    with pytest.raises(ValueError, match="1D"):
+        model().fit(np.arange(5))
+    counter = TextCounter(vocabulary=["bread", "ship"])
+    assert model(text=counter, sweeps=2).fit(TEXTS).terms_ == ("bread", "ship")
+
+
+def test_data_frames_and_corpora_bring_names(fitted):
+    frame = pandas.DataFrame(COUNTS.toarray(), columns=TextCounter().fit(TEXTS).vocabulary)
+    one = model(sweeps=2).fit(frame)
+    assert one.feature_names_in_.tolist() == list(frame.columns)
+    assert one.terms_ == tuple(frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        one.transform(frame[frame.columns[::-1]])
+    turned = hk.Corpus.from_counts(frame[frame.columns[::-1]])
+    np.testing.assert_allclose(one.transform(turned), one.transform(frame))
+    with pytest.raises(DataError, match="terms"):
+        fitted.transform(hk.Corpus.from_documents([[0]], n_terms=3))
+    assert not hasattr(one.fit(hk.Corpus.from_counts(COUNTS)), "feature_names_in_")
+    one.set_output(transform="pandas")
+    assert isinstance(one.transform(COUNTS), pandas.DataFrame)
+
+
+def test_fractions_are_rounded_and_weights_are_refused():
+    with pytest.warns(DataConversionWarning, match="fractions were rounded"):
+        one = model(sweeps=2).fit(COUNTS.toarray() * 1.1)
+    assert one.franchise_.topology.n_customers == np.rint(COUNTS.toarray() * 1.1).sum()
+    with pytest.raises(DataError, match="CountVectorizer, not TfidfVectorizer"):
+        model().fit(TfidfVectorizer(norm="l1").fit_transform(TEXTS))
+
+
+# ---------------------------------------------------------------------- more documents
+
+
+@pytest.mark.parametrize("options", [{}, {"sparse": True}, {"n_components": 4}])
+def test_new_documents_join(options):
+    one = model(sweeps=5, partial_sweeps=3, **options).partial_fit(COUNTS[:20])
+    trace, before = one.trace_, one.franchise_.freeze()
+    old = one.franchise_
+    one.partial_fit(COUNTS[20:])
+    assert one.franchise_.topology.n_customers == COUNTS.sum()
+    assert one.n_iter_ == 8
+    for franchise in one.franchises_:
+        franchise.audit()
+    assert one.trace_ is not trace
+    assert pickle.dumps(old.freeze()) == pickle.dumps(before)  # another franchise
+    again = model(sweeps=5, partial_sweeps=3, **options).fit(COUNTS[:20]).partial_fit(COUNTS[20:])
+    assert np.array_equal(again.components_, one.components_)
+    one.partial_fit(COUNTS[:2] * 0)
+    assert one.n_iter_ == 11
+    with pytest.raises(ValueError, match="features"):
+        one.partial_fit(COUNTS[:, :3])
+
+
+def test_texts_join_with_the_words_of_the_first_call(of_texts):
+    one = copy.deepcopy(of_texts).set_params(partial_sweeps=2)
+    n = one.franchise_.topology.n_customers
+    one.partial_fit(["ship unheard", "bread bread"])
+    assert one.terms_ == of_texts.terms_
+    assert one.franchise_.topology.n_customers == n + 3
+    assert of_texts.franchise_.topology.n_customers == n
+
+
+# ---------------------------------------------------------------------- scikit-learn's tools
+
+
+def test_pipeline_and_grid_search():
+    pipeline = make_pipeline(CountVectorizer(), model(sweeps=5))
+    shares = pipeline.fit_transform(TEXTS)
+    assert shares.shape[0] == 30
+    assert len(pipeline.get_feature_names_out()) == shares.shape[1]
+    search = GridSearchCV(pipeline, {"topicmodel__eta": [0.05, 50.0]}, cv=2, refit=True).fit(TEXTS)
+    assert search.best_params_ == {"topicmodel__eta": 0.05}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_copies_of_every_kind(of_texts, tmp_path):
+    new = made_texts(4, seed=9)
+    expected = of_texts.transform(new)
+    joblib.dump(of_texts, tmp_path / "model.joblib")
+    copies = [
+        joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(of_texts)), copy.deepcopy(of_texts),
+    ]  # fmt: skip
+    for one in copies:
+        assert np.array_equal(one.transform(new), expected)
+        one.franchise_.audit()
+    with pytest.raises(NotFittedError):
+        clone(of_texts).transform(new)
+    assert clone(of_texts).get_params()["text"] == of_texts.text
+
+
+# ---------------------------------------------------------------------- folders
+
+
+def split(text):
+    return text.split()
+
+
+CASES = {
+    "counts": lambda: model(sweeps=4, eta=hk.Gamma(1.0, 1.0), init=hk.init.Random(5)).fit(COUNTS),
+    "texts": lambda: model(sweeps=4, text=TextOptions(min_documents=2, ngrams=(1, 2))).fit(TEXTS),
+    "sparse": lambda: hk.SparseTopicModel(
+        sweeps=4, smoothing=hk.Each(hk.Gamma(1.0, 1.0)), random_state=1
+    ).fit(COUNTS),
+    "schedule": lambda: model(
+        sweeps=4, schedule=[moves.SliceGibbs(), moves.RootWeights().every(2)], store="counts", root="weights"
+    ).fit(COUNTS),
+    "frame": lambda: model(sweeps=4, n_components=3).fit(pandas.DataFrame(COUNTS.toarray()).add_prefix("w")),
+    "after partial_fit": lambda: model(sweeps=4).fit(COUNTS[:20]).partial_fit(COUNTS[20:]),
+}
+
+
+def test_chains(tmp_path):
+    one = model(sweeps=4, chains=2, n_jobs=2, partial_sweeps=2, text=TextOptions(min_documents=2)).fit(TEXTS)
+    assert isinstance(one.trace_, hk.ChainTrace)
+    means = [chain["log_joint"][2:].mean() for chain in one.trace_.chains]
+    assert one.franchise_ is one.franchises_[int(np.argmax(means))]
+    one.save(tmp_path / "model")
+    again = hk.TopicModel.load(tmp_path / "model")
+    assert np.array_equal(again.trace_["log_joint"], one.trace_["log_joint"])
+    for each in (one, again):
+        each.set_params(n_jobs=None).partial_fit(made_texts(3, seed=4))
+        assert len(each.franchises_) == 2
+        assert each.trace_["n_dishes"].shape == (2, 2)
+        each.franchises_[1].audit()
+    assert np.array_equal(again.components_, one.components_)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folder_is_the_model_again(case, tmp_path):
+    one = CASES[case]()
+    one.save(tmp_path / "model")
+    again = type(one).load(tmp_path / "model")
+    assert repr(again.get_params()) == repr(one.get_params())
+    new = made_texts(3, seed=4) if one.counter_ is not None else COUNTS[:3].toarray()
+    if hasattr(one, "feature_names_in_"):
+        new = pandas.DataFrame(new, columns=one.feature_names_in_)
+    assert np.array_equal(again.transform(new), one.transform(new))
+    assert again.terms_ == one.terms_
+    assert np.array_equal(again.trace_["log_joint"], one.trace_["log_joint"])
+    for model_of in (one, again):
+        model_of.set_params(partial_sweeps=2).partial_fit(new)
+    assert np.array_equal(again.components_, one.components_)
+    run = hk.open_run(tmp_path / "model")
+    assert run.resume(sweeps=2).n_draws == 2 + hk.open_run(tmp_path / "model").trace.n_draws - 2
+    with pytest.raises(RunError, match="holds no run"):
+        one.save(tmp_path / "model")
+
+
+def test_a_tokenizer_needs_leave(tmp_path):
+    model(sweeps=2, text=TextOptions(tokenizer=split)).fit(TEXTS).save(tmp_path / "model")
+    with pytest.raises(RunError, match="allow"):
+        hk.TopicModel.load(tmp_path / "model")
+    again = hk.TopicModel.load(tmp_path / "model", allow=[split])
+    assert again.text.tokenizer is split
+    assert again.transform(["ship"]).shape[0] == 1
+
+
+def test_folders_that_are_something_else(fitted, tmp_path):
+    with pytest.raises(NotFittedError):
+        model().save(tmp_path / "model")
+    with pytest.raises(RunError):
+        hk.TopicModel.load(tmp_path / "absent")
+    text = [["a", "b"], ["a"]]
+    hk.NGramModel(order=2).fit(text, sweeps=2, burn_in=0, samples=1, rng=0, folder=tmp_path / "ngrams")
+    with pytest.raises(RunError, match="topic model"):
+        hk.TopicModel.load(tmp_path / "ngrams")
+    fitted.save(tmp_path / "model")
+    with pytest.raises((RunError, CorruptRunError)):
+        hk.NGramModel.open(tmp_path / "model")
+    file = tmp_path / "model" / "model" / "model.bin"
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + b"?" + content[101:])
+    with pytest.raises(CorruptRunError, match="checksum"):
+        hk.TopicModel.load(tmp_path / "model")
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[(name, value) for name in ("sweeps", "chains", "transform_sweeps") for value in (0, -1, 1.5, "3")],
+        *[("samples", value) for value in (-1, 1.5, None)],
+        *[("eta", value) for value in (0.0, -1, "x", [1.0, 2.0])],
+        *[("concentration", value) for value in (-1, "x", hk.Each(hk.Gamma(1, 1)))],
+        *[("root_concentration", value) for value in (-1, "x")],
+        *[("n_components", value) for value in (0, 2.5, "x")],
+        *[("sparse", value) for value in (None, 1, "yes")],
+        *[("schedule", value) for value in ([], "table-gibbs", [moves.TableGibbs])],
+        *[("init", value) for value in ("nowhere", 5)],
+        *[("store", value) for value in ("cupboard", 5)],
+        *[("root", value) for value in ("tree", None)],
+        *[("text", value) for value in ("english", 5)],
+        *[("transform_method", value) for value in ("cvb", None)],
+        *[("transform_tolerance", value) for value in (0.0, -1, None, "x")],
+        *[("random_state", value) for value in (-1, 1.5, "x")],
+        ("progress", 5),
+    ],
+)
+def test_bad_parameters_are_refused_by_fit(name, value):
+    one = model(**{"sweeps": 2, name: value})
+    with pytest.raises(HdpkitError):
+        one.fit(TEXTS if name == "text" else COUNTS)
+    assert not hasattr(one, "components_")
+
+
+def test_a_finite_model_has_no_root_concentration():
+    with pytest.raises(HdpkitError, match="n_components"):
+        model(n_components=3, root_concentration=1.0).fit(COUNTS)
+
+
+def test_scikit_learn_is_imported_when_it_is_needed(monkeypatch):
+    assert "TopicModel" in dir(hk)
+    with pytest.raises(AttributeError, match="TopicModels"):
+        hk.TopicModels  # noqa: B018
+    monkeypatch.delitem(vars(hk), "SparseTopicModel", raising=False)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(MissingExtraError, match=r"hdpkit\[text\]"):
+        hk.SparseTopicModel  # noqa: B018
