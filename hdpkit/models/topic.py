@@ -22,6 +22,7 @@ from hdpkit.models.topic_input import TopicInput, seed_of
 from hdpkit.models.topic_parts import root_of, topic_measure, topic_restaurants
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Scheduler
+from hdpkit.summaries import Diagnosis, diagnose
 
 __all__ = ["TopicModel"]
 
@@ -96,7 +97,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
     franchises_ : list of Franchise
         The last states of all chains.
     trace_ : Trace or ChainTrace
-        What the sweeps recorded.
+        What the sweeps of the last call recorded.
+    samples_ : tuple of Sample
+        States of the second half of these sweeps, chain by chain, to summarise from.
+    diagnosis_ : Diagnosis
+        Whether the chains have settled.
     terms_ : tuple of str, or None
         Term of each column, where texts, a data frame or a corpus told them.
     counter_ : TextCounter, or None
@@ -201,6 +206,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
             self.sweeps,
             rng=seed_of(self.random_state),
             init=self.init,
+            samples=self.samples or None,
             chains=self.chains if self.chains > 1 else None,
             processes=effective_n_jobs(self.n_jobs),
             progress=self.progress,
@@ -247,7 +253,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
             grown = [one.with_documents(corpus, _seed_of_chain(one)) for one in self.franchises_]
         progress = self.progress if len(grown) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(_go_on)(scheduler, one, self.partial_sweeps, progress) for one in grown
+            delayed(_go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress)
+            for one in grown
         )
         franchises = [franchise for franchise, _ in swept]
         traces = [trace for _, trace in swept]
@@ -379,12 +386,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
     # ------------------------------------------------------------------ the parts
 
     @property
+    def diagnosis_(self) -> Diagnosis:
+        """Whether the chains have settled, in a sentence and a table: see `hdpkit.summaries.diagnose`."""
+        if not hasattr(self, "trace_"):
+            raise AttributeError("diagnosis_: fit the model first")
+        return diagnose(self.trace_)
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep what was fitted, and take from it what predictions need."""
-        self.franchises_, self.trace_ = list(franchises), trace
+        self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
         self.franchise_ = franchise = self.franchises_[_best(trace)]
         sizes = franchise.dish_counts.sum(axis=1)
         self.dishes_ = np.argsort(-sizes, kind="stable")
@@ -399,9 +413,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         self._topics = FixedTopics.of(self.components_, _new_topic(franchise), prior)
 
 
-def _go_on(scheduler: Scheduler, franchise: Franchise, sweeps: int, progress: Any) -> tuple[Any, Any]:
+def _go_on(
+    scheduler: Scheduler, franchise: Franchise, sweeps: int, samples: int | None, progress: Any
+) -> tuple[Any, Any]:
     """Further sweeps of one chain, in this process or another."""
-    return franchise, scheduler.run(franchise, sweeps, init=None, progress=progress)
+    return franchise, scheduler.run(franchise, sweeps, init=None, samples=samples, progress=progress)
 
 
 def _seed_of_chain(franchise: Franchise) -> int:

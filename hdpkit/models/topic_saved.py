@@ -102,6 +102,8 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
             writer = ChainWriter(run.chain(number), streams.seed, franchise.streams.chain, target)
             try:
                 writer.trace = trace
+                for sample in trace.samples:
+                    writer.folder.sample(sample.sweep).write(sample)
                 writer.checkpoint(franchise.freeze())
             finally:
                 writer.close()

@@ -77,6 +77,7 @@ def test_topics_are_found(fitted):
     assert set(first[::2]).isdisjoint(first[1::2])
     names = fitted.get_feature_names_out()
     assert names.tolist() == [f"topicmodel{k}" for k in range(fitted.n_components_)]
+    assert str(fitted.diagnosis_)
     assert fitted.n_iter_ == 15 == fitted.trace_.n_draws
 
 
@@ -282,7 +283,7 @@ CASES = {
         sweeps=4, schedule=[moves.SliceGibbs(), moves.RootWeights().every(2)], store="counts", root="weights"
     ).fit(COUNTS),
     "frame": lambda: model(sweeps=4, n_components=3).fit(pandas.DataFrame(COUNTS.toarray()).add_prefix("w")),
-    "after partial_fit": lambda: model(sweeps=4).fit(COUNTS[:20]).partial_fit(COUNTS[20:]),
+    "after partial_fit": lambda: model(sweeps=4, partial_sweeps=4).fit(COUNTS[:20]).partial_fit(COUNTS[20:]),
 }
 
 
@@ -314,6 +315,11 @@ def test_a_folder_is_the_model_again(case, tmp_path):
     assert np.array_equal(again.transform(new), one.transform(new))
     assert again.terms_ == one.terms_
     assert np.array_equal(again.trace_["log_joint"], one.trace_["log_joint"])
+    assert [sample.sweep for sample in again.samples_] == [sample.sweep for sample in one.samples_]
+    assert len(one.samples_) == 2
+    for kept, read in zip(one.samples_, again.samples_, strict=True):
+        assert np.array_equal(kept.ids, read.ids)
+        assert (kept.counts != read.counts).nnz == 0
     for model_of in (one, again):
         model_of.set_params(partial_sweeps=2).partial_fit(new)
     assert np.array_equal(again.components_, one.components_)
