@@ -14,9 +14,10 @@ import math
 import numbers
 import os
 import re
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from hdpkit.errors import ParameterError
 
 __all__ = [
+    "ByClass",
     "absolute_path",
     "array_in_place",
     "as_float",
@@ -44,6 +46,22 @@ __all__ = [
     "whole_number",
     "whole_numbers",
 ]
+
+if TYPE_CHECKING:
+    _OfProtocols = ABCMeta
+else:
+    _OfProtocols = type(Protocol)
+
+
+class ByClass(_OfProtocols):
+    """The metaclass of a protocol of methods alone: a class has them or has not, which is looked up once.
+
+    By itself `isinstance` goes through all attributes of a protocol at every use, and takes longer than many
+    a step of a chain.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return ABCMeta.__instancecheck__(cls, instance)
 
 
 def whole_number(
@@ -121,7 +139,7 @@ def whole_numbers(
         given = np.empty((0, 0))
     fits = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
     fits = fits and (length is None or len(given) == length)
-    fits = fits and not isinstance(values, (str, bytes, Set, Mapping))
+    fits = fits and (given is values or not isinstance(values, (str, bytes, Set, Mapping)))
     if fits and (given.size == 0 or (low <= int(given.min()) and int(given.max()) <= high)):
         return np.ascontiguousarray(given, dtype=dtype)
     number = "" if length is None else f"{length} "

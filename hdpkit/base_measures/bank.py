@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import ByClass, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, log_density
@@ -102,7 +102,7 @@ class StatisticsBank(Protocol):
 
 
 @runtime_checkable
-class KeepsParameters(Protocol):
+class KeepsParameters(Protocol, metaclass=ByClass):
     """The further verbs of a bank whose dishes keep a parameter, which doesn't follow from their data."""
 
     def has_parameter(self, slot: int) -> bool:
@@ -125,7 +125,7 @@ class KeepsParameters(Protocol):
 
 
 @runtime_checkable
-class ReadsParts(Protocol):
+class ReadsParts(Protocol, metaclass=ByClass):
     """The further verbs of a bank whose probabilities depend on the parts that its measure brings."""
 
     def read(self, parts: Mapping[str, Part]) -> None:

@@ -63,6 +63,12 @@ class Root(Owner, Guarded):
     @property
     def kind(self) -> str:
         """What the root's children draw from now: a key of `ROOTS`."""
+        return self._kind()
+
+    def _kind(self) -> str:
+        """`kind`, for owners: every verb asks for it, in its turn."""
+        if self._weights is None:
+            return self.state._dish_kind.root_kind("restaurant")
         integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
         return self.state._dish_kind.root_kind("restaurant" if integrated else kind_of_root(self.declared))
 

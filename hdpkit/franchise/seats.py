@@ -51,7 +51,7 @@ class Seats(Owner):
         )
         state = self.state
         over = (state.seating, state.hyperparameters)
-        key = (kernel == "reference", state._lent is None, self.root.kind)
+        key = (kernel == "reference", state._lent is None, self.root._kind())
         kept = self._walks.get(key)
         if kept is None or kept[0][0] is not over[0] or kept[0][1] is not over[1]:
             kept = self._walks[key] = over, self.over(state.seating, state.slots, kernel)

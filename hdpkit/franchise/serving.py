@@ -37,7 +37,7 @@ class Serving(Owner):
         """Name and function of the kernel that runs a verb."""
         state = self.state
         numbers, bank, measure = state.hyperparameters, state.bank, state.measure
-        at, then = (numbers.version, self.root.kind), self._for
+        at, then = (numbers.version, self.root._kind()), self._for
         if at != self._at or numbers is not then[0] or bank is not then[1] or measure is not then[2]:
             self._found, self._for, self._at = {}, (numbers, bank, measure), at
         if not isinstance(verb, str) or verb not in self._found:

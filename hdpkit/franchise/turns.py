@@ -54,25 +54,25 @@ class Turns(Owner):
 
     def inside(self, verb: str, kernel: str, function: Any, *arguments: Any) -> Any:
         """Call what serves a verb; until its end nothing else may use the franchise."""
-        stores = [] if kernel == "reference" else self._stores()
+        state = self.state
+        stores = () if kernel == "reference" else (state.store, state._lent)
         try:
             self.verb = verb
             for store in stores:
-                store.busy = True
+                if store is not None:
+                    store.busy = True
             return function(*arguments)
         finally:
             self.at_rest()
 
     def at_rest(self) -> None:
         """No verb is under way."""
+        state = self.state
         self.verb = None
-        self.state.slots.source = None
-        for store in self._stores():
+        state.slots.source = None
+        for store in (state.store, state._lent):
             if isinstance(store, Seating):
                 store.busy = False
-
-    def _stores(self) -> list[Any]:
-        return [store for store in (self.state.store, self.state._lent) if store is not None]
 
     def changing(
         self,

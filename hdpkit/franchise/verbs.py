@@ -93,15 +93,16 @@ class Verbs(Owner):
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
-        if verb not in BY_CELL and self.state._by_cell:
-            counted = self.state.bank  # by cell: the verb needs the bank of customers
+        state = self.state
+        if verb not in BY_CELL and state._by_cell:
+            counted = state.bank  # by cell: the verb needs the bank of customers
             self.seats.tell_apart()
-            arguments = tuple(self.state.bank if one is counted else one for one in arguments)
+            arguments = tuple(state.bank if one is counted else one for one in arguments)
         kernel, function = self.serving.of(verb)
         self.turns.outside()
-        self.state._changes += 1
+        state._changes += 1
         if verb in _DRAW_TABLES:
-            check_weights(self.state.seating, kind_of_root(self.root.declared), self.root.kind, verb)
+            check_weights(state.seating, kind_of_root(self.root.declared), self.root._kind(), verb)
         if self.statistics.stale:
             self.statistics.catch_up()
         if kernel != "reference":
@@ -109,8 +110,8 @@ class Verbs(Owner):
         if kernel == "reference" and source is not None and source.overridden:
             source = Asked(source)
         if prepare and source is not None:
-            self.state.bank.prepare(source)
-        self.state.slots.source = source
+            state.bank.prepare(source)
+        state.slots.source = source
         before = self.statistics.before_failure()
         reseated = arguments[1:3] if verb == "reseat" else (0, 0)
         given = (self.seats.walk(kernel), *arguments) if walk else arguments

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import ByClass
 from hdpkit.stores.protocol import Ints
 
 __all__ = [
@@ -28,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @runtime_checkable
-class CountsInBulk(Protocol):
+class CountsInBulk(Protocol, metaclass=ByClass):
     """A store that returns all its counts at once."""
 
     def counts(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -42,7 +43,7 @@ class CountsInBulk(Protocol):
 
 
 @runtime_checkable
-class TotalsInBulk(Protocol):
+class TotalsInBulk(Protocol, metaclass=ByClass):
     """A store that returns the totals of all restaurants at once."""
 
     def totals(self) -> tuple[Wide, Wide]:
@@ -50,7 +51,7 @@ class TotalsInBulk(Protocol):
 
 
 @runtime_checkable
-class ScoresSeating(Protocol):
+class ScoresSeating(Protocol, metaclass=ByClass):
     """A store that computes the log probability of its seating by itself."""
 
     def log_seating(self, concentration: Floats, discount: Floats) -> float:
@@ -58,7 +59,7 @@ class ScoresSeating(Protocol):
 
 
 @runtime_checkable
-class CountsSizes(Protocol):
+class CountsSizes(Protocol, metaclass=ByClass):
     """A store that counts tables by size by itself."""
 
     def size_counts(self, nodes: Wide) -> tuple[Wide, Wide]:
@@ -66,7 +67,7 @@ class CountsSizes(Protocol):
 
 
 @runtime_checkable
-class Compacts(Protocol):
+class Compacts(Protocol, metaclass=ByClass):
     """A store that gives memory back between sweeps."""
 
     def compact(self, share: float = 0.5) -> bool:
@@ -77,7 +78,7 @@ class Compacts(Protocol):
 
 
 @runtime_checkable
-class ReportsMemory(Protocol):
+class ReportsMemory(Protocol, metaclass=ByClass):
     """A store that says what its memory is for."""
 
     def memory_parts(self) -> dict[str, int]:
@@ -85,7 +86,7 @@ class ReportsMemory(Protocol):
 
 
 @runtime_checkable
-class KeepsCells(Protocol):
+class KeepsCells(Protocol, metaclass=ByClass):
     """A store that leaves open which customers of a document with one term eat what."""
 
     def cell_runs(self) -> tuple[Ints, Ints, Ints]:
@@ -106,7 +107,7 @@ class KeepsCells(Protocol):
 
 
 @runtime_checkable
-class ObservesDishes(Protocol):
+class ObservesDishes(Protocol, metaclass=ByClass):
     """A store that can take observed dishes from the data in place of keeping them."""
 
     def observe(self, values: Ints) -> None:

@@ -15,14 +15,18 @@ def lump(labelled: Frozen) -> Frozen:
     seated = np.concatenate([seat[seat >= 0], labelled["table_seat"][labelled["table_seat"] >= 0]])
     size = np.bincount(seated, minlength=len(node))
     # By hand: np.unique compares records, and an exception of a signal handler becomes a TypeError there.
-    bins = np.stack([node, dish, size.astype(np.int32)])
-    bins = bins[:, np.lexsort(bins[::-1])]
-    begins = np.flatnonzero(np.append(True, np.any(bins[:, 1:] != bins[:, :-1], axis=0))[: bins.shape[1]])
-    bins, counts = bins[:, begins], np.diff(np.append(begins, bins.shape[1]))
-    return {
-        "dish": np.where(seat >= 0, np.append(dish, -1)[seat], -1).astype(np.int32),
-        "bin_node": np.ascontiguousarray(bins[0]),
-        "bin_dish": np.ascontiguousarray(bins[1]),
-        "bin_size": np.ascontiguousarray(bins[2]),
-        "bin_count": counts.astype(np.int32),
-    }
+    order = np.lexsort((size, dish, node))
+    columns = [column[order] for column in (node, dish, size)]
+    first = np.ones(len(node), dtype=bool)
+    first[1:] = False
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    begins = first.nonzero()[0]
+    ends = np.empty_like(begins)
+    ends[:-1], ends[-1:] = begins[1:], len(node)
+    of_customer = np.full(len(seat), -1, dtype=np.int32)
+    of_customer[seat >= 0] = dish[seat[seat >= 0]]
+    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+    bins = [*(column[begins] for column in columns), ends - begins]
+    found = {name: column.astype(np.int32) for name, column in zip(names, bins, strict=True)}
+    return {"dish": of_customer, **found}

@@ -160,9 +160,11 @@ class ExactModel:
         for state in range(len(self.states)):
             source = ScriptedSource()
             while True:
-                self.enter(state)
-                apply(self.franchise, source)
-                yield state, self.read(), source.probability
+                with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                    self.enter(state)
+                    apply(self.franchise, source)
+                    after = self.read()
+                yield state, after, source.probability
                 paths += 1
                 if paths > max_paths:
                     raise ExactFailure(f"more than {max_paths} branches: test a smaller step or franchise")
