@@ -1,6 +1,7 @@
 """Shared set-up: the examples are registered, so that they are tested as the package's own are."""
 
 import gc
+import os
 import signal
 import sys
 from pathlib import Path
@@ -10,6 +11,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
+
+if sys.dont_write_bytecode:
+    # Some hundred programs that tests start would each compile every module anew, which is half of what it
+    # takes to start one. Nothing is written beside the sources.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if sys.pycache_prefix is None:
+        sys.pycache_prefix = str(ROOT / ".pytest_cache" / "bytecode")
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 import gaussian_measure  # noqa: E402, F401
 import python_move  # noqa: E402, F401
