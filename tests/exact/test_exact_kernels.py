@@ -172,9 +172,25 @@ def kernels_at(shape, corner, move):
     return None if readable else COMPILED
 
 
+LENT_TO = ("explicit", "explicit-reference")
+
+
+def is_lent(move):
+    """Whether other stores lend their states for this move to an explicit one.
+
+    What is drawn for it, and what is taken back, doesn't depend on the move: dish Gibbs shows it for all.
+    """
+    return bool(move.needs_tables) and not isinstance(move, DishGibbs)
+
+
 def stores_at(shape, move):
-    """Of five customers whose orders are many only the labelled seating: histograms are lent to it."""
-    return ["explicit"] if has_many_branches(move, shape) and shape == "3+2" else None
+    """Of four and five customers explicit stores alone for moves that all others lend their states for.
+
+    With three customers all stores have them (`test_every_move_with_every_discount_and_concentration`).
+    """
+    if has_many_branches(move, shape) and shape == "3+2":
+        return ["explicit"]
+    return LENT_TO if is_lent(move) else None
 
 
 # Every shape has the corner with discounts. The other corners have one shape each, and all have the small
@@ -222,7 +238,14 @@ def test_every_readable_kernel_at_every_corner(move, corner, shape):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("move", [move for move in DISCRETE if has_many_branches(move, "3+2")], ids=repr)
+@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
+@pytest.mark.parametrize("shape", [shape for shape in DEPTHS if shape != "3+2"])
+def test_lent_states_of_four_customers(move, shape):
+    check(move, smaller(shape, move), "discounts", SYMMETRIC, kernels=kernels_at(shape, "discounts", move))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
 def test_many_branches_over_every_store(move):
     check(move, smaller("3+2", move), "discounts", SYMMETRIC, kernels=COMPILED)
 

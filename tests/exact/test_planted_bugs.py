@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from audited_steps import audited_steps
 from bugs import BUGS
 from counts_checks import *  # noqa: F403 - its checks are among those of this file
 from evaluation_checks import *  # noqa: F403 - the same
@@ -60,16 +61,7 @@ def witnessed(shape, store=TABLES, corner="discounts", measure=None, eta=0.5, va
 
 def enumerate_steps(model, move, *, reversible=False):
     """The exact-kernel test of every step, every branch of it audited."""
-
-    def step(number):
-        def apply(franchise, source):
-            move.apply(franchise, source, (number, number + 1))
-            franchise.audit()
-
-        return apply
-
-    matrices = (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
-    return check_exact(model, move, matrices=matrices, reversible=reversible)
+    return check_exact(model, move, matrices=audited_steps(model, move), reversible=reversible)
 
 
 # ---------------------------------------------------------------------- seating moves, enumerated

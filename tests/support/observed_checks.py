@@ -5,6 +5,7 @@ import itertools
 import math
 
 import numpy as np
+from audited_steps import audited_steps
 
 import hdpkit as hk
 from hdpkit import moves
@@ -170,16 +171,7 @@ def check_observed_rows():
 
 def enumerate_steps(model, move):
     """The exact-kernel test of every step, every branch of it audited."""
-
-    def step(number):
-        def apply(franchise, source):
-            move.apply(franchise, source, (number, number + 1))
-            franchise.audit()
-
-        return apply
-
-    matrices = (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
-    check_exact(model, move, matrices=matrices, reversible=True)
+    check_exact(model, move, matrices=audited_steps(model, move), reversible=True)
 
 
 def check_observed_table_gibbs():

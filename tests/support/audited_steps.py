@@ -1,0 +1,52 @@
+"""Steps of a move enumerated, with an audit of every state that a branch leads to."""
+
+import pickle
+
+from hdpkit.base_measures.bank import PythonBank
+from hdpkit.stores import ExplicitReference, HistogramReference
+
+
+class Audits:
+    """Audits of one franchise, each state of it once.
+
+    Many branches end in one state. An audit reads the frozen seating, the counts that the store keeps, the
+    statistics and the slots; where all of these are the same as in a state before, so is what it finds. Over
+    compiled stores and banks, which keep their counts to themselves, every branch is audited.
+    """
+
+    def __init__(self, franchise):
+        self.franchise = franchise
+        self.seen = set()
+
+    def form(self):
+        """All that an audit reads; None where it can't be told."""
+        franchise = self.franchise
+        store, bank = franchise.seating, franchise.bank
+        readable = type(store) in (ExplicitReference, HistogramReference) and type(bank) is PythonBank
+        if not readable or franchise.parts:
+            return None
+        counts = [tuple(sorted(counter.items())) for counter in (*store._customers, *store._n_tables)]
+        frozen = [array.tobytes() for array in store.freeze().values()]
+        statistics = pickle.dumps(sorted(bank._of.items()))  # by slot
+        return (*counts, *frozen, statistics, franchise.slots.occupied_slots().tobytes())
+
+    def audit(self):
+        """Audit the present state, unless that was done before."""
+        form = self.form()
+        if form is None or form not in self.seen:
+            self.franchise.audit()
+            self.seen.add(form)
+
+
+def audited_steps(model, move):
+    """Transition matrix of each step, one at a time: the first that is wrong ends a check."""
+    audits = Audits(model.franchise)
+
+    def step(number):
+        def apply(franchise, source):
+            move.apply(franchise, source, (number, number + 1))
+            audits.audit()
+
+        return apply
+
+    return (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
