@@ -97,6 +97,7 @@ PI = np.array(list(STATES.values()))
 
 def frozen_states(franchise):
     template = franchise.freeze()
+    del template["dish_ids"], template["births"]  # of other dishes than the states have
     parts = {name: {"weights": np.array([*BETA, 0.0])} for name in template["components"]}
     names = ("count_node", "count_dish", "count_customers", "count_tables")
     for dishes, rows in STATES:
