@@ -89,6 +89,7 @@ ARGUMENTS = {
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",
     ),
+    "reading": ("{corpus} --texts 30 --length 5 --sweeps 1", "hdpkit fit texts.csv"),
     "reference_second": ("{corpus} --blocks 1", "reference second"),
     "scaling": (
         f"{TOPICS} --tokens 50 200 --dishes 2 3 --at-tokens 90 --at-dishes 3 --settle 1 "
