@@ -1,7 +1,7 @@
 """The rows of summaries in the table of bad input."""
 
 from bad_input_folders import trace_of
-from bad_values import NAN, Row, Told, optional, whole
+from bad_values import NAN, NO_SEED, Row, Told, optional, whole
 
 import hdpkit as hk
 
@@ -22,6 +22,22 @@ NO_TOPICS = [
     [[0.5], [0.1, 0.2]],
 ]
 TEXTS = [["a", "b", "c"], ["b", "c"]]
+
+LABELS = [[0, 0, 1], [0, 1, 1]]
+NO_LABELS = [
+    None,
+    5,
+    "labels",
+    [],
+    [[]],
+    [0, 1],
+    [[0.5, 1.0]],
+    [[0, 1], [0]],
+    {},
+    [[True, False]],
+    [["a", "b"]],
+]
+NO_ITEMS = [5, "ab", [], [0.5], [-1], [3], [[0]]]
 
 SUMMARIES = {
     "summaries.coherence": Row(
@@ -56,6 +72,46 @@ SUMMARIES = {
             "as_gensim": [None, 5, "yes"],
         },
         aliases={"topics": ("topics", "n_terms")},
+    ),
+    "summaries.co_clustering": Row(
+        lambda franchise: (hk.summaries.co_clustering, {"labels": LABELS, "items": [0, 2]}),
+        {"labels": NO_LABELS, "items": NO_ITEMS},
+    ),
+    "summaries.point_partition": Row(
+        lambda franchise: (
+            hk.summaries.point_partition,
+            {
+                "labels": LABELS,
+                "items": [0, 2],
+                "loss": "vi",
+                "max_clusters": 2,
+                "runs": 1,
+                "attempts": 1,
+                "rng": 0,
+            },
+        ),
+        {
+            "labels": NO_LABELS,
+            "items": NO_ITEMS,
+            "loss": [None, 5, "", "rand", ["vi"]],
+            "max_clusters": optional(whole(1)),
+            "runs": whole(1, 2**31),
+            "attempts": whole(0, 2**31),
+            "rng": NO_SEED,
+        },
+    ),
+    "summaries.group_topics": Row(
+        lambda franchise: (
+            hk.summaries.group_topics,
+            {"topics": TOPICS, "weights": [1, 2], "n_groups": 1, "vocabulary": ["a", "b", "c"]},
+        ),
+        {
+            "topics": NO_TOPICS,
+            "weights": [5, "ab", [1.0], [-1.0, 2.0], [NAN, 1.0], [0.0, 0.0], [[1.0, 2.0]]],
+            "n_groups": [*optional(whole(1)), 3],
+            "distance": [None, 5, "", "euclidean", ["cosine"]],
+            "vocabulary": [5, "abc", Told(["a"], "1 words")],
+        },
     ),
     "summaries.diversity": Row(
         lambda franchise: (hk.summaries.diversity, {"topics": TOPICS, "n_terms": 2}),

@@ -1,0 +1,175 @@
+"""Groups of similar topics, so that hundreds of them can be read as twenty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import choice, items, number_array, whole_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.summaries.salso import canonical_by
+from hdpkit.summaries.terms import first_terms, weights_of
+
+__all__ = ["TopicGroups", "group_topics"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_DISTANCES = {"jensen-shannon": "jensenshannon", "cosine": "cosine"}
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class TopicGroups:
+    """A tree of topics, similar ones close together.
+
+    Groups are numbered from 0 by falling share.
+
+    Attributes
+    ----------
+    linkage : float64 array, shape (K - 1, 4)
+        As scipy's ``linkage`` makes it: for its ``dendrogram``, or `hdpkit.plots.dendrogram`.
+    topics : float64 array, shape (K, V)
+        Weights of terms; rows sum to one.
+    weights : float64 array, shape (K,)
+        Share of each topic; they sum to one.
+    vocabulary : tuple of str or None
+        Word of each term.
+    n_groups : int or None
+        How many groups the methods cut the tree into by default.
+    """
+
+    linkage: Floats = attrs.field(repr=False)
+    topics: Floats = attrs.field(repr=False)
+    weights: Floats = attrs.field(repr=False)
+    vocabulary: tuple[str, ...] | None = attrs.field(default=None, repr=False)
+    n_groups: int | None = None
+
+    def cut(self, n_groups: int | None = None) -> Ints:
+        """Group of each topic where the tree is cut into this many: int64, shape (K,).
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            At most the number of topics; by default what `group_topics` was given, or else twenty.
+            Where merges are at equal distances there may be fewer.
+        """
+        k = len(self.weights)
+        if n_groups is None:
+            n_groups = min(20, k) if self.n_groups is None else self.n_groups
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
+        if k == 1:
+            return np.zeros(1, dtype=np.int64)
+        found = scipy.cluster.hierarchy.fcluster(self.linkage, n_groups, criterion="maxclust")
+        return canonical_by(found, self.weights)
+
+    def shares(self, n_groups: int | None = None) -> Floats:
+        """Share of each group, falling: float64, shape (n,).
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        """
+        return np.asarray(np.bincount(self.cut(n_groups), weights=self.weights), dtype=np.float64)
+
+    def means(self, n_groups: int | None = None) -> Floats:
+        """Mean topic of each group, by the shares of its topics: float64, shape (n, V); rows sum to one.
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        """
+        labels = self.cut(n_groups)
+        sums = np.zeros((int(labels.max()) + 1, self.topics.shape[1]))
+        # A group of topics without any share has its plain mean.
+        some = np.bincount(labels, weights=self.weights) > 0.0
+        np.add.at(sums, labels, self.topics * np.where(some[labels], self.weights, 1.0)[:, None])
+        means: Floats = sums / sums.sum(axis=1, keepdims=True)
+        return means
+
+    def top_terms(self, n_groups: int | None = None, *, n_terms: int = 10) -> tuple[tuple[Any, ...], ...]:
+        """First terms of the mean topic of each group: words, or ids without a vocabulary.
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        n_terms : int
+            Of each group; all where there are fewer.
+        """
+        n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
+        first = first_terms(self.means(n_groups), min(n_terms, self.topics.shape[1])).tolist()
+        words = self.vocabulary
+        return tuple(tuple(row if words is None else (words[v] for v in row)) for row in first)
+
+
+def group_topics(
+    topics: Any,
+    weights: Any = None,
+    n_groups: int | None = None,
+    *,
+    distance: str = "jensen-shannon",
+    vocabulary: Any = None,
+) -> TopicGroups:
+    """Arrange topics in a tree by average linkage of the distances between them.
+
+    Parameters
+    ----------
+    topics : array of shape (K, V), Franchise or Sample
+        Weights of terms in topics.
+    weights : array of shape (K,), optional
+        Shares of the topics, up to a factor; by default those of the franchise or the sample, or equal ones.
+        They influence shares and mean topics, not the tree.
+    n_groups : int, optional
+        Into how many the tree is cut where a method isn't told; it can be cut into any number later.
+    distance : "jensen-shannon" or "cosine"
+        The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
+    vocabulary : sequence of str, optional
+        Word of each term; by default the franchise's.
+
+    Returns
+    -------
+    TopicGroups
+
+    Raises
+    ------
+    ParameterError, DataError
+        If these are no topics, or weights and vocabulary don't fit them.
+    """
+    values = weights_of(topics)
+    k, n_terms = values.shape
+    choice("distance", distance, _DISTANCES, remedy="Leave it out.")
+    if n_groups is not None:
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
+    if weights is None and isinstance(topics, Sample):
+        weights = topics.sizes
+    if weights is None and isinstance(topics, Franchise):
+        weights = topics.dish_counts.sum(axis=1)
+    shares = np.ones(k) if weights is None else number_array(weights)
+    fits = shares is not None and shares.shape == (k,) and np.isfinite(shares).all() and (shares >= 0.0).all()
+    if shares is None or not fits or not shares.sum() > 0.0:
+        raise ParameterError("weights", weights, f"{k} numbers, not negative, not all 0", "One each a topic.")
+    if vocabulary is None and isinstance(topics, Franchise):
+        vocabulary = getattr(topics.data, "vocabulary", None)
+    words = None
+    if vocabulary is not None:
+        words = items("vocabulary", vocabulary, "a sequence of words", remedy="Pass the corpus's own.")
+        if len(words) != n_terms:
+            raise DataError("vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the corpus's own.")
+        words = tuple(str(word) for word in words)
+    linkage = np.empty((0, 4))
+    if k > 1:
+        apart = scipy.spatial.distance.pdist(values, _DISTANCES[distance])
+        # Rounding may leave the distance of equal topics not quite 0, or not a number.
+        apart = np.maximum(np.nan_to_num(apart, nan=0.0), 0.0)
+        linkage = scipy.cluster.hierarchy.linkage(apart, "average")
+    shares = shares / shares.sum()
+    for array in (linkage, values, shares):
+        array.setflags(write=False)
+    return TopicGroups(linkage=linkage, topics=values, weights=shares, vocabulary=words, n_groups=n_groups)

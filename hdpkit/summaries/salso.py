@@ -1,0 +1,195 @@
+"""SALSO: a greedy search for the partition of least expected loss (Dahl, Johnson & Mueller 2022).
+
+Both losses between partitions c and s of n items are, up to a factor, sum_k F(n_k) + sum_l F(m_l) -
+2 sum_kl F(n_kl), where n_kl items are in cluster k of c and l of s: F(x) = x log x for the variation of
+information, x^2 for Binder's loss.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.random import ChoiceSource
+
+__all__ = ["Search", "canonical", "canonical_by", "expected_loss"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_STARTS = 100  # samples whose expected loss is computed, to begin from the best
+_LEAST = 1e-10  # by which a change has to be better, relative to the sum
+
+
+def canonical(labels: Ints) -> tuple[Ints, Ints]:
+    """Labels numbered from 0 by falling size, of equal sizes by the first item; and the sizes."""
+    numbered = canonical_by(labels, np.ones(len(labels)))
+    return numbered, np.bincount(numbered).astype(np.int64)
+
+
+def canonical_by(labels: Ints, weights: Floats) -> Ints:
+    """Labels numbered from 0 by the falling sum of their items' weights, of equal sums by the first item."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.lexsort((first, -np.bincount(inverse.ravel(), weights=weights)))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return np.asarray(rank[inverse.ravel()])
+
+
+def expected_loss(partition: Ints, samples: Ints, loss: str) -> float:
+    """Mean loss between a partition, shape (n_items,), and samples, shape (n_samples, n_items)."""
+    search = Search(samples, loss, None, None)
+    search.seat(canonical(np.asarray(partition))[0])
+    return search.expected()
+
+
+class Search:
+    """A partition, its counts with those of all samples, and moves that lower its expected loss.
+
+    Parameters
+    ----------
+    samples : int64 array, shape (n_samples, n_items)
+    loss : "vi" or "binder"
+    max_clusters : int or None
+    source : choice source or None
+        For orders.
+    """
+
+    def __init__(
+        self, samples: Ints, loss: str, max_clusters: int | None, source: ChoiceSource | None
+    ) -> None:
+        self.n_samples, self.n = samples.shape
+        numbered = [np.unique(row, return_inverse=True)[1].ravel() for row in samples]
+        offsets = np.concatenate([[0], np.cumsum([int(row.max()) + 1 for row in numbered])])
+        self.column = np.stack([row + offset for row, offset in zip(numbered, offsets, strict=False)], axis=1)
+        self.n_columns = int(offsets[-1])
+        self.most = self.n if max_clusters is None else min(max_clusters, self.n)
+        self.source = source
+        sizes = np.arange(self.n + 2, dtype=np.float64)
+        if loss == "vi":
+            self.F, self.factor = sizes * np.log(np.maximum(sizes, 1.0)), 1.0 / (self.n_samples * self.n)
+        else:
+            self.F, self.factor = sizes**2, 1.0 / (self.n_samples * self.n**2)
+        self.gain = np.diff(self.F)
+        own = np.bincount(self.column.ravel(), minlength=self.n_columns)
+        self.constant = float(self.F[own].sum())
+        self.clear()
+
+    # ------------------------------------------------------------------ the partition
+
+    def clear(self) -> None:
+        """Nobody has a cluster."""
+        self.labels = np.full(self.n, -1, dtype=np.int64)
+        self.size = np.zeros(4, dtype=np.int64)
+        self.common = np.zeros((4, self.n_columns), dtype=np.int32)
+        self.k = 0
+
+    def seat(self, labels: Ints) -> None:
+        """Take this partition; labels from 0 without gaps."""
+        self.labels = labels.copy()
+        self.k = int(labels.max()) + 1
+        self.size = np.bincount(labels, minlength=self.k)
+        cells = labels[:, None] * self.n_columns + self.column
+        counts = np.bincount(cells.ravel(), minlength=self.k * self.n_columns)
+        self.common = counts.reshape(self.k, self.n_columns).astype(np.int32)
+
+    def expected(self) -> float:
+        """Expected loss of the partition."""
+        total = self.n_samples * self.F[self.size[: self.k]].sum() + self.constant
+        return max(0.0, float(self.factor * (total - 2.0 * self.F[self.common[: self.k]].sum())))
+
+    def leave(self, i: int) -> None:
+        """Take an item out; an empty cluster goes, and the last one has its number."""
+        k = int(self.labels[i])
+        self.labels[i] = -1
+        self.size[k] -= 1
+        self.common[k, self.column[i]] -= 1
+        if self.size[k] == 0:
+            self.k -= 1
+            if k != self.k:
+                self.size[k], self.common[k] = self.size[self.k], self.common[self.k]
+                self.labels[self.labels == self.k] = k
+            self.size[self.k] = 0
+            self.common[self.k] = 0
+
+    def enter(self, i: int) -> None:
+        """Put an item where the expected loss grows least; of equal places into the first cluster."""
+        column, k = self.column[i], self.k
+        cost = self.n_samples * self.gain[self.size[:k]]
+        cost = cost - 2.0 * self.gain[self.common[:k, column]].sum(axis=1)
+        best = int(cost.argmin()) if k else -1
+        alone = -self.n_samples * self.gain[0]
+        if k == 0 or (k < self.most and alone < cost[best] - _LEAST * self.n_samples):
+            best = k
+            if k == len(self.size):
+                self.size = np.concatenate([self.size, np.zeros_like(self.size)])
+                self.common = np.concatenate([self.common, np.zeros_like(self.common)])
+            self.k += 1
+        self.labels[i] = best
+        self.size[best] += 1
+        self.common[best, column] += 1
+
+    # ------------------------------------------------------------------ the search
+
+    def best(self, runs: int, attempts: int) -> tuple[Ints, float]:
+        """The partition of least expected loss that runs from different starts found, and its loss."""
+        found, least = self.labels, np.inf
+        for run in range(runs):
+            if run == 0:
+                self._begin_from_a_sample()
+            else:
+                self.clear()
+                for i in self._order(np.arange(self.n)):
+                    self.enter(i)
+            self._improve()
+            self._take_apart(attempts)
+            now = self.expected()
+            if now < least * (1.0 - _LEAST):
+                found, least = self.labels.copy(), now
+        return found, float(least)
+
+    def _begin_from_a_sample(self) -> None:
+        best, least = None, np.inf
+        for s in np.unique(np.linspace(0, self.n_samples - 1, _STARTS).astype(int)).tolist():
+            labels = np.unique(self.column[:, s], return_inverse=True)[1].ravel()
+            if int(labels.max()) >= self.most:
+                continue
+            self.seat(labels)
+            now = self.expected()
+            if now < least:
+                best, least = labels, now
+        self.seat(np.zeros(self.n, dtype=np.int64) if best is None else best)
+
+    def _improve(self) -> None:
+        """Move single items until none moves."""
+        now = self.expected()
+        while True:
+            for i in self._order(np.arange(self.n)):
+                self.leave(i)
+                self.enter(i)
+            before, now = now, self.expected()
+            if not now < before * (1.0 - _LEAST):
+                return
+
+    def _take_apart(self, attempts: int) -> None:
+        """Seat the items of random clusters anew, until that has failed so many times in a row."""
+        failed, least = 0, self.expected()
+        assert self.source is not None
+        while failed < attempts:
+            kept = self.labels.copy()
+            members = np.flatnonzero(self.labels == self.source.index(self.k))
+            for i in members.tolist():
+                self.leave(i)
+            for i in self._order(members):
+                self.enter(i)
+            self._improve()
+            now = self.expected()
+            if now < least * (1.0 - _LEAST):
+                failed, least = 0, now
+            else:
+                failed += 1
+                self.seat(kept)
+
+    def _order(self, items: Ints) -> list[int]:
+        assert self.source is not None
+        return [int(i) for i in items[self.source.permutation(len(items))]]

@@ -1,0 +1,100 @@
+"""Co-clustering, and the partition of least expected loss."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.summaries import co_clustering, point_partition
+from hdpkit.summaries.salso import canonical, expected_loss
+
+RNG = np.random.default_rng(1)
+
+
+def partitions(n):
+    """Every partition of n items as labels."""
+    found = [[0]]
+    for _ in range(n - 1):
+        found = [[*one, k] for one in found for k in range(max(one) + 2)]
+    return np.array(found)
+
+
+def entropy(*labels):
+    _, counts = np.unique(np.stack(labels), axis=1, return_counts=True)
+    p = counts / counts.sum()
+    return -np.sum(p * np.log(p))
+
+
+def loss_of(c, s, loss):
+    if loss == "vi":
+        return 2 * entropy(c, s) - entropy(c) - entropy(s)
+    together = [np.equal.outer(one, one) for one in (c, s)]
+    return np.mean(together[0] != together[1])
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_the_expected_loss_is_that_of_the_definition(loss):
+    samples = RNG.integers(0, 4, (6, 9))
+    partition = RNG.integers(0, 3, 9)
+    expected = np.mean([loss_of(partition, s, loss) for s in samples])
+    assert expected_loss(partition, samples, loss) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+@pytest.mark.parametrize("n", [1, 2, 4, 6, 7])
+def test_the_search_finds_the_best_of_all_partitions(loss, n):
+    for seed in range(1 if n == 7 else 3):
+        rng = np.random.default_rng(10 * n + seed)
+        centre = rng.integers(0, 3, n)
+        samples = np.where(rng.random((12, n)) < 0.6, centre, rng.integers(0, 4, (12, n)))
+        every = partitions(n)
+        losses = np.array([expected_loss(one, samples, loss) for one in every])
+        found = point_partition(samples, loss, runs=4, attempts=3)
+        assert found.expected_loss == pytest.approx(losses.min(), abs=1e-10)
+        assert expected_loss(found.labels, samples, loss) == pytest.approx(found.expected_loss, abs=1e-12)
+        limited = point_partition(samples, loss, max_clusters=2, runs=4, attempts=3)
+        assert limited.expected_loss == pytest.approx(losses[every.max(axis=1) < 2].min(), abs=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_it_is_never_worse_than_the_best_sample(loss):
+    centre = RNG.integers(0, 5, 60)
+    samples = np.where(RNG.random((15, 60)) < 0.7, centre, RNG.integers(0, 8, (15, 60)))
+    found = point_partition(samples, loss, runs=2)
+    assert found.expected_loss <= min(expected_loss(s, samples, loss) for s in samples)
+    assert np.array_equal(found.sizes, np.bincount(found.labels))
+    assert (np.diff(found.sizes) <= 0).all()
+    assert found.n_clusters == len(found.sizes)
+    again = point_partition(samples + 7, loss, runs=2)  # names of clusters mean nothing
+    assert np.array_equal(found.labels, again.labels)
+
+
+def test_samples_that_agree_are_the_answer():
+    centre = RNG.integers(0, 4, 30)
+    found = point_partition(np.tile(centre, (5, 1)))
+    assert found.expected_loss == pytest.approx(0.0, abs=1e-12)
+    assert np.array_equal(found.labels, canonical(centre)[0])
+
+
+def test_co_clustering_counts_samples():
+    samples = RNG.integers(0, 3, (7, 300))
+    found = co_clustering(samples)
+    assert found[3, 280] == np.mean(samples[:, 3] == samples[:, 280])
+    assert np.array_equal(found, found.T)
+    assert (np.diag(found) == 1.0).all()
+    assert np.array_equal(co_clustering(samples, items=[5, 2]), found[np.ix_([5, 2], [5, 2])])
+
+
+def test_groups_go_by_their_largest_dish():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 0], [2, 2, 2]], n_terms=3)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 20, rng=0, samples=5)
+    largest = np.array([one.group_counts.toarray().argmax(axis=1) for one in trace.samples])
+    assert np.array_equal(co_clustering(trace.samples), co_clustering(largest))
+    assert len(point_partition(trace.samples).labels) == 3
+
+
+def test_too_many_items_are_refused():
+    with pytest.raises(errors.ParameterError, match="10000"):
+        co_clustering(np.zeros((1, 10_001), dtype=int))
