@@ -85,6 +85,10 @@ ARGUMENTS = {
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
     "memory": (TOPICS, "| histogram |"),
+    "new_documents": (
+        f"{{corpus}} {HALVES} --sweeps 4 --samples 2 --calls 1 --infer 2",
+        "perplexity, joined",
+    ),
     "ngram": (
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",

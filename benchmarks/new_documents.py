@@ -1,0 +1,146 @@
+"""New documents: speed of `hk.TopicModel.transform`, and its perplexity beside that of a fit that had them.
+
+    python benchmarks/new_documents.py TRAIN.ldac [--observed FILE] [--held FILE] [--sweeps 200]
+
+One run, one thread. The test documents are in two halves (see heldout.py, which finds them).
+
+- Speed: `transform` of the whole test documents by EM, median of --calls calls, tokens of the documents over
+  processor time; and the same of tomotopy's `HDPModel.infer`, documents made besides (`pip install
+  'hdpkit[benchmarks]'`; without it these rows are left out).
+- Perplexity of the held-out halves. "transform": fitted to the training documents; shares of the observed
+  halves by `transform`'s EM. "joined": fitted to the training documents and the observed halves together,
+  shares as the chain has them (`Sample.group_weights`). Both averaged over --samples samples of the chain's
+  second half: p(w | d) = mean over samples of sum_k theta_k phi_k(w). tomotopy: shares by `infer`, its last
+  state.
+
+tomotopy gets as many sweeps, and 20 of each document in `infer` (--infer).
+"""
+
+import argparse
+import itertools
+import math
+import statistics
+import time
+
+import heldout
+import numpy as np
+import scipy.sparse as sp
+from machine import block, version
+
+import hdpkit as hk
+from hdpkit.evaluation.fixed_topics import FixedTopics
+
+
+def perplexity(states, held):
+    """Of the held-out halves, probabilities averaged over states: pairs of FixedTopics and shares."""
+    cells = sp.csr_array(held)
+    logs = [topics.log_probabilities(theta, cells) for topics, theta in states]
+    mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+    return math.exp(-float(mean @ cells.data) / cells.data.sum())
+
+
+def topics_of(sample):
+    """The topics of a sample, as they stay for new documents."""
+    n_terms = sample.counts.shape[1]
+    prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
+    return FixedTopics.of(sample.topics(), np.full(n_terms, 1 / n_terms), prior)
+
+
+def timed(call, calls):
+    """What a call returns, and the median of its processor time."""
+    seconds = []
+    for _ in range(calls):
+        began = time.process_time()
+        found = call()
+        seconds.append(time.process_time() - began)
+    return found, statistics.median(seconds)
+
+
+def words_of(counts):
+    """Documents as lists of words, for tomotopy."""
+    cells = sp.csr_array(counts)
+    ends = cells.indptr
+    return [
+        [str(v) for v, n in zip(cells.indices[a:b], cells.data[a:b], strict=True) for _ in range(int(n))]
+        for a, b in itertools.pairwise(ends)
+    ]
+
+
+def of_tomotopy(corpus, observed, held, options):
+    """Rows of tomotopy: speed of infer, perplexity."""
+    import tomotopy
+
+    model = tomotopy.HDPModel(initial_k=100, alpha=1.0, gamma=1.0, eta=options.eta, seed=1)
+    for words in words_of(corpus.to_counts()):
+        if words:
+            model.add_doc(words)
+    model.train(options.sweeps, workers=1)
+
+    def inferred(counts):
+        made = [model.make_doc(words or ["0"]) for words in words_of(counts)]
+        model.infer(made, iterations=options.infer, workers=1)
+        return np.array([doc.get_topic_dist() for doc in made])
+
+    _, seconds = timed(lambda: inferred(observed + held), options.calls)
+    theta = inferred(observed)
+    live = [k for k in range(model.k) if model.is_live_topic(k)]
+    phi = np.zeros((len(live), corpus.n_terms))
+    column = [int(word) for word in model.used_vocabs]
+    for row, k in zip(phi, live, strict=True):
+        row[column] = model.get_topic_word_dist(k)
+    theta = theta[:, live] / theta[:, live].sum(axis=1, keepdims=True)
+    cells = sp.csr_array(held)
+    document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    found = (theta[document] * phi.T[cells.indices]).sum(axis=1)
+    known = found > 0  # words that tomotopy never saw have no probability there, and are left out of its mean
+    score = math.exp(-float(np.log(found[known]) @ cells.data[known]) / cells.data[known].sum())
+    tokens = (observed + held).sum() / seconds
+    print(f"tomotopy: {len(live)} topics; infer, {options.infer} sweeps: {tokens:,.0f} tokens/s")
+    print(f"perplexity, tomotopy's infer: {score:.1f} ({cells.data[~known].sum()} unknown tokens left out)")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("train", help="LDA-C file, plain or gzipped")
+    parser.add_argument("--observed", help="LDA-C file of observed halves")
+    parser.add_argument("--held", help="LDA-C file of held-out halves")
+    parser.add_argument("--sweeps", type=int, default=200)
+    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--infer", type=int, default=20)
+    parser.add_argument("--eta", type=float, default=0.1)
+    options = parser.parse_args()
+
+    corpus, observed, held = heldout.read(options.train, options.observed, options.held)
+    if observed is None:
+        parser.error("no halves of test documents: name them by --observed and --held")
+    print(block())
+    settings = {"eta": options.eta, "sweeps": options.sweeps, "samples": options.samples, "random_state": 0}
+    model = hk.TopicModel(**settings).fit(corpus)
+    new = sp.csr_array(observed + held)
+    shares, seconds = timed(lambda: model.transform(new), options.calls)
+    sums = np.abs(shares.sum(axis=1) - 1).max()
+    print(f"hdpkit: {model.n_components_} topics; transform: {new.sum() / seconds:,.0f} tokens/s, ", end="")
+    print(f"rows sum to one within {sums:.1g}")
+
+    states = []
+    for sample in model.samples_:
+        topics = topics_of(sample)
+        states.append((topics, topics.fit(observed, model.transform_tolerance)))
+    found = perplexity(states, held)
+    joined = hk.TopicModel(**settings).fit(sp.vstack([corpus.to_counts(), observed], format="csr"))
+    n = new.shape[0]
+    there = [(topics_of(sample), sample.group_weights()[-n:]) for sample in joined.samples_]
+    expected = perplexity(there, held)
+    one = model.perplexity(observed, held)
+    print(f"perplexity, transform, the last state alone: {one:.1f}")
+    print(f"perplexity, transform, {len(states)} samples: {found:.1f}")
+    print(f"perplexity, joined, {len(there)} samples: {expected:.1f} (transform {found / expected - 1:+.2%})")
+    if version("tomotopy") is not None:
+        of_tomotopy(corpus, observed, held, options)
+
+
+if __name__ == "__main__":
+    main()
