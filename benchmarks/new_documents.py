@@ -134,10 +134,13 @@ def main():
     n = new.shape[0]
     there = [(topics_of(sample), sample.group_weights()[-n:]) for sample in joined.samples_]
     expected = perplexity(there, held)
-    one = model.perplexity(observed, held)
+    last = topics_of(model.franchise_.sample())
+    one = perplexity([(last, last.fit(observed, model.transform_tolerance))], held)
     print(f"perplexity, transform, the last state alone: {one:.1f}")
     print(f"perplexity, transform, {len(states)} samples: {found:.1f}")
     print(f"perplexity, joined, {len(there)} samples: {expected:.1f} (transform {found / expected - 1:+.2%})")
+    again = perplexity([(t, t.fit(observed, model.transform_tolerance)) for t, _ in there], held)
+    print(f"perplexity, joined, shares by EM: {again:.1f} (transform {found / again - 1:+.2%})")
     if version("tomotopy") is not None:
         of_tomotopy(corpus, observed, held, options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Self
 
 import attrs
@@ -15,7 +16,7 @@ from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedTopics", "halves"]
+__all__ = ["FixedTopics", "completion", "halves"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -159,30 +160,36 @@ class FixedTopics:
         logs: Floats = np.log(found)
         return logs
 
-    def completion(self, counts: Any, held: Any, tolerance: float) -> float:
-        """Mean log probability of held-out tokens, in nats, by document completion.
 
-        Parameters
-        ----------
-        counts, held : csr_arrays, shape (n_documents, n_terms)
-            The observed halves, to which proportions are fitted, and the others.
-        tolerance : float
-            As in `fit`.
+def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float) -> float:
+    """Mean log probability of held-out tokens, in nats, by document completion.
 
-        Raises
-        ------
-        DataError
-            If no token is held out.
-        """
-        cells = _cells(held)
-        total = float(cells.data.sum())
-        if total == 0:
-            raise DataError(
-                "X", "no token", "documents with at least one token to be scored", "All of them are empty."
-            )
-        logs = self.log_probabilities(self.fit(counts, tolerance), cells)
-        mean = float(logs @ cells.data) / total
-        return mean if math.isfinite(mean) else -math.inf
+    Parameters
+    ----------
+    states : iterable of FixedTopics
+        Those of posterior states, over which probabilities are averaged.
+    counts, held : csr_arrays, shape (n_documents, n_terms)
+        The observed halves, to which proportions are fitted in each state, and the others.
+    tolerance : float
+        As in `FixedTopics.fit`.
+
+    Raises
+    ------
+    DataError
+        If no token is held out.
+    """
+    cells = _cells(held)
+    total = float(cells.data.sum())
+    if total == 0:
+        raise DataError(
+            "X", "no token", "documents with at least one token to be scored", "All of them are empty."
+        )
+    sums, n_states = np.full(len(cells.data), -np.inf), 0
+    for state in states:
+        np.logaddexp(sums, state.log_probabilities(state.fit(counts, tolerance), cells), out=sums)
+        n_states += 1
+    mean = float((sums - math.log(n_states)) @ cells.data) / total
+    return mean if math.isfinite(mean) else -math.inf
 
 
 def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:

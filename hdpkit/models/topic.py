@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
-from hdpkit.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
 from hdpkit.franchise import Franchise
 from hdpkit.models import topic_saved
 from hdpkit.models.topic_input import TopicInput, seed_of
@@ -51,8 +51,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         Sweeps of `fit`.
     partial_sweeps : int
         Sweeps of each further `partial_fit`.
-    samples : int
-        How many states of the second half of the sweeps are kept, to summarise from.
+    samples : int or Samples
+        How many states of the second half of the sweeps are kept, to summarise from and to score by.
     chains : int
         Chains with streams of their own, in processes of their own.
     schedule : sequence of Move, optional
@@ -301,7 +301,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         """Mean log probability of a held-out token, in nats: higher is better.
 
         Document completion: half of the tokens of each document, always the same, are observed, proportions
-        are fitted to them by EM, and the other half is scored. See docs/evaluation.md.
+        are fitted to them by EM, and the other half is scored. Probabilities are averaged over `samples_`, or
+        are those of the last state where there are none. See docs/evaluation.md.
 
         Parameters
         ----------
@@ -336,7 +337,16 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
                     "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
                     "Give the same documents in the same order.",
                 )  # fmt: skip
-        return self._topics.completion(observed, held, tolerance)
+        return completion(self._states(), observed, held, tolerance)
+
+    def _states(self) -> Iterator[FixedTopics]:
+        """Topics of the samples, one state at a time; of the last state where there are no samples."""
+        if not self.samples_:
+            yield self._topics
+        new = _new_topic(self.franchise_)
+        for sample in self.samples_:
+            prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
+            yield FixedTopics.of(sample.topics(), new, prior)
 
     # ------------------------------------------------------------------ folders
 

@@ -20,6 +20,7 @@ from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.models.topic_parts import default_moves
 from hdpkit.priors import Each
+from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 
 __all__ = ["TopicInput", "are_texts", "checked_counts", "counter_of", "seed_of", "whole_counts"]
@@ -160,7 +161,8 @@ class TopicInput:
         """Raise a ParameterError for what isn't checked further down."""
         for name in ("sweeps", "partial_sweeps", "chains"):
             whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
-        whole_number("samples", self.samples, 0, remedy="0 keeps none.")
+        if not isinstance(self.samples, Samples):
+            whole_number("samples", self.samples, 0, remedy="0 keeps none.")
         flag("sparse", self.sparse)
         if self.n_components is not None:
             whole_number("n_components", self.n_components, 1, remedy="None: the number is found.")

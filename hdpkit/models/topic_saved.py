@@ -23,6 +23,7 @@ from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
 from hdpkit.record.rebuild import rebuild
 from hdpkit.record.run_folder import MODEL
+from hdpkit.record.samples import Samples
 from hdpkit.schedule import Checkpoint, open_run
 
 __all__ = ["Kept", "load", "save"]
@@ -39,7 +40,7 @@ _PLACES = {
     "init": "start",
     "schedule": "move",
 }
-_OF_THE_PROCESS = ("progress", "text", "random_state")
+_OF_THE_PROCESS = ("progress", "text", "random_state", "samples")
 
 
 @attrs.frozen
@@ -57,12 +58,13 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     path = absolute_path("folder", folder, remedy="Name a new folder.")
     parameters = model.get_params(deep=False)
     text = parameters["text"]
-    seed = parameters["random_state"]
+    seed, samples = parameters["random_state"], parameters["samples"]
     tree = {
         "kind": _KIND,
         "parameters": {
             name: describe(value, name) for name, value in parameters.items() if name not in _OF_THE_PROCESS
         },
+        "samples": attrs.asdict(samples) if isinstance(samples, Samples) else samples,
         "random_state": seed if isinstance(seed, int) else None,
         "text": text.as_data() if isinstance(text, TextOptions) else None,
         "counter": None if model.counter_ is None else model.counter_.as_data(),
@@ -133,7 +135,8 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
             str(name): _rebuilt(value, leave, _PLACES.get(name, "number"))
             for name, value in tree["parameters"].items()
         }
-        parameters["random_state"] = tree["random_state"]
+        parameters["random_state"], samples = tree["random_state"], tree["samples"]
+        parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
         if tree["text"] is not None:
             parameters["text"] = _options(tree["text"], leave)
         counter = tree["counter"]

@@ -143,12 +143,17 @@ def test_scores_are_those_of_evaluate(fitted):
     observed, held = halves(COUNTS, 0)
     assert ((observed + held) != sp.csr_array(COUNTS)).nnz == 0
     assert observed.sum() == 30 * 12
-    exact = clone(fitted).set_params(transform_tolerance=1e-8).fit(COUNTS)
+    exact = clone(fitted).set_params(transform_tolerance=1e-8, samples=0).fit(COUNTS)
     corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
     expected = hk.evaluate(exact.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-8)
     assert exact.perplexity(observed, held) == pytest.approx(expected.perplexity, rel=1e-5)
     assert exact.perplexity(COUNTS) == pytest.approx(expected.perplexity, rel=1e-5)
     assert exact.score(COUNTS) == pytest.approx(-np.log(expected.perplexity), rel=1e-5)
+    states = [one.franchise_ for one in (model(sweeps=n, samples=0).fit(COUNTS) for n in (13, 15))]
+    several = model(sweeps=15, samples=hk.Samples(after=11, every=2)).fit(COUNTS)
+    expected = hk.evaluate(states, corpora[0], held_out=corpora[1])
+    assert [sample.sweep for sample in several.samples_] == [13, 15]
+    assert several.perplexity(observed, held) == pytest.approx(expected.perplexity, rel=1e-3)
     with pytest.raises(DataError, match="held_out"):
         exact.perplexity(observed, held[:3])
     with pytest.raises(DataError, match="no token"):
