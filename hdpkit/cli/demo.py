@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import attrs
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hdpkit.cli.options import quiet_option
+from hdpkit.cli.options import path_type, quiet_option
 from hdpkit.cli.output import say
+from hdpkit.cli.report import where
 from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
-from hdpkit.errors import printable
+from hdpkit.errors import MissingExtraError, printable
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 from hdpkit.io.progress import ProgressBar, format_seconds
 
@@ -107,21 +109,37 @@ def _read(quiet: bool) -> DemoDocuments:
     default=None,
     help=f"Topics to print.  [default: all with at least {WORTH_A_ROW:.1%} of the tokens]",
 )
+@click.option(
+    "--page",
+    type=path_type,
+    default="hdpkit-demo.html",
+    show_default=True,
+    help="HTML file to write about the topics; one that is there is replaced.",
+)
 @quiet_option
-def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, quiet: bool) -> None:
+def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, page: Path, quiet: bool) -> None:
     """Find the topics of your own NumPy's and SciPy's documentation.
 
     Nothing is downloaded: the corpus is the docstrings of the two packages as they are installed here. Ctrl-C
-    during the fit stops it and prints what there is.
+    during the fit stops it and prints what there is. At the end there is a page about it, to open in a
+    browser (with the extra hdpkit[report]).
     """
     import hdpkit as hk
     from hdpkit import moves
+    from hdpkit.report.write import check_place, write_report
+
+    check_place(page.absolute())
 
     began = time.perf_counter()
     docs = _read(quiet)
     seconds_reading = time.perf_counter() - began
 
-    corpus = hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary, names=docs.names)
+    corpus = hk.Corpus.from_documents(
+        docs.documents,
+        vocabulary=docs.vocabulary,
+        names=docs.names,
+        groups={"package": [_package(name) for name in docs.names]},
+    )
     G0 = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.05), concentration=hk.Gamma(1.0, 1.0))
     Gj = hk.Restaurant(base=G0, concentration=hk.Gamma(1.0, 1.0), each="document")
     franchise = hk.Franchise(Gj, corpus, store=store)
@@ -158,3 +176,17 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, qui
             )
         )
     )
+    command = f"hdpkit demo --sweeps {sweeps} --seed {seed} --store {store}"
+    title = "Topics of the documentation of NumPy and SciPy"
+    try:
+        written = write_report(franchise, page, trace=trace, title=title, command=command)
+    except MissingExtraError as error:
+        say(f"There is no page, for {error.parameter} is missing. {error.remedy}")
+    else:
+        say(where(written))
+
+
+def _package(name: str) -> str:
+    """The package that documents an object: "scipy.stats" of "scipy.stats.norm.pdf"."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 else parts[0]

@@ -21,6 +21,7 @@ from hdpkit.cli.folders import INTERRUPTED
 from hdpkit.cli.infer import infer
 from hdpkit.cli.lm import lm
 from hdpkit.cli.output import say
+from hdpkit.cli.report import report
 from hdpkit.cli.runs import resume, topics, verify
 from hdpkit.errors import (
     ChainError,
@@ -105,6 +106,7 @@ def main() -> None:
       hdpkit export run --to csv --out tables
       hdpkit resume run --sweeps 200
       hdpkit verify run
+      hdpkit report run
       hdpkit compare ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
@@ -113,5 +115,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, infer, export, resume, verify, convert, compare, lm):
+for command in (demo, fit, topics, report, infer, export, resume, verify, convert, compare, lm):
     main.add_command(command)

@@ -109,7 +109,7 @@ class RunFolder:
             self.id = bytes.fromhex(content["run"])
             self.settings = Settings(**content["settings"])
             self.versions = dict(content["versions"])
-            self._data_digest = str(content["data"]["digest"])
+            self.data_digest = str(content["data"]["digest"])
             self._init_digest = content["init"]["digest"]
             if len(self.id) != 16:
                 raise ValueError("run")
@@ -229,7 +229,7 @@ class RunFolder:
 
     def data(self) -> GroupedData:
         """The data."""
-        return read_data(self.path / "data.bin", self._data_digest)
+        return read_data(self.path / "data.bin", self.data_digest)
 
     def start(self) -> Start:
         """How the chains begin."""

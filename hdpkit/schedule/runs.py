@@ -157,6 +157,11 @@ class Run:
         return self._data
 
     @property
+    def data_digest(self) -> str:
+        """SHA-256 of what the data file holds, as run.json has it."""
+        return self._files.data_digest
+
+    @property
     def moves(self) -> list[Move]:
         """The schedule. Raises a RunError if a class isn't allowed."""
         return self._files.moves(self._leave)

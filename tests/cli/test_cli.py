@@ -79,9 +79,11 @@ def test_version():
     assert hdpkit.__version__ in result.output
 
 
-def test_demo_fits_the_installed_documentation_and_prints_topics():
+def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path):
+    page = tmp_path / "demo.html"
     result = CliRunner().invoke(
-        main, ["demo", "--sweeps", "3", "--seed", "5", "--store", "explicit", "--topics", "4"]
+        main,
+        ["demo", "--sweeps", "3", "--seed", "5", "--store", "explicit", "--topics", "4", "--page", str(page)],
     )
     assert result.exit_code == 0, result.output
     assert "seed = 5" in result.output
@@ -91,6 +93,8 @@ def test_demo_fits_the_installed_documentation_and_prints_topics():
     shares = [float(share) for share in re.findall(r"(\d+\.\d+)%\s+\d+\.\d+%", result.output)]
     assert shares == sorted(shares, reverse=True)
     assert len(shares) == 4
+    assert page.as_uri() in result.output.splitlines()[-1]
+    assert "hdpkit demo --sweeps 3 --seed 5 --store explicit" in page.read_text(encoding="utf-8")
 
 
 def test_bad_options_are_refused():

@@ -28,6 +28,7 @@ ROWS = [
     {"summaries"},
     {"io"},
     {"models"},
+    {"report"},
     {"cli"},
     {"testing"},
 ]

@@ -1,0 +1,58 @@
+"""``hdpkit report``: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hdpkit.cli.folders import allow_option, is_language_model
+from hdpkit.cli.options import path_type, positive
+from hdpkit.cli.output import say, shown_path
+from hdpkit.errors import RunError
+
+__all__ = ["report", "where"]
+
+
+def where(page: Path) -> str:
+    """The line that says where a page is."""
+    return f"The page is {shown_path(page)}\nOpen it in a browser: {page.as_uri()}"
+
+
+@click.command()
+@click.argument("run", type=path_type, metavar="RUN")
+@click.option(
+    "--out", type=path_type, metavar="PAGE",
+    help="File to write; one that is there is replaced.  [default: report.html in RUN]",
+)  # fmt: skip
+@click.option("--title", help="Title of the page.  [default: the name of the folder]")
+@click.option(
+    "--chain", type=click.IntRange(min=0),
+    help="Whose topics to show.  [default: the chain with the highest log joint]",
+)  # fmt: skip
+@click.option("--topics", type=positive, default=500, show_default=True, help="Topics to show at most.")
+@click.option("--terms", type=positive, default=30, show_default=True, help="Terms of a topic.")
+@click.option("--documents", type=positive, default=20, show_default=True, help="Documents of a topic.")
+@allow_option
+def report(run: Path, out: Path | None, allow: tuple[str, ...], **options: Any) -> None:
+    """Write a page about a run: topics, documents, groups, a map, traces, how to reproduce it.
+
+    It is one HTML file that needs no network: open it in a browser, send it to somebody. It holds terms,
+    names of documents and shares, no texts. Needs the extra hdpkit[report].
+
+    \b
+    Examples:
+      hdpkit report run
+      hdpkit report run --out topics.html --title "Reports of 2025"
+    """
+    from hdpkit.report import write_report
+
+    if is_language_model(run):
+        raise RunError(
+            f"run {run}", "a language model", "a run of a topic model", "See hdpkit lm sample and lm score."
+        )
+    if not (run / "run.json").is_file():
+        raise RunError(f"run {run}", "no run", "a folder with a run.json", "Begin one: hdpkit fit.")
+    page = write_report(run, run / "report.html" if out is None else out, allow=allow, **options)
+    say(where(page))

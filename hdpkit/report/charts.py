@@ -1,0 +1,163 @@
+"""Charts as Vega-Lite specifications. Colours and fonts come from the page, which knows if it is dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["AREAS", "bars", "heat", "lines", "scatter", "tree"]
+
+_ROW = 20
+AREAS = (25, 1600)
+"""Of the circles of no share and of the largest, in square pixels."""
+
+
+def _chart(height: Any, values: Sequence[Any], **parts: Any) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "height": height,
+        "data": {"values": list(values)},
+        **parts,
+    }
+
+
+def _quantitative(field: str, title: str | None, form: str | None = None, **more: Any) -> dict[str, Any]:
+    axis = {"title": title, "tickCount": 5, **({"format": form} if form else {})}
+    return {"field": field, "type": "quantitative", "axis": axis, **more}
+
+
+def bars(
+    values: Sequence[Any], category: str, value: str, title: str, form: str = ".1%", height: int | None = None
+) -> dict[str, Any]:
+    """Horizontal bars, in the order of the rows."""
+    y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 220}}
+    tooltip = [
+        {"field": category, "type": "nominal"},
+        {"field": value, "type": "quantitative", "format": form},
+    ]
+    return _chart(
+        _ROW * len(values) if height is None else height,
+        values,
+        mark={"type": "bar", "cornerRadiusEnd": 2},
+        encoding={"y": y, "x": _quantitative(value, title, form, stack=None), "tooltip": tooltip},
+    )
+
+
+def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: str = "~s") -> dict[str, Any]:
+    """A value by sweep, a line for each value of ``by``, told apart by colour and by dashes."""
+    encoding: dict[str, Any] = {
+        "x": {"field": "sweep", "type": "quantitative", "axis": {"title": "sweep", "tickMinStep": 1}},
+        "y": _quantitative(value, title, form, scale={"zero": False}),
+        "tooltip": [
+            {"field": "sweep", "type": "quantitative"},
+            {"field": value, "type": "quantitative", "format": ",.6~g"},
+        ],
+    }
+    if by is not None:
+        encoding["color"] = {"field": by, "type": "nominal", "legend": {"title": None, "orient": "bottom"}}
+        encoding["strokeDash"] = {"field": by, "type": "nominal"}
+        encoding["tooltip"].append({"field": by, "type": "nominal"})
+    return _chart(190, values, mark={"type": "line", "interpolate": "linear"}, encoding=encoding)
+
+
+def scatter(values: Sequence[Any], groups: Sequence[str], height: int = 460) -> dict[str, Any]:
+    """The map: topics as circles, the area their share, the colour their group, words at the largest."""
+    hidden = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 34}}
+    place = {axis: {"field": axis, "type": "quantitative", **hidden} for axis in ("x", "y")}
+    tooltip = [
+        {"field": "number", "type": "quantitative", "title": "topic"},
+        {"field": "label", "type": "nominal", "title": "terms"},
+        {"field": "share", "type": "quantitative", "format": ".2%"},
+        {"field": "group", "type": "nominal"},
+    ]
+    colour = {
+        "field": "group",
+        "type": "nominal",
+        "scale": {"domain": list(groups)},
+        "legend": {"title": "group", "orient": "bottom", "columns": 6, "labelLimit": 150},
+    }
+    circle = {
+        "mark": {"type": "circle", "cursor": "pointer"},
+        "encoding": {
+            **place,
+            "size": {
+                "field": "share",
+                "type": "quantitative",
+                "scale": {"range": list(AREAS)},
+                "legend": None,
+            },
+            "color": colour,
+            "opacity": {"condition": {"test": "datum.number === chosen", "value": 1}, "value": 0.65},
+            "stroke": {
+                "condition": {"test": "datum.number === chosen", "value": "currentColor"},
+                "value": None,
+            },
+            "strokeWidth": {"value": 2.5},
+            "tooltip": tooltip,
+        },
+    }
+    words = {
+        "transform": [{"filter": "datum.named || datum.number === chosen"}],
+        "mark": {
+            "type": "text",
+            "dy": {"expr": "-datum.up"},
+            "baseline": "bottom",
+            "limit": 130,
+            "style": "on-chart",
+        },
+        "encoding": {**place, "text": {"field": "short", "type": "nominal"}, "tooltip": tooltip},
+    }
+    return _chart(height, values, params=[{"name": "chosen", "value": 0}], layer=[circle, words])
+
+
+def heat(values: Sequence[Any], rows: Sequence[str], columns: Sequence[str], title: str) -> dict[str, Any]:
+    """Shares of topics (rows) in the documents of each label (columns)."""
+    axis = {"title": None, "labelLimit": 240}
+    return _chart(
+        _ROW * len(rows),
+        values,
+        mark={"type": "rect"},
+        encoding={
+            "y": {"field": "topic", "type": "nominal", "sort": list(rows), "axis": axis},
+            "x": {
+                "field": "label", "type": "nominal", "sort": list(columns),
+                "axis": {"title": title, "orient": "top", "labelAngle": -45, "labelLimit": 140},
+            },
+            "color": {
+                "field": "share", "type": "quantitative", "scale": {"type": "sqrt"},
+                "legend": {"title": "share of tokens", "format": ".0%", "orient": "bottom"},
+            },
+            "tooltip": [
+                {"field": "topic", "type": "nominal"},
+                {"field": "label", "type": "nominal", "title": title},
+                {"field": "share", "type": "quantitative", "format": ".2%"},
+            ],
+        },
+    )  # fmt: skip
+
+
+def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dict[str, Any]:
+    """A dendrogram lying down: the root at the left, a leaf with its words in each line."""
+    x = {
+        "field": "distance", "type": "quantitative",
+        "scale": {"domain": [farthest * 1.03, -farthest * 1.4], "nice": False, "zero": False},
+        "axis": {"title": "Jensen-Shannon distance", "values": [farthest * part / 4 for part in range(5)],
+                 "format": ".2f", "grid": False},
+    }  # fmt: skip
+    y = {
+        "field": "place", "type": "quantitative", "axis": None,
+        "scale": {"domain": [len(leaves) * 10, 0], "nice": False},
+    }  # fmt: skip
+    line = {
+        "mark": {"type": "line", "interpolate": "linear", "strokeWidth": 1.4},
+        "encoding": {
+            "x": x, "y": y, "detail": {"field": "branch", "type": "nominal"},
+            "order": {"field": "order", "type": "quantitative"},
+        },
+    }  # fmt: skip
+    words = {
+        "data": {"values": list(leaves)},
+        "mark": {"type": "text", "align": "left", "dx": 6, "style": "on-chart", "limit": 420},
+        "encoding": {"x": x, "y": y, "text": {"field": "label", "type": "nominal"}},
+    }
+    return _chart(max(26 * len(leaves), 80), branches, layer=[line, words])

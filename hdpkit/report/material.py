@@ -1,0 +1,172 @@
+"""What sections read of a run: topics in the order of the page, documents, traces."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.data import Corpus
+from hdpkit.errors import printable
+from hdpkit.franchise import Franchise
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Run
+
+__all__ = ["Material", "rounded"]
+
+_CHUNK = 1 << 22
+
+
+@attrs.define(slots=False, kw_only=True)
+class Material:
+    """A run as the sections of its page read it.
+
+    Topics are numbered from 0 by falling number of tokens; pages show these numbers plus one.
+
+    Attributes
+    ----------
+    franchise : Franchise
+        The state that is shown.
+    trace : Trace, ChainTrace or None
+        What the run recorded.
+    run : Run or None
+        Its folder.
+    chain : int or None
+        Which chain the state is of, where there are several.
+    title : str
+    command : str or None
+        What to type to get this run again.
+    kept : dict
+        What sections found out and others can use.
+    most_topics, n_terms, n_documents : int
+        How many topics, terms of each and documents of each are shown.
+    """
+
+    franchise: Franchise
+    trace: Trace | ChainTrace | None
+    run: Run | None
+    chain: int | None
+    title: str
+    command: str | None
+    most_topics: int
+    n_terms: int
+    n_documents: int
+    kept: dict[str, Any] = attrs.field(factory=dict, init=False)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The data."""
+        return self.franchise.data  # type: ignore[return-value]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Word of each term, without control characters."""
+        vocabulary = self.corpus.vocabulary
+        if vocabulary is None:
+            return [f"term {v}" for v in range(self.corpus.n_terms)]
+        return [printable(word) for word in vocabulary]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Name of each document, without control characters."""
+        names = self.corpus.names
+        if names is None:
+            return [f"Document {d + 1}" for d in range(self.corpus.n_documents)]
+        return [printable(str(name)) for name in names]
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        return np.argsort(-self._all_counts.sum(axis=1), kind="stable")[: self.most_topics]
+
+    @cached_property
+    def _all_counts(self) -> npt.NDArray[np.int64]:
+        return self.franchise.dish_counts
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Tokens of each term in each topic, shape (K, V)."""
+        return self._all_counts[self._order]
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
+        return np.asarray(self.franchise.dish_parameters()[self._order], dtype=np.float64)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Tokens of each topic, shape (K,)."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def n_topics(self) -> int:
+        """Topics that are shown."""
+        return len(self.sizes)
+
+    @cached_property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Share of all tokens that each topic holds, shape (K,)."""
+        return self.sizes / max(int(self._all_counts.sum()), 1)
+
+    @cached_property
+    def term_counts(self) -> npt.NDArray[np.int64]:
+        """Tokens of each term, shape (V,)."""
+        return self._all_counts.sum(axis=0)
+
+    @cached_property
+    def document_counts(self) -> scipy.sparse.csr_array:
+        """Tokens of each topic in each document, shape (n_documents, K)."""
+        rank = np.full(len(self._all_counts) + 1, -1, dtype=np.int64)  # the last is for -1, the unseated
+        rank[self._order] = np.arange(len(self._order))
+        dishes, shape = self.franchise.dishes, (self.corpus.n_documents, self.n_topics)
+        total = scipy.sparse.csr_array(shape, dtype=np.int64)
+        for first in range(0, len(dishes), _CHUNK):
+            last = min(first + _CHUNK, len(dishes))
+            topic = rank[dishes[first:last]]
+            document = self.corpus.codes_between("document", first, last)
+            there = topic >= 0
+            ones = np.ones(int(there.sum()), dtype=np.int64)
+            total = total + scipy.sparse.csr_array((ones, (document[there], topic[there])), shape=shape)
+        return total
+
+    @cached_property
+    def document_shares(self) -> scipy.sparse.csc_array:
+        """Share of each document's tokens that each topic holds, shape (n_documents, K)."""
+        lengths = np.maximum(self.corpus.document_lengths, 1)
+        counts = self.document_counts.tocoo()
+        shape = counts.shape
+        return scipy.sparse.csc_array(
+            (counts.data / lengths[counts.row], (counts.row, counts.col)), shape=shape
+        )
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """A few words that name each topic."""
+        return [" · ".join(self.words[v] for v in self.top_terms(k, 3)) for k in range(self.n_topics)]
+
+    def top_terms(self, topic: int, n: int | None = None) -> list[int]:
+        """The terms that a topic has most tokens of, the most frequent first."""
+        row = self.counts[topic]
+        order = np.argsort(-row, kind="stable")[: self.n_terms if n is None else n]
+        return [int(v) for v in order if row[v] > 0]
+
+    @property
+    def traces(self) -> list[tuple[int, Trace]]:
+        """The chains that recorded something, with their numbers."""
+        if self.trace is None:
+            return []
+        if isinstance(self.trace, ChainTrace):
+            chains = list(zip(self.trace.numbers, self.trace.chains, strict=True))
+        else:
+            chains = [(0, self.trace)]
+        return [(number, chain) for number, chain in chains if chain.n_draws]
+
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """Numbers with so many significant digits, as a list that JSON takes; what is no number becomes None."""
+    array = np.asarray(values, dtype=np.float64)
+    found = [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.ravel()]
+    return np.array(found, dtype=object).reshape(array.shape).tolist()

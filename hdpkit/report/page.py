@@ -1,0 +1,141 @@
+"""The page as text: templates filled in, data as JSON, scripts and styles inside.
+
+Everything that comes from a corpus reaches the page through Jinja's autoescape or through `as_json`, and the
+page's own script makes text nodes of it. Besides, the page says by a content security policy which scripts
+may run (those whose digests it lists) and that nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.report.material import Material
+from hdpkit.report.section import Section
+
+__all__ = ["as_json", "check_extra", "rendered"]
+
+_SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
+_REMEDY = "It is an extra: pip install 'hdpkit[report]'."
+
+
+def check_extra() -> None:
+    """Raise a MissingExtraError unless all that a page needs is installed."""
+    for name in ("jinja2", "vl_convert", "sklearn"):
+        try:
+            __import__(name)
+        except ImportError as error:
+            raise MissingExtraError(name, None, "installed", _REMEDY) from error
+
+
+@functools.cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    script = vl_convert.javascript_bundle("window.hdpkitVegaEmbed = vegaEmbed;")
+    return str(script).replace("</script", r"<\/script").replace("<!--", r"<\!--")
+
+
+@functools.cache
+def _own(name: str) -> str:
+    return resources.files("hdpkit.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON that is inert in a script element: no letter of it can end or open an element.
+
+    Letters outside ASCII are escaped as well, and with them U+2028 and halves of surrogate pairs.
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_plain)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # numbers and arrays of NumPy
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _digest(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hdpkit.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = lambda value, digits=1: f"{value:.{digits}%}"
+    environment.filters["grouped"] = lambda value: f"{value:,}"
+    environment.filters["short"] = lambda value, digits=4: f"{value:,.{digits}g}"
+    return environment
+
+
+def rendered(material: Material, sections: Iterable[Section], written: str) -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    material : Material
+    sections : iterable of Section
+    written : str
+        When the page was made, as it says.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    environment = _environment()
+    chart = environment.get_template("macros.html").module.chart
+    charts: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    bodies = []
+    for section in sections:
+        content = section.read(material)
+        if content is None:
+            continue
+        for into, more in ((charts, content.charts), (data, content.data)):
+            if twice := set(into) & set(more):
+                raise ParameterError(
+                    "sections", sorted(twice)[0], "names of charts and data that no other section has",
+                    f"Begin them with {section.key!r}.",
+                )  # fmt: skip
+            into |= more
+        try:
+            if section.template.endswith(".html"):
+                template = environment.get_template(section.template)
+            else:
+                template = environment.from_string(section.template)
+            body = template.render(**content.values, chart=chart)
+        except jinja2.TemplateError as error:
+            raise ParameterError(
+                f"sections[{section.key!r}].template", section.template, f"a template that works ({error})",
+                "See the templates of the package.",
+            ) from error  # fmt: skip
+        bodies.append((section.key, section.title, Markup(body)))
+    has_charts = bool(charts)
+    scripts = ([_vega()] if has_charts else []) + ["\n".join(_own(name) for name in _SCRIPTS)]
+    return str(
+        environment.get_template("page.html").render(
+            title=material.title,
+            bodies=bodies,
+            written=written,
+            scripts=[Markup(script) for script in scripts],
+            digests=[_digest(script) for script in scripts],
+            style=Markup(_own("page.css")),
+            licences=_own("licences.txt"),
+            data=Markup(as_json({**data, "charts": charts})),
+        )
+    )

@@ -1,0 +1,94 @@
+"""Traces, the verdict on convergence, and what the moves did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.report.charts import bars, lines
+from hdpkit.report.diagnosis import diagnosis_of
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_convergence"]
+
+_POINTS = 400
+_FIRST = (
+    ("log_joint", "log joint (nats)", "Log probability of the state and the data together."),
+    ("n_dishes", "topics", "Number of topics that have tokens."),
+)
+
+
+def read_convergence(material: Material) -> Content | None:
+    """Traces of all chains; None where nothing was recorded."""
+    if not material.traces:
+        return None
+    charts: dict[str, Any] = {}
+    panels = []
+    for key, title, meaning in [*_FIRST, *_hyperparameters(material)]:
+        values, ends = _points(material, key)
+        if not values:
+            continue
+        name = f"trace-{len(charts)}"
+        charts[name] = lines(values, "value", title, "chain" if len(material.traces) > 1 else None)
+        panels.append({"chart": name, "title": title, "meaning": meaning, "ends": ends})
+    moves = _moves(material)
+    if moves:
+        values = [{"move": one["move"], "share": rounded([one["share"]])[0]} for one in moves]
+        charts["move-times"] = bars(values, "move", "share", "share of the time", ".0%")
+    return Content(
+        values={"panels": panels, "moves": moves, "verdict": diagnosis_of(material)}, charts=charts
+    )
+
+
+def _hyperparameters(material: Material) -> list[tuple[str, str, str]]:
+    """Keys of the trace that have one number a sweep, which changes."""
+    _, chain = material.traces[0]
+    found = []
+    for key in chain:
+        what, _, name = key.partition("/")
+        if what in ("concentration", "discount", "base") and name:
+            values = chain[key]
+            if values.dtype != object and values.ndim == 1 and len(np.unique(values)) > 1:
+                title = name if what == "base" else f"{what} of {name}"
+                found.append((key, title, "Resampled in every sweep."))
+    return found[:6]
+
+
+def _points(material: Material, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """At most 400 sweeps of each chain, and for the table how each begins and ends."""
+    values, ends = [], []
+    for number, chain in material.traces:
+        if key not in chain:
+            continue
+        column, sweeps = np.asarray(chain[key], dtype=np.float64), chain["sweep"]
+        places = np.unique(np.linspace(0, len(column) - 1, min(_POINTS, len(column))).astype(np.int64))
+        name = f"chain {number}"
+        values += [
+            {"sweep": int(sweep), "value": value, "chain": name}
+            for sweep, value in zip(sweeps[places], rounded(column[places], 7), strict=True)
+        ]
+        half = column[len(column) // 2 :]
+        ends.append(
+            {"chain": number, "first": column[0], "last": column[-1], "mean": half.mean(), "sd": half.std()}
+        )
+    return values, ends
+
+
+def _moves(material: Material) -> list[dict[str, Any]]:
+    """What each move tried, had accepted, and took, all chains together."""
+    records = np.concatenate([chain.moves for _, chain in material.traces])
+    if not len(records):
+        return []
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds = np.bincount(which, records["seconds"])
+    tried, accepted = (np.bincount(which, records[what]) for what in ("tried", "accepted"))
+    total = max(float(seconds.sum()), 1e-300)
+    return [
+        {
+            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
+            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
+        }
+        for i in np.argsort(-seconds, kind="stable")
+    ]  # fmt: skip

@@ -1,0 +1,47 @@
+"""Documents and the topics that each is of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_documents"]
+
+_MOST = 10_000
+_TOPICS = 4
+_IN_PAGE = 15
+
+
+def read_documents(material: Material) -> Content:
+    """Names, lengths and largest topics for the script, which shows them in pages.
+
+    Of more than 10,000 documents only those that some topic lists.
+    """
+    n = material.corpus.n_documents
+    if n <= _MOST:
+        chosen = np.arange(n)
+    else:
+        column = material.document_shares
+        tops = [
+            column.indices[first:last][
+                np.argsort(-column.data[first:last], kind="stable")[: material.n_documents]
+            ]
+            for first, last in zip(column.indptr[:-1], column.indptr[1:], strict=True)
+        ]
+        chosen = np.unique(np.concatenate(tops))
+    shares = material.document_shares.tocsr()
+    rows = []
+    for d in chosen.tolist():
+        first, last = shares.indptr[d], shares.indptr[d + 1]
+        order = np.argsort(-shares.data[first:last], kind="stable")[:_TOPICS] + first
+        row: list[float] = []
+        for i in order:
+            row += [int(shares.indices[i]) + 1, *rounded([shares.data[i]], 2)]
+        rows.append([material.names[d], int(material.corpus.document_lengths[d]), *row])
+    return Content(
+        values={"n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},
+        # Topics name documents by their numbers in the corpus.
+        data={"documents": rows, "numbers": None if len(rows) == n else chosen.tolist()},
+    )

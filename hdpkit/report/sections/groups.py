@@ -1,0 +1,71 @@
+"""Topics in groups, so that hundreds can be read as some twenty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.report.charts import tree
+from hdpkit.report.grouping import Grouping, grouping_of
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_groups"]
+
+_TERMS = 6
+
+
+def read_groups(material: Material) -> Content | None:
+    """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
+    if material.n_topics < 4:
+        return None
+    grouping = grouping_of(material)
+    groups = [_group(material, grouping, g) for g in range(grouping.n_groups)]
+    return Content(
+        values={"groups": groups, "n_topics": material.n_topics},
+        charts={"groups-tree": _tree(grouping, groups)},
+        data={"groups": (grouping.group + 1).tolist()},
+    )
+
+
+def _group(material: Material, grouping: Grouping, g: int) -> dict[str, Any]:
+    topics = np.flatnonzero(grouping.group == g)
+    counts = material.counts[topics].sum(axis=0)
+    top = [material.words[v] for v in np.argsort(-counts, kind="stable")[:_TERMS] if counts[v] > 0]
+    return {
+        "number": g + 1,
+        "terms": top,
+        "share": float(material.shares[topics].sum()),
+        "topics": [
+            {"number": int(k) + 1, "label": material.labels[k], "share": float(material.shares[k])}
+            for k in topics
+        ],
+    }
+
+
+def _tree(grouping: Grouping, groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """The top of the tree, down to the groups."""
+    n = grouping.n_groups
+    linkage = grouping.linkage
+    drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
+    branches = [
+        {"branch": b, "order": i, "place": place, "distance": distance}
+        for b, (places, found) in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))
+        for i, (place, distance) in enumerate(zip(rounded(places), rounded(found), strict=True))
+    ]
+    leaves = []
+    for i, node in enumerate(drawn["leaves"]):
+        one = groups[int(grouping.group[_a_leaf(linkage, node)])]
+        label = f"{one['number']}  {' '.join(one['terms'][:4])}  ({one['share']:.0%})"
+        leaves.append({"place": 5 + 10 * i, "distance": 0.0, "label": label})
+    return tree(branches, leaves, float(linkage[-1, 2]))
+
+
+def _a_leaf(linkage: Any, node: int) -> int:
+    """A topic below a node of the tree."""
+    n = len(linkage) + 1
+    while node >= n:
+        node = int(linkage[node - n, 0])
+    return node

@@ -1,0 +1,69 @@
+"""Shares of topics in the documents of each label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.errors import printable
+from hdpkit.report.charts import heat
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_labels"]
+
+_MOST_KEYS = 24
+_MOST_TOPICS = 20
+_MOST_LABELS = 4
+
+
+def read_labels(material: Material) -> Content | None:
+    """A heat map and a table for each label of the documents; None where documents have no labels."""
+    labels = [name for name in material.corpus.label_names if name != "document"][:_MOST_LABELS]
+    found = [one for place, name in enumerate(labels) if (one := _label(material, name, place))]
+    if not found:
+        return None
+    charts = {one["chart"]: one.pop("specification") for one in found}
+    return Content(values={"labels": found, "n_topics": material.n_topics}, charts=charts)
+
+
+def _label(material: Material, name: str, place: int) -> dict[str, Any] | None:
+    codes, keys = material.corpus.document_labels[name]
+    if len(keys) < 2:
+        return None
+    there = codes >= 0
+    members = scipy.sparse.csr_array(
+        (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
+        shape=(len(keys), material.corpus.n_documents),
+    )
+    tokens = members @ material.corpus.document_lengths
+    counts = (members @ material.document_counts).toarray()
+    kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
+    shares = counts[kept] / tokens[kept, None]
+    # Where labels differ most, not where topics are largest.
+    spread = np.abs(shares - material.shares).max(axis=0)
+    topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
+    columns = [printable(str(keys[i])) for i in kept]
+    columns = [
+        column if columns.count(column) == 1 else f"{column} ({i})" for i, column in enumerate(columns)
+    ]
+    rows = [f"{k + 1}  {material.labels[k]}" for k in topics]
+    values = [
+        {"topic": row, "label": column, "share": share}
+        for row, k in zip(rows, topics, strict=True)
+        for column, share in zip(columns, rounded(shares[:, k], 3), strict=True)
+    ]
+    return {
+        "name": printable(name),
+        "chart": f"labels-{place}",
+        "columns": columns,
+        "n_keys": len(keys),
+        "documents": [int(members[[i]].sum()) for i in kept],
+        "rows": [
+            {"number": int(k) + 1, "label": material.labels[k], "shares": shares[:, k].tolist()}
+            for k in topics
+        ],
+        "specification": heat(values, rows, columns, printable(name)),
+    }

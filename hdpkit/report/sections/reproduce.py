@@ -1,0 +1,78 @@
+"""Settings, versions, and how to get this run again."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.errors import HdpkitError, printable
+from hdpkit.record.run_folder import versions
+from hdpkit.report.material import Material
+from hdpkit.report.section import Content
+
+__all__ = ["read_reproduce"]
+
+
+def read_reproduce(material: Material) -> Content:
+    """Model, schedule, seed, versions, digest of the data."""
+    franchise, run = material.franchise, material.run
+    settings: list[tuple[str, str]] = []
+    if material.trace is not None and material.trace.seed is not None:
+        settings.append(("Seed", str(material.trace.seed)))
+    settings.append(("Sweeps", str(franchise.sweep)))
+    if material.chain is not None:
+        settings.append(("Chains", f"{len(material.traces)}; topics are of chain {material.chain}"))
+    settings.append(("Store", franchise.store_type.__name__))
+    settings.append(("Root", str(franchise.root.declared)))
+    if material.trace is not None:
+        settings.append(("All moves exact", "yes" if material.trace.exact else "no"))
+    for declaration in reversed(franchise.declarations):
+        settings.append((f"Concentration of {declaration.name}", _hyperparameter(declaration.concentration)))
+        settings.append((f"Discount of {declaration.name}", _hyperparameter(declaration.discount)))
+    for name, value in franchise.measure.parameters.items():
+        settings.append((f"Base measure, {name}", _hyperparameter(value)))
+    data = [("Kind", type(material.corpus).__name__), ("Customers (tokens)", f"{len(material.corpus):,}")]
+    versions = _versions()
+    began: dict[str, str] = {}
+    schedule: list[str] = []
+    commands: list[str] = []
+    if run is not None:
+        data.append(("SHA-256 of the data file", run.data_digest))
+        began = dict(run.versions)
+        schedule = [printable(repr(move)) for move in _moves(run)]
+        folder = shlex.quote(printable(run.folder.name))
+        commands = [f"hdpkit verify {folder}", f"hdpkit resume {folder} --sweeps 100"]
+    return Content(
+        values={
+            "settings": [(name, printable(value)) for name, value in settings],
+            "data": data,
+            "command": None if material.command is None else printable(material.command, keep="\n"),
+            "commands": commands,
+            "schedule": schedule,
+            "model": printable(repr(franchise.restaurant_declared)),
+            "versions": [(name, began.get(name, ""), now) for name, now in versions.items()],
+            "has_began": bool(began),
+        }
+    )
+
+
+def _moves(run: Any) -> list[Any]:
+    try:
+        return list(run.moves)
+    except HdpkitError:  # moves of one's own, which nobody gave leave to import
+        return []
+
+
+def _hyperparameter(value: Any) -> str:
+    array = np.asarray(value) if isinstance(value, list | np.ndarray) else None
+    if array is not None and array.size > 4:
+        return f"{array.size} values, mean {array.mean():.4g}"
+    return str(getattr(value, "prior", value)) if not isinstance(value, float) else f"{value:.6g}"
+
+
+def _versions() -> dict[str, str]:
+    return {**versions(), "scipy": scipy.__version__, "platform": platform.platform(terse=True)}

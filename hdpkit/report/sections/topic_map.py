@@ -1,0 +1,57 @@
+"""Topics on a plane: near each other where their terms are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hdpkit.report.charts import AREAS, scatter
+from hdpkit.report.grouping import grouping_of
+from hdpkit.report.layout import coordinates
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_map"]
+
+_MOST = 150
+_NAMED = 24
+
+
+def read_map(material: Material) -> Content | None:
+    """The largest topics as circles; None where there are fewer than three topics."""
+    if material.n_topics < 3:
+        return None
+    n = min(material.n_topics, _MOST)
+    grouping = grouping_of(material)
+    places = coordinates(grouping.apart[:n, :n])
+    names = [f"{g + 1}" for g in range(grouping.n_groups)]
+    areas = AREAS[0] + (AREAS[1] - AREAS[0]) * material.shares / material.shares.max()
+    radii = np.sqrt(areas / np.pi)
+    values = [
+        {
+            "number": k + 1,
+            "label": material.labels[k],
+            "short": " ".join(material.words[v] for v in material.top_terms(k, 2)),
+            "share": rounded([material.shares[k]])[0],
+            "group": names[grouping.group[k]],
+            "x": x,
+            "y": y,
+            "named": k < _NAMED,
+            "up": 3 + round(float(radii[k])),
+        }
+        for k, (x, y) in enumerate(rounded(places))
+    ]
+    near = _nearest(grouping.apart[:n, :n])
+    rows = [
+        {"number": k + 1, "label": material.labels[k], "group": grouping.group[k] + 1, "near": near[k] + 1,
+         "near_label": material.labels[near[k]], "share": float(material.shares[k])}
+        for k in range(n)
+    ]  # fmt: skip
+    return Content(
+        values={"rows": rows, "n": n, "n_topics": material.n_topics, "n_groups": grouping.n_groups},
+        charts={"map": scatter(values, names)},
+    )
+
+
+def _nearest(apart: np.ndarray) -> list[int]:
+    own = apart + np.diag(np.full(len(apart), np.inf))
+    return [int(k) for k in own.argmin(axis=1)]

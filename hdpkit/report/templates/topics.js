@@ -1,0 +1,58 @@
+// The details of one topic.
+function showTopic(number, focus) {
+  const topics = page.data.topics, topic = topics && topics[number - 1];
+  if (!topic) return false;
+  page.topic = number;
+  for (const row of document.querySelectorAll("#topic-table tbody tr")) {
+    const chosen = Number(row.dataset.topic) === number, link = row.querySelector("a");
+    row.classList.toggle("chosen", chosen);
+    if (chosen) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+    if (chosen && focus) {
+      const list = row.closest(".list");
+      list.scrollTop = row.offsetTop - list.clientHeight / 3;
+    }
+  }
+  byId("topic-heading").replaceChildren("Topic " + number + ": ", bdi(topic.label));
+  const group = page.data.groups ? ", group " + page.data.groups[number - 1] : "";
+  byId("topic-facts").textContent = count(topic.tokens, "token") + ", " + percent(topic.share, 2) + " of all" + group;
+  byId("topic-previous").disabled = number === 1;
+  byId("topic-next").disabled = number === topics.length;
+  byId("topic-documents").replaceChildren(...topic.documents.map(([document_, share]) =>
+    element("li", { class: "meter", share }, documentLink(document_), element("span", { class: "quiet" }, percent(share, 0)))));
+  byId("topic-similar").replaceChildren(...topic.similar.map(([other, cosine]) =>
+    element("li", {}, topicLink(other, topics[other - 1].label), element("span", { class: "quiet" }, " cosine " + cosine.toFixed(2)))));
+  byId("topic").hidden = false;
+  showTerms();
+  markOnMap();
+  if (focus) {
+    byId("topic").scrollIntoView({ block: "nearest" });
+    byId("topic-heading").focus({ preventScroll: true });
+  }
+  return true;
+}
+
+function showTerms() {
+  const order = document.querySelector("input[name=order]:checked").value;
+  const terms = page.data.topics[page.topic - 1][order];
+  const values = terms.map(([place, weight, lift]) => ({ term: page.data.words[place], weight, lift }));
+  byId("topic-terms").replaceChildren(...values.map(({ term, weight, lift }) =>
+    element("tr", { class: term === page.term ? "chosen" : "" }, element("th", { scope: "row" }, bdi(term)),
+      element("td", { class: "figure" }, percent(weight, 2)), element("td", { class: "figure" }, lift.toPrecision(2)))));
+  const place = byId("topic-chart"), bars = structuredClone(page.data.charts["topic-terms"]);
+  place.setAttribute("aria-label", "Bars of the " + values.length + " terms of topic " + page.topic + ". The table after it has the same numbers.");
+  bars.data.values = values;
+  bars.height = 17 * values.length;
+  draw(place, bars);
+}
+
+function readyTopics() {
+  if (!byId("topic-table")) return;
+  for (const radio of document.querySelectorAll("input[name=order]")) radio.addEventListener("change", showTerms);
+  byId("topic-previous").addEventListener("click", () => { location.hash = "topic-" + (page.topic - 1); });
+  byId("topic-next").addEventListener("click", () => { location.hash = "topic-" + (page.topic + 1); });
+  byId("topic-table").addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-topic]");
+    if (row && !event.target.closest("a")) location.hash = "topic-" + row.dataset.topic;
+  });
+}

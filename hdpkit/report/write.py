@@ -1,0 +1,178 @@
+"""`write_report`: a run as one HTML file."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hdpkit.checks import absolute_path, instance, items, text, whole_number
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, ParameterError, StateError, StorageError, printable
+from hdpkit.formats.writing import written_aside
+from hdpkit.franchise import Franchise
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.report.material import Material
+from hdpkit.report.page import check_extra, rendered
+from hdpkit.report.section import Section
+from hdpkit.report.sections import SECTIONS
+from hdpkit.schedule import Run, open_run
+
+__all__ = ["check_place", "write_report"]
+
+_REMEDY = "Give a franchise, an open run, or its folder."
+
+
+def write_report(
+    run: Any,
+    path: str | os.PathLike[str],
+    *,
+    trace: Any = None,
+    chain: int | None = None,
+    title: str | None = None,
+    command: str | None = None,
+    topics: int = 500,
+    terms: int = 30,
+    documents: int = 20,
+    sections: Iterable[Section] = SECTIONS,
+    allow: Iterable[Any] = (),
+) -> Path:
+    """Write a page about a fitted topic model: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    run : Run, path, Franchise, or fitted model
+        A run or its folder; a franchise (with ``trace`` for traces and the verdict on convergence); or an
+        estimator of the package after ``fit``.
+    path : path
+        The file; one that is there is replaced.
+    trace : Trace or ChainTrace, optional
+        Of a franchise: what its run recorded. A run has its own.
+    chain : int, optional
+        Which chain's topics are shown; by default the one whose log joint was highest at the end.
+    title : str, optional
+        By default the name of the run's folder, or "Topics".
+    command : str, optional
+        What to type to get this run again, for the page to say.
+    topics : int
+        At most so many topics are shown, the largest.
+    terms, documents : int
+        How many terms and documents are kept of each topic.
+    sections : iterable of Section
+        What the page consists of; ``hdpkit.report.SECTIONS`` has those of the package.
+    allow : iterable of str, class or function
+        For a folder: what may be imported, as for `hk.open_run`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    MissingExtraError
+        Without Jinja2, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
+    DataError
+        If the data are no corpus.
+    StateError
+        If nobody is seated.
+    RunError, StorageError
+        If the run can't be read, or the file can't be written.
+    """
+    file = absolute_path("path", path, remedy="For instance report.html.")
+    for name, value in (("topics", topics), ("terms", terms), ("documents", documents)):
+        whole_number(name, value, 1, remedy="Leave it out.")
+    for name, given in (("title", title), ("command", command)):
+        if given is not None:
+            text(name, given, remedy="Leave it out.")
+    chosen = items("sections", sections, "a sequence of sections", remedy="Leave it out for all.")
+    keys: set[str] = set()
+    for section in chosen:
+        instance("sections", section, Section, "a sequence of sections", remedy="Leave it out for all.")
+        if section.key in keys:
+            raise ParameterError("sections", section.key, "sections with keys of their own", "Rename one.")
+        keys.add(section.key)
+    check_place(file)
+    check_extra()
+    material = _material(
+        run, trace, chain, allow, title=title, command=command, most_topics=topics, n_terms=terms,
+        n_documents=documents,
+    )  # fmt: skip
+    written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+    page = rendered(material, chosen, written).encode("utf-8", errors="backslashreplace")
+    try:
+        with written_aside(file) as out:
+            out.write(page)
+    except OSError as error:
+        raise _refused(file, error.strerror or str(error)) from error
+    return file
+
+
+def check_place(file: Path) -> None:
+    """Raise a StorageError if a page can't be there, for its folder isn't one or it is a folder itself."""
+    if file.is_dir():
+        raise _refused(file, "it is a folder")
+    if not file.parent.is_dir():
+        raise _refused(file, "its folder does not exist")
+
+
+def _refused(file: Path, why: str) -> StorageError:
+    return StorageError(
+        "path", str(file), f"a place where a file can be written ({why})", "Choose another one."
+    )
+
+
+def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> Material:
+    if isinstance(run, str | os.PathLike):
+        run = open_run(run, allow)
+    if trace is not None:
+        instance("trace", trace, (Trace, ChainTrace), "a Trace or a ChainTrace", remedy="Leave it out.")
+    if chain is not None:
+        whole_number("chain", chain, 0, remedy="Chains count from 0.")
+    opened, franchises = None, []
+    if isinstance(run, Run):
+        if trace is not None:
+            raise ParameterError("trace", trace, "None for a run, which has its own", "Leave it out.")
+        opened, trace = run, run.trace
+    elif isinstance(run, Franchise):
+        franchises = [run]
+    elif isinstance(getattr(run, "franchise_", None), Franchise):
+        franchises, trace = [run.franchise_], getattr(run, "trace_", None) if trace is None else trace
+        franchises = list(getattr(run, "franchises_", None) or franchises)
+    else:
+        raise ParameterError("run", run, "a run, its folder, a franchise or a fitted model", _REMEDY)
+    number = _number(trace, chain)
+    if opened is not None:
+        franchise = opened.franchise(number or 0)
+    elif number is not None and len(franchises) > 1:
+        franchise = franchises[list(trace.numbers).index(number)]
+    else:
+        franchise = franchises[0]
+    if not isinstance(franchise.data, Corpus):
+        raise DataError(
+            "run", type(franchise.data).__name__, "over a Corpus, whose dishes are topics", _REMEDY
+        )
+    if franchise.n_dishes == 0:
+        raise StateError("run", franchise, "a franchise with topics", "Run some sweeps first.")
+    if options["title"] is None:
+        options["title"] = "Topics" if opened is None else f"Topics of {opened.folder.name}"
+    options["title"] = printable(options["title"])
+    return Material(franchise=franchise, trace=trace, run=opened, chain=number, **options)
+
+
+def _number(trace: Any, chain: int | None) -> int | None:
+    """Which of several chains is shown; None where there is one."""
+    if not isinstance(trace, ChainTrace):
+        if chain not in (None, 0):
+            raise ParameterError("chain", chain, "0 or None, for there is one chain", "Leave it out.")
+        return None
+    known = [number for number, one in zip(trace.numbers, trace.chains, strict=True) if one.n_draws]
+    if chain is not None:
+        if chain not in trace.numbers:
+            raise ParameterError("chain", chain, f"one of {list(trace.numbers)}", "Leave it out.")
+        return chain
+    last = {number: one["log_joint"][-1] for number, one in zip(trace.numbers, trace.chains, strict=True)
+            if number in known}  # fmt: skip
+    return max(last, key=lambda number: last[number]) if last else trace.numbers[0]

@@ -1,0 +1,18 @@
+"""One run, and one page of it, for all tests of pages."""
+
+import pytest
+from report_cases import hostile_run
+
+import hdpkit.report
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    return hostile_run(tmp_path_factory.mktemp("report") / "<b>run</b>")
+
+
+@pytest.fixture(scope="session")
+def page(run, tmp_path_factory):
+    pytest.importorskip("vl_convert")
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    return hdpkit.report.write_report(run, path, command="hdpkit fit <corpus> --out run")

@@ -1,0 +1,150 @@
+"""The page in a browser: nothing is fetched or fails, no mouse is needed, texts of the corpus stay texts."""
+
+import pytest
+from browser import axe_violations, browser, messages, requests, wait_for
+from report_cases import HOSTILE
+
+from hdpkit.errors import printable
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("profile")) as driver:
+        driver.set_script_timeout(60)
+        yield driver
+
+
+@pytest.fixture
+def shown(driver, page):
+    """The page as it is when it has just been opened."""
+    messages(driver)
+    requests(driver)
+    driver.get("about:blank")
+    driver.get(page.as_uri())
+    wait_for(driver, "document.documentElement.dataset.ready")
+    return driver
+
+
+def press(driver, *keys):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    for key in keys:
+        ActionChains(driver).send_keys(getattr(Keys, key, key)).perform()
+
+
+def focused(driver):
+    return driver.switch_to.active_element
+
+
+def test_nothing_is_fetched_and_nothing_fails(shown, page):
+    assert messages(shown) == []
+    assert requests(shown) == [page.as_uri()]
+    assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_texts_of_the_corpus_stay_texts(shown):
+    assert shown.execute_script("return window.hacked === undefined")
+    assert shown.execute_script("return document.scripts.length") == 3
+    # All that the script can show: every topic, every page of documents, every result of a search.
+    n = shown.execute_script("return page.data.topics.length")
+    for number in range(1, n + 1):
+        shown.execute_script(f"showTopic({number}, false); showDocument({number});")
+    for text in HOSTILE:
+        shown.execute_script("byId('query').value = arguments[0]; search();", printable(text)[:12])
+        assert not shown.execute_script("return byId('results').hidden")
+    inert = (
+        "return document.querySelectorAll('main img, main svg[onload], main b, #results img, #results svg')"
+    )
+    assert shown.execute_script(inert) == []
+    assert shown.execute_script("return window.hacked === undefined")
+    assert shown.execute_script("return document.scripts.length") == 3
+    assert messages(shown) == []
+
+
+def test_every_chart_is_drawn(shown):
+    empty = (
+        "return [...document.querySelectorAll('.canvas')].filter((one) => !one.querySelector('svg')).length"
+    )
+    assert shown.execute_script(empty) == 0
+    marks = "return document.querySelectorAll('[data-chart=map] path').length"
+    assert shown.execute_script(marks) >= shown.execute_script("return page.data.topics.length")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(shown, theme):
+    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+    try:
+        wait_for(shown, f"charts.dark === {str(theme == 'dark').lower()}")
+        shown.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
+        shown.execute_script("byId('query').value = 'plain'; search();")
+        assert axe_violations(shown) == {}
+    finally:
+        shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_search_by_keyboard(shown):
+    press(shown, "/")
+    assert focused(shown).get_attribute("id") == "query"
+    press(shown, "plain3")
+    status = wait_for(shown, "byId('search-status').textContent")
+    assert "1 term" in status
+    press(shown, "ARROW_DOWN")
+    while focused(shown).get_attribute("data-term") is None:  # topics come first
+        press(shown, "ARROW_DOWN")
+    assert focused(shown).get_attribute("data-term") == "plain3"
+    wanted = focused(shown).get_attribute("hash").removeprefix("#topic-")
+    press(shown, "ENTER")
+    wait_for(shown, f"page.topic === {wanted}")
+    assert focused(shown).get_attribute("id") == "topic-heading"
+    assert shown.execute_script("return byId('results').hidden")
+    press(shown, "/", "zzzz")
+    assert wait_for(shown, "byId('search-status').textContent") == "Nothing found"
+    press(shown, "ESCAPE")
+    assert shown.execute_script("return byId('results').hidden")
+
+
+def test_documents_are_found_and_lead_to_topics(shown):
+    shown.execute_script("location.hash = 'document-33'")
+    wait_for(shown, "document.querySelector('#document-table tr.chosen')")
+    row = shown.execute_script("return document.querySelector('#document-table tr.chosen').innerText")
+    assert row.split("\t")[0].strip().endswith(" 32")
+    shown.execute_script("document.querySelector('#document-table tr.chosen a').click()")
+    wait_for(shown, "location.hash.startsWith('#topic-')")
+    field = shown.find_element("id", "document-filter")
+    field.send_keys("__proto__")
+    assert wait_for(shown, "byId('documents-status').textContent").endswith("documents")
+    assert shown.execute_script("return document.querySelectorAll('#document-table tbody tr').length") == 3
+
+
+def test_tab_reaches_what_there_is_and_focus_is_seen(shown):
+    shown.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
+    press(shown, "TAB")
+    assert focused(shown).get_attribute("class") == "skip"
+    seen = []
+    for _ in range(12):
+        press(shown, "TAB")
+        outline = "return getComputedStyle(document.activeElement).outlineStyle"
+        assert shown.execute_script(outline) != "none"
+        seen.append(focused(shown).get_attribute("id") or focused(shown).tag_name)
+    assert {"query", "theme", "a"} <= set(seen)
+
+
+def test_dark_and_light_by_the_button(shown):
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    before = shown.execute_script(ground)
+    shown.find_element("id", "theme").click()
+    assert shown.execute_script(ground) != before
+    assert shown.find_element("id", "theme").get_attribute("aria-pressed") == "true"
+    shown.find_element("id", "theme").click()
+    assert shown.execute_script(ground) == before
+
+
+def test_narrow_pages_do_not_scroll_sideways(shown):
+    size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
+    finally:
+        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,0 +1,44 @@
+"""Runs that pages are written of: texts that try to be markup, in two chains."""
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+
+__all__ = ["HOSTILE", "hostile_corpus", "hostile_run"]
+
+HOSTILE = [
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=window.hacked=2>",
+    "<!--<script>",
+    "]]>",
+    '"><svg onload=window.hacked=3>',
+    "{{ 7 * 7 }}{% raw %}",
+    "line\u2028separator\u2029",
+    "javascript:window.hacked=4",
+    "&lt;b&gt;",
+    "__proto__",
+    "שלום",
+    "\x1b[31mred\x00",
+    "half\ud800pair",
+    "$x^2$ `${window.hacked=5}`",
+]
+
+
+def hostile_corpus():
+    rng = np.random.default_rng(3)
+    words = [*HOSTILE, *(f"plain{i}" for i in range(26))]
+    rows = [rng.integers(0, 20, 30) + 20 * (d % 2) for d in range(40)]
+    docs = [[words[v] for v in row] for row in rows]
+    names = [f"{HOSTILE[d % len(HOSTILE)]} {d}" for d in range(40)]
+    kinds = [HOSTILE[d % 4] for d in range(40)]
+    return hk.Corpus.from_documents(docs, names=names, groups={"<i>kind</i>": kinds})
+
+
+def hostile_run(folder):
+    root = hk.Restaurant(hk.DirichletMultinomial(eta=0.1), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), hostile_corpus())
+    schedule = [moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()]
+    scheduler = hk.Scheduler(schedule)
+    scheduler.run(franchise, sweeps=20, rng=0, init=np.arange(1200) % 6, chains=2, folder=folder)
+    return hk.open_run(folder)
