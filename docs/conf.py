@@ -134,7 +134,10 @@ def give_thumbnails(app: Any) -> None:
 
 PLACES = (
     "hdpkit",
-    *(f"hdpkit.{name}" for name in ("moves", "init", "errors", "random", "testing", "plots", "summaries")),
+    *(
+        f"hdpkit.{name}"
+        for name in ("moves", "init", "errors", "random", "testing", "plots", "summaries", "report")
+    ),
 )
 
 

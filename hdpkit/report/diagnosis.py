@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import attrs
-import numpy as np
 
 from hdpkit.errors import HdpkitError
 from hdpkit.report.material import Material
+from hdpkit.summaries import diagnose
 
 __all__ = ["Verdict", "diagnosis_of"]
+
+_COLUMNS = ("Quantity", "Mean", "Standard deviation", "R-hat", "Effective draws", "Drift")
+_NAMES = {
+    "log_joint": "log joint",
+    "n_dishes": "topics",
+    "share_1": "share of the largest topic",
+    **{f"share_{i}": f"share of number {i}" for i in range(2, 10)},
+}
 
 
 @attrs.frozen
@@ -35,22 +44,15 @@ def diagnosis_of(material: Material) -> Verdict:
 
 def _reached(material: Material) -> Verdict:
     try:
-        from hdpkit.summaries import diagnose  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        return Verdict(None, "Judge by the traces below whether the run has settled.")
-    try:
         diagnosis = diagnose(material.trace)
     except HdpkitError as error:
-        return Verdict(None, f"No verdict on convergence could be reached: {error.remedy}")
-    table = diagnosis.table
-    columns = ("quantity", *map(str, table.columns))
+        return Verdict(None, f"No verdict on convergence could be reached. {error.remedy}")
     rows = tuple(
-        (str(name), *(_shown(value) for value in row))
-        for name, row in zip(table.index, table.itertuples(index=False), strict=True)
+        (_NAMES.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
+        for key, one in diagnosis.numbers.items()
     )
-    return Verdict(bool(diagnosis.settled), str(diagnosis), columns, rows)
+    return Verdict(diagnosis.settled, diagnosis.sentence, _COLUMNS if rows else (), rows)
 
 
-def _shown(value: Any) -> str:
-    number = isinstance(value, float | np.floating)
-    return ("–" if np.isnan(value) else f"{value:,.4g}") if number else str(value)
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.4g}"
