@@ -16,7 +16,8 @@ def blocks_of(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]  # a page is one program
+# Pages that are one program each.
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials" or page.name == "diagnostics.md"]
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
