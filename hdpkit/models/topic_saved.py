@@ -1,4 +1,4 @@
-"""A fitted topic model as a run folder: parameters and the text counter in ``model``, chains as in a run."""
+"""A fitted topic model as a run folder: parameters and the text counter in a file, chains as in a run."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ import numpy as np
 
 from hdpkit.checks import absolute_path
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
 from hdpkit.init import Random, TermClusters
+from hdpkit.io.reading import Reading, save_reading
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, ChainWriter, Leave, RunFolder, Settings, Trace
 from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.files import read_sealed, seal, write_whole
 from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import MODEL
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Checkpoint, open_run
 
 __all__ = ["Kept", "load", "save"]
 
-_MAGIC = b"hdpMODEL"
+_FILE = "estimator.bin"
+_MAGIC = b"hdp-ESTI"
 _KIND = "topics"
 _PLACES = {
     "eta": "part of a base measure",
@@ -74,10 +76,9 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     packed = pack(tree, "model")
     traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
     _write_run(path, model, moves, traces)
-    refuse_others(path / MODEL, folder=True)
-    with refusals(path, "make a folder"):
-        (path / MODEL).mkdir(exist_ok=True)
-    write_whole(path / MODEL / "model.bin", seal(_MAGIC, packed))
+    if model.counter_ is not None:  # `hdpkit infer` counts new texts by it
+        save_reading(path, Reading(format="csv", layout=Layout(), counter=model.counter_))
+    write_whole(path / _FILE, seal(_MAGIC, packed))
 
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
@@ -118,8 +119,7 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
     path = absolute_path("folder", folder, remedy="What was given to save.")
     allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
     leave = Leave(allowed)
-    file = path / MODEL / "model.bin"
-    refuse_others(path / MODEL, folder=True)
+    file = path / _FILE
     if not os.path.lexists(file):
         raise RunError(
             "folder", str(path), "one that TopicModel.save wrote", "hk.open_run opens any run folder."

@@ -11,6 +11,7 @@ import pandas
 import polars
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -20,9 +21,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError, DataError, HdpkitError, MissingExtraError, RunError
 from hdpkit.evaluation import fit_proportions
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.io.reading import read_like
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 
@@ -334,6 +337,20 @@ def test_a_folder_is_the_model_again(case, tmp_path):
         one.save(tmp_path / "model")
 
 
+def test_the_command_line_takes_the_folder(of_texts, tmp_path):
+    folder, new = tmp_path / "model", tmp_path / "new.csv"
+    of_texts.save(folder)
+    texts = made_texts(3, seed=8)
+    pandas.DataFrame({"text": texts}).to_csv(new, index=False)
+    read = read_like(folder, new)
+    assert read.corpus.n_documents == 3
+    assert (read.corpus.to_counts() != of_texts.counter_.count(texts)).nnz == 0
+    runner = CliRunner()
+    for words in (["topics", str(folder)], ["verify", str(folder)], ["infer", str(folder), str(new)]):
+        result = runner.invoke(main, words)
+        assert result.exit_code == 0, result.output
+
+
 def test_a_tokenizer_needs_leave(tmp_path):
     model(sweeps=2, text=TextOptions(tokenizer=split)).fit(TEXTS).save(tmp_path / "model")
     with pytest.raises(RunError, match="allow"):
@@ -350,12 +367,12 @@ def test_folders_that_are_something_else(fitted, tmp_path):
         hk.TopicModel.load(tmp_path / "absent")
     text = [["a", "b"], ["a"]]
     hk.NGramModel(order=2).fit(text, sweeps=2, burn_in=0, samples=1, rng=0, folder=tmp_path / "ngrams")
-    with pytest.raises(RunError, match="topic model"):
+    with pytest.raises(RunError, match=r"TopicModel\.save"):
         hk.TopicModel.load(tmp_path / "ngrams")
     fitted.save(tmp_path / "model")
     with pytest.raises((RunError, CorruptRunError)):
         hk.NGramModel.open(tmp_path / "model")
-    file = tmp_path / "model" / "model" / "model.bin"
+    file = tmp_path / "model" / "estimator.bin"
     content = file.read_bytes()
     file.write_bytes(content[:100] + b"?" + content[101:])
     with pytest.raises(CorruptRunError, match="checksum"):
