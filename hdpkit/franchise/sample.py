@@ -161,19 +161,28 @@ class Sample:
             )  # fmt: skip
         return np.array(mean, dtype=np.float64)
 
-    def group_weights(self) -> Floats:
+    def group_weights(self, groups: slice | None = None) -> Floats:
         """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).
 
         The last column is that of a new dish; rows sum to one. Under a Dirichlet process above which the
         weights are P, they are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j
         tables has (n_jk - d t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the
         root down.
+
+        Parameters
+        ----------
+        groups : slice, optional
+            Which ones, by number; all by default.
+
+        Returns
+        -------
+        float64 array
         """
         rows = self.root_weights[None, :]
-        for level in self.levels:
-            rows = np.concatenate([rows, _weights(level, rows)])
-        n = self.n_groups
-        return np.array(rows[len(rows) - n :])
+        for level in self.levels[:-1]:
+            rows = np.concatenate([rows, _weights(level, rows, slice(None))])
+        chosen = slice(None) if groups is None else groups
+        return _weights(self.levels[-1], rows, chosen) if self.levels else rows[chosen].copy()
 
     def shares(self) -> Floats:
         """Share of the customers that each dish has: float64, shape (K,)."""
@@ -198,19 +207,18 @@ def _read_only(value: Any) -> None:
             part.setflags(write=False)
 
 
-def _weights(level: Level, above: Floats) -> Floats:
-    """P of every dish and of a new one in each restaurant of a level, given the rows above it."""
-    theta, d = (np.broadcast_to(a, len(level.parent)) for a in (level.concentration, level.discount))
-    n = np.asarray(level.counts.sum(axis=1), dtype=np.float64)
-    rows = above[level.parent]
-    rest = theta.astype(np.float64)
-    if level.tables is not None:
-        rest = theta + d * np.asarray(level.tables.sum(axis=1))
+def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
+    """P of every dish and of a new one in some restaurants of a level, given the rows above it."""
+    theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
+    counts, tables = level.counts[chosen], None if level.tables is None else level.tables[chosen]
+    n = np.asarray(counts.sum(axis=1), dtype=np.float64)
+    rows = above[level.parent[chosen]]
+    rest = theta if tables is None else theta + d * np.asarray(tables.sum(axis=1))
     rows *= np.where(n > 0, rest, 1.0)[:, None]
-    own = level.counts.tocoo()
+    own = counts.tocoo()
     rows[own.row, own.col] += own.data
-    if level.tables is not None:
-        own = level.tables.tocoo()
+    if tables is not None:
+        own = tables.tocoo()
         rows[own.row, own.col] -= d[own.row] * own.data
     rows /= np.where(n > 0, n + theta, 1.0)[:, None]
     return rows

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hdpkit.errors import ChainError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
+from hdpkit.record.tables import trace_frame
 from hdpkit.record.trace import Trace
 
 __all__ = ["ChainTrace"]
@@ -126,6 +127,20 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
             Without ArviZ.
         """
         return inference_data(self.chains, self.numbers, after, separator)
+
+    def to_pandas(self) -> Any:
+        """As `Trace.to_pandas`, with a row a recorded sweep of each chain.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        return trace_frame(self.chains, self.numbers)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
         """As `Trace.summary`, over all chains: R-hat tells whether they agree.

@@ -15,6 +15,7 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.sample_files import SampleFile
 from hdpkit.record.scalars import scalars
+from hdpkit.record.tables import trace_frame
 
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
 
@@ -172,6 +173,23 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
             Without ArviZ: ``pip install 'hdpkit[arviz]'``.
         """
         return inference_data([self], [0], after, separator)
+
+    def to_pandas(self) -> Any:
+        """As a table: one row a recorded sweep, with ``chain`` 0 and every key.
+
+        An array that a sweep records is a column an entry, "key[0]", "key[1]"; where its shape changes with
+        the sweep it is a column of arrays.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        """
+        return trace_frame([self], [0])
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
         """ArviZ's table of means, quantiles, effective sample sizes and R-hat.

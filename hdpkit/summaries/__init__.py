@@ -1,17 +1,24 @@
-"""Summaries of a posterior sample: whether chains have settled, partitions, groups and scores of topics."""
+"""Summaries of a posterior sample: has it settled, topics in common, partitions, groups and scores."""
 
+from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.coherence import coherence
+from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import Diagnosis, diagnose
 from hdpkit.summaries.grouping import TopicGroups, group_topics
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
 
 __all__ = [
+    "AlignedTopics",
+    "Consensus",
     "Diagnosis",
     "PointPartition",
     "TopicGroups",
+    "align_topics",
     "co_clustering",
     "coherence",
+    "consensus",
     "diagnose",
     "diversity",
     "exclusivity",

@@ -82,6 +82,7 @@ FEW = "--orders 2 --sweeps 2"
 ARGUMENTS = {
     "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
     "cells_of_counts": ("{corpus} --dishes 4 --settle 2 --sweeps 2", "MB at most"),
+    "consensus": (f"{{corpus}} {HALVES} --chains 2 --sweeps 4 --samples 2", "100.0% of the dishes"),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),

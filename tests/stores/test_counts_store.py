@@ -345,7 +345,8 @@ def states_of(name, corner):
     for key in seatings(shape):
         seats = FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS)
         found.setdefault(lump_to_counts(key, shape), seats)
-    return {state: {**franchise.freeze(), "seating": seats.arrays(), "slots": np.unique(seats.dishes)}
+    frozen = {key: value for key, value in franchise.freeze().items() if key not in ("dish_ids", "births")}
+    return {state: {**frozen, "seating": seats.arrays(), "slots": np.unique(seats.dishes)}
             for state, seats in found.items()}  # fmt: skip
 
 

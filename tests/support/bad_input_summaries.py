@@ -1,7 +1,7 @@
 """The rows of summaries in the table of bad input."""
 
 from bad_input_folders import trace_of
-from bad_values import NAN, NO_SEED, Row, Told, optional, whole
+from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
 
 import hdpkit as hk
 
@@ -38,8 +38,43 @@ NO_LABELS = [
     [["a", "b"]],
 ]
 NO_ITEMS = [5, "ab", [], [0.5], [-1], [3], [[0]]]
+SHARE = [*REAL, -0.1, 1.1]
 
 SUMMARIES = {
+    "summaries.align_topics": Row(
+        lambda franchise: (
+            hk.summaries.align_topics,
+            {
+                "samples": [franchise.sample()],
+                "distance": "cosine",
+                "threshold": 0.5,
+                "level": 0.9,
+                "min_occurrence": 0.0,
+            },
+        ),
+        {
+            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
+            "distance": [None, 5, "far", "", ["cosine"], int],
+            "threshold": POSITIVE[1:],
+            "level": [*SHARE, 0.0, 1.0],
+            "min_occurrence": SHARE,
+        },
+    ),
+    "summaries.consensus": Row(
+        lambda franchise: (
+            hk.summaries.consensus,
+            {
+                "aligned": hk.summaries.align_topics([franchise.sample()]),
+                "occurrence": 0.5,
+                "chains": 0.5,
+            },
+        ),
+        {
+            "aligned": [None, 5, "aligned", [], {}, hk.Trace()],
+            "occurrence": SHARE,
+            "chains": SHARE,
+        },
+    ),
     "summaries.coherence": Row(
         lambda franchise: (
             hk.summaries.coherence,

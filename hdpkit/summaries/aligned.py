@@ -1,0 +1,349 @@
+"""Components that samples have in common, with credible intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, instance, items, whole_number
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.franchise import Sample
+from hdpkit.record.tables import data_frame
+from hdpkit.summaries.intervals import central, central_of_terms
+from hdpkit.summaries.vectors import TermVectors, Vectors
+
+__all__ = ["AlignedTopics"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_AT_ONCE = 1 << 24  # shares of groups that are laid out at once
+_TABLES = ("topics", "shares", "weights", "trace")
+_NOBODY = -1
+
+
+class AlignedTopics:
+    """Topics (components of any measure) that samples have in common. See `align_topics`, which makes them.
+
+    Topic j is the same one in every sample and chain. The topics are in descending order of their shares.
+    What a sample has besides is its *rest*: dishes that too few samples have, and all that is new.
+
+    Attributes
+    ----------
+    samples : tuple of Sample
+    level : float
+        Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples.
+    shares, shares_lower, shares_upper : float64 arrays, shape (T,)
+        Share of the customers that each topic has: mean and interval over all samples, 0 where one lacks it.
+    occurrence : float64 array, shape (T,)
+        Share of the samples that have each.
+    occurrence_by_chain : float64 array, shape (n_chains, T)
+        The same in each chain; rows in the order of ``chain_numbers``.
+    chain_numbers : tuple of int
+    shares_by_sample : float64 array, shape (n_samples, T + 1)
+        Share of each topic in each sample, last the rest: a trace of the topics.
+    ids_by_sample : int64 array, shape (n_samples, T)
+        Lasting id of the dish that is the topic in each sample, -1 where there is none.
+    spread : float64 array, shape (T,)
+        Mean distance of a topic's dishes from their mean, as `align_topics` compared them.
+    label, names
+        What the groups are, and theirs, as in the samples.
+    """
+
+    def __init__(
+        self, samples: Sequence[Sample], labels: Sequence[Ints], vectors: Vectors, level: float
+    ) -> None:
+        self.samples = tuple(samples)
+        self.level = level
+        self._vectors = vectors
+        n = int(max((one.max(initial=_NOBODY) for one in labels), default=_NOBODY)) + 1
+        shares = np.zeros((len(self.samples), n))
+        for row, sample, own in zip(shares, self.samples, labels, strict=True):
+            row[own[own >= 0]] = sample.shares()[own >= 0]
+        order = np.argsort(-shares.mean(axis=0), kind="stable")
+        rank = np.append(np.argsort(order, kind="stable"), _NOBODY)  # the last is that of -1
+        self._labels = [rank[one] for one in labels]
+        shares = shares[:, order]
+        self.shares_by_sample = np.column_stack([shares, 1.0 - shares.sum(axis=1)])
+        self.ids_by_sample = np.full((len(self.samples), n), _NOBODY, dtype=np.int64)
+        for ids, sample, own in zip(self.ids_by_sample, self.samples, self._labels, strict=True):
+            ids[own[own >= 0]] = sample.ids[own >= 0]
+        there = self.ids_by_sample >= 0
+        self.chain_numbers = tuple(dict.fromkeys(sample.chain for sample in self.samples))
+        of_chain = np.array([sample.chain for sample in self.samples])
+        self.occurrence: Floats = there.mean(axis=0)
+        self.occurrence_by_chain: Floats = np.array(
+            [there[of_chain == c].mean(axis=0) for c in self.chain_numbers]
+        )
+        self.shares: Floats = shares.mean(axis=0)
+        self.shares_lower, self.shares_upper = central(shares, level)
+        self.label, self.names = self.samples[0].label, self.samples[0].names
+        for array in (self.shares_by_sample, self.ids_by_sample, self.shares, self.occurrence):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {len(self)} of {len(self.samples)} samples, "
+            f"{len(self.chain_numbers)} chains, {1.0 - self.shares.sum():.1%} of the data in no topic>"
+        )
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, T."""
+        return len(self)
+
+    @property
+    def rest(self) -> float:
+        """Mean share of the customers that are in no topic."""
+        return float(self.shares_by_sample[:, -1].mean())
+
+    # ------------------------------------------------------------------ who is who
+
+    def which(self, sample: Sample) -> Ints:
+        """Topic of each dish of a sample: int64, shape (K,); -1 where it is none.
+
+        Parameters
+        ----------
+        sample : Sample
+            One of those that were aligned (or an equal one, of the same chain and sweep).
+
+        Returns
+        -------
+        int64 array, shape (K,)
+
+        Raises
+        ------
+        ParameterError
+            If it was not among them.
+        """
+        instance("sample", sample, Sample, "one of the samples", remedy="See AlignedTopics.samples.")
+        for one, labels in zip(self.samples, self._labels, strict=True):
+            same = (one.chain, one.sweep) == (sample.chain, sample.sweep) and np.array_equal(
+                one.ids, sample.ids
+            )
+            if one is sample or same:
+                return labels.copy()
+        raise ParameterError(
+            "sample", sample, "one of the samples that were aligned", "Align the topics with it among them."
+        )
+
+    def _members(self) -> tuple[Any, Ints]:
+        """Rows of all dishes that are in a topic, topic by topic, and the topic of each."""
+        rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
+        labels = np.concatenate(self._labels)
+        order = np.argsort(labels, kind="stable")
+        order = order[labels[order] >= 0]
+        return self._vectors.take(rows, order), labels[order]
+
+    @cached_property
+    def _means(self) -> Any:
+        rows, labels = self._members()
+        return self._vectors.means(rows, labels, len(self))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Mean distance of a topic's dishes from their mean."""
+        rows, labels = self._members()
+        apart = self._vectors.paired(rows, self._vectors.take(self._means, labels))
+        return np.bincount(labels, weights=apart, minlength=len(self)) / np.bincount(
+            labels, minlength=len(self)
+        )
+
+    # ------------------------------------------------------------------ what the topics are
+
+    @cached_property
+    def topics(self) -> Floats:
+        """Mean of each topic over the samples that have it: float64, shape (T, n_terms); rows sum to one.
+
+        For data that are no terms the mean of the parameters, shape (T, ...).
+        """
+        return self._vectors.dense(self._means)
+
+    @cached_property
+    def _topic_ends(self) -> tuple[Floats, Floats]:
+        rows, labels = self._members()
+        begins = np.searchsorted(labels, np.arange(len(self) + 1)).tolist()
+        lower, upper = np.empty_like(self.topics), np.empty_like(self.topics)
+        for topic, (first, last) in enumerate(pairwise(begins)):
+            here = self._vectors.take(rows, np.arange(first, last))
+            if isinstance(self._vectors, TermVectors):
+                lower[topic], upper[topic] = central_of_terms(here, self._vectors.shape, self.level)
+            else:
+                lower[topic], upper[topic] = central(here, self.level)
+        return lower, upper
+
+    @property
+    def topics_lower(self) -> Floats:
+        """Lower ends of the intervals of `topics`, over the samples that have the topic. Computed once."""
+        return self._topic_ends[0]
+
+    @property
+    def topics_upper(self) -> Floats:
+        """Upper ends."""
+        return self._topic_ends[1]
+
+    # ------------------------------------------------------------------ groups
+
+    @cached_property
+    def group_shares(self) -> Floats:
+        """Mean share of each topic in each group: float64, shape (n_groups, T + 1), last the rest.
+
+        It is the mean of `Sample.group_weights` over all samples; rows sum to one. Computed once.
+        """
+        return self._group_shares[0]
+
+    @property
+    def group_shares_lower(self) -> Floats:
+        """Lower ends of the intervals of `group_shares`."""
+        return self._group_shares[1]
+
+    @property
+    def group_shares_upper(self) -> Floats:
+        """Upper ends."""
+        return self._group_shares[2]
+
+    @cached_property
+    def _group_shares(self) -> tuple[Floats, Floats, Floats]:
+        n = self.samples[0].n_groups
+        if any(sample.n_groups != n for sample in self.samples):
+            raise DataError(
+                "samples", "of different groups", "of the same groups", "Align samples of one corpus."
+            )
+        width = len(self) + 1
+        mean, lower, upper = (np.empty((n, width)) for _ in range(3))
+        step = max(1, _AT_ONCE // (width * len(self.samples)))
+        for first in range(0, n, step):
+            groups = slice(first, min(first + step, n))
+            each = np.zeros((len(self.samples), groups.stop - first, width))
+            for out, sample, own in zip(each, self.samples, self._labels, strict=True):
+                weights = sample.group_weights(groups)
+                out[:, own[own >= 0]] = weights[:, :-1][:, own >= 0]
+                out[:, -1] = 1.0 - out[:, :-1].sum(axis=1)
+            mean[groups] = each.mean(axis=0)
+            lower[groups], upper[groups] = central(each, self.level)
+        return mean, lower, upper
+
+    # ------------------------------------------------------------------ fewer of them
+
+    def selected(self, topics: Any) -> AlignedTopics:
+        """The same with some of the topics; the others belong to the rest.
+
+        Parameters
+        ----------
+        topics : sequence of int
+            Which ones.
+
+        Returns
+        -------
+        AlignedTopics
+        """
+        return AlignedTopics(self.samples, self._kept(topics), self._vectors, self.level)
+
+    def _kept(self, topics: Any) -> list[Ints]:
+        """Labels in which these topics are 0, 1, ... and the others -1."""
+        given = items("topics", topics, "a sequence of numbers of topics", remedy="For instance range(10).")
+        to = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
+        for place, topic in enumerate(given):
+            topic = whole_number("topics", topic, 0, len(self) - 1, remedy="See AlignedTopics.n_topics.")
+            if to[topic] != _NOBODY:
+                raise ParameterError("topics", topics, "each topic once", "Leave the second one out.")
+            to[topic] = place
+        return [to[one] for one in self._labels]
+
+    # ------------------------------------------------------------------ tables
+
+    def to_pandas(self, table: str = "topics", *, n_terms: int | None = 20, vocabulary: Any = None) -> Any:
+        """A tidy table: one row an observation.
+
+        Parameters
+        ----------
+        table : str
+            "topics": a row a topic and term (the most probable ones): topic, term, probability, lower, upper.
+            "shares": a row a topic: topic, share, lower, upper, occurrence, chains (that have it), spread.
+            "weights": a row a group and topic: the name of the groups, topic, share, lower, upper; the rest
+            is topic "rest". "trace": a row a sample and topic that it has: chain, sweep, topic, id, share.
+        n_terms : int, optional
+            Terms of each topic in "topics"; None for all.
+        vocabulary : sequence of str, optional
+            Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        StateError
+            If "topics" is asked for of data that are no terms.
+        """
+        choice("table", table, _TABLES, remedy="Leave it out for the topics.")
+        if n_terms is not None:
+            whole_number("n_terms", n_terms, 1, remedy="None for all of them.")
+        if vocabulary is not None:
+            vocabulary = items("vocabulary", vocabulary, "a sequence of words", remedy="corpus.vocabulary.")
+        rows = getattr(self, f"_{table}_table")
+        return data_frame(rows(n_terms, vocabulary) if table == "topics" else rows())
+
+    def _topics_table(self, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
+        if self.topics.ndim != 2 or any(sample.counts is None for sample in self.samples):
+            raise StateError("table", "topics", "of data that are terms", "See AlignedTopics.topics.")
+        all_terms = self.topics.shape[1]
+        if vocabulary is not None and len(vocabulary) != all_terms:
+            raise DataError(
+                "vocabulary", f"{len(vocabulary)} words", f"{all_terms} words", "Pass the corpus's own."
+            )
+        most = all_terms if n_terms is None else min(n_terms, all_terms)
+        terms = np.argsort(-self.topics, axis=1, kind="stable")[:, :most].ravel()
+        topic = np.repeat(np.arange(len(self)), most)
+        return {
+            "topic": topic,
+            "term": terms if vocabulary is None else [vocabulary[term] for term in terms.tolist()],
+            "probability": self.topics[topic, terms],
+            "lower": self.topics_lower[topic, terms],
+            "upper": self.topics_upper[topic, terms],
+        }
+
+    def _shares_table(self) -> dict[str, Any]:
+        return {
+            "topic": np.arange(len(self)),
+            "share": self.shares,
+            "lower": self.shares_lower,
+            "upper": self.shares_upper,
+            "occurrence": self.occurrence,
+            "chains": (self.occurrence_by_chain > 0).sum(axis=0),
+            "spread": self.spread,
+        }
+
+    def _weights_table(self) -> dict[str, Any]:
+        n, width = self.group_shares.shape
+        return {
+            self.label: [name for name in self.names for _ in range(width)],
+            "topic": [*range(width - 1), "rest"] * n,
+            "share": self.group_shares.ravel(),
+            "lower": self.group_shares_lower.ravel(),
+            "upper": self.group_shares_upper.ravel(),
+        }
+
+    def _trace_table(self) -> dict[str, Any]:
+        sample, topic = np.nonzero(self.ids_by_sample >= 0)
+        of = [self.samples[i] for i in sample.tolist()]
+        return {
+            "chain": [one.chain for one in of],
+            "sweep": [one.sweep for one in of],
+            "topic": topic,
+            "id": self.ids_by_sample[sample, topic],
+            "share": self.shares_by_sample[sample, topic],
+        }
+
+    def __iter__(self) -> Iterator[Floats]:
+        return iter(self.topics)

@@ -1,0 +1,187 @@
+"""The topics that chains agree on, and everything else as one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import instance, real_number
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
+from hdpkit.evaluation.fixed_topics import FixedTopics
+from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.vectors import TermVectors
+
+__all__ = ["Consensus", "consensus"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Consensus(AlignedTopics):
+    """The topics that enough samples of enough chains have. See `consensus`, which makes it.
+
+    It has what `AlignedTopics` has. For topics over terms it is a model of its own besides: the topics, the
+    rest as one more, their weights in a new group, and the concentration, all of them posterior means.
+
+    Attributes
+    ----------
+    number : int64 array, shape (T,)
+        Which of the aligned topics each is.
+    concentration : float
+        Posterior mean of that of the groups.
+    """
+
+    number: npt.NDArray[np.int64]
+
+    @cached_property
+    def _root_weights(self) -> Floats:
+        """Mean weights of the topics in the root and, last, of the rest."""
+        weights = np.zeros((len(self.samples), len(self) + 1))
+        for row, sample, own in zip(weights, self.samples, self._labels, strict=True):
+            row[own[own >= 0]] = sample.root_weights[:-1][own >= 0]
+            row[-1] = sample.root_weights.sum() - row[:-1].sum()
+        mean: Floats = weights.mean(axis=0)
+        return np.maximum(mean, 0.0) / mean.sum()
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each topic and, last, of the rest in the root: float64, shape (T + 1,), sums to one."""
+        return self._root_weights
+
+    @cached_property
+    def concentration(self) -> float:
+        """Posterior mean of the concentration of the groups."""
+        if not self.samples[0].levels:
+            raise StateError(
+                "samples",
+                "of a flat mixture",
+                "of a model with groups",
+                "New groups need a level of their own.",
+            )
+        return float(np.mean([np.mean(sample.levels[-1].concentration) for sample in self.samples]))
+
+    @cached_property
+    def rest_topic(self) -> Floats:
+        """What is in no topic of the consensus, as one: float64, shape (n_terms,).
+
+        The mean over samples of their other dishes, by weight in the root, and of a new dish, which is the
+        mean of the base measure.
+        """
+        self._need_terms()
+        assert isinstance(self._vectors, TermVectors)
+        total, base = np.zeros(self._vectors.n_terms), np.zeros(self._vectors.n_terms)
+        for sample, own in zip(self.samples, self._labels, strict=True):
+            others = np.flatnonzero(own < 0)
+            rows, weights = (
+                self._vectors.take(self._vectors.rows(sample), others),
+                sample.root_weights[others],
+            )
+            total += weights @ rows.matrix + float(weights @ rows.base) * self._vectors.shape
+            base += sample.root_weights[-1] * self._vectors.shape / self._vectors.shape.sum()
+        found: Floats = total + base
+        return found / found.sum()
+
+    @property
+    def topics_and_rest(self) -> Floats:
+        """`topics`, and `rest_topic` as the last row: shape (T + 1, n_terms)."""
+        return np.vstack([self.topics, self.rest_topic])
+
+    # ------------------------------------------------------------------ new groups
+
+    def fold_in(self, data: Any) -> Floats:
+        """Shares of the topics in new groups: float64, shape (n_groups, T + 1), last the rest.
+
+        The mode of each group's proportions given the topics and the concentration times ``weights``, found
+        by EM (`hdpkit.evaluate` has the formula). Rows sum to one.
+
+        Parameters
+        ----------
+        data : Corpus, or array of counts of shape (n_groups, n_terms)
+            New documents, with the terms of the samples' corpus.
+
+        Returns
+        -------
+        float64 array
+        """
+        counts = self._counts("data", data)
+        fixed = FixedTopics.of(self.topics, self.rest_topic, self.concentration * self.weights)
+        return fixed.fit(counts, TOLERANCE)
+
+    def perplexity(self, observed: Any, held: Any) -> float:
+        """Perplexity of the held-out halves of new groups, whose shares are fitted to the other halves.
+
+        As `hdpkit.evaluate` with method="completion" computes it for a state, so that both can be compared.
+
+        Parameters
+        ----------
+        observed, held : Corpus, or arrays of counts of shape (n_groups, n_terms)
+            The two halves of each group, in the same order.
+
+        Returns
+        -------
+        float
+        """
+        halves = self._counts("observed", observed), self._counts("held", held)
+        return completion_perplexity(self.topics_and_rest, self.concentration * self.weights, *halves)
+
+    def _counts(self, name: str, given: Any) -> Any:
+        self._need_terms()
+        try:
+            counts = scipy.sparse.csr_array(given.to_counts() if isinstance(given, Corpus) else given)
+        except (TypeError, ValueError):
+            raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
+        n_terms = self.topics.shape[1]
+        wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"
+        if wrong or np.any((counts.data < 0) | (counts.data != np.floor(counts.data))):
+            raise DataError(
+                name, f"counts of shape {counts.shape}", f"whole numbers, none negative, of {n_terms} terms",
+                "Build new documents with vocabulary=corpus.vocabulary, or with n_terms.",
+            )  # fmt: skip
+        return counts.astype(np.int64)
+
+    def _need_terms(self) -> None:
+        if not isinstance(self._vectors, TermVectors):
+            raise StateError(
+                "consensus", "of components by a function", "of topics by cosine or Hellinger distance",
+                "Other components have no distributions over terms that could be mixed.",
+            )  # fmt: skip
+
+
+def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float = 0.5) -> Consensus:
+    """Keep the topics that enough chains have.
+
+    A chain has a topic if it occurs in a share ``occurrence`` of the chain's samples at least; the topic is
+    kept if a share ``chains`` of the chains have it. Everything else, and all that is new, is the rest.
+
+    Parameters
+    ----------
+    aligned : AlignedTopics
+    occurrence : float
+        From 0 to 1; a topic has to occur in one sample in any case.
+    chains : float
+        From 0 to 1; 1 asks for all chains, 0 for one.
+
+    Returns
+    -------
+    Consensus
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
+    instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
+    for name, value in (("occurrence", occurrence), ("chains", chains)):
+        if not 0.0 <= real_number(name, value) <= 1.0:
+            raise ParameterError(name, value, "from 0 to 1", "It is a share.")
+    has = (aligned.occurrence_by_chain >= occurrence) & (aligned.occurrence_by_chain > 0)
+    enough = has.any(axis=0) & (has.mean(axis=0) >= chains - 1e-12)
+    number = np.flatnonzero(enough)
+    made = Consensus(aligned.samples, aligned._kept(number), aligned._vectors, aligned.level)
+    made.number = number
+    return made

@@ -1,0 +1,268 @@
+"""Components as vectors to be compared and averaged: topics by terms, others by their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.errors import DataError, ReturnValueError
+from hdpkit.franchise import Sample
+
+__all__ = ["ParameterVectors", "Rows", "TermVectors", "Vectors"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Vectors(Protocol):
+    """The components of some samples. What rows are is known to the class alone."""
+
+    def rows(self, sample: Sample) -> Any:
+        """The components of a sample."""
+        ...
+
+    def take(self, rows: Any, which: Ints) -> Any:
+        """Some of these rows."""
+        ...
+
+    def stack(self, parts: Sequence[Any]) -> Any:
+        """Rows below each other."""
+        ...
+
+    def means(self, rows: Any, labels: Ints, n: int) -> Any:
+        """Mean of the rows of each label 0 .. n - 1; there is one at least of each."""
+        ...
+
+    def distances(self, rows: Any, others: Any) -> Floats:
+        """Distance of each row from each other one: shape (n, m)."""
+        ...
+
+    def paired(self, rows: Any, others: Any) -> Floats:
+        """Distance of each row from the other one in its place: shape (n,)."""
+        ...
+
+    def angles(self, distances: Floats) -> Floats | None:
+        """Angles in radians that are a metric, where distances follow from them."""
+        ...
+
+    def dense(self, rows: Any) -> Floats:
+        """The rows as an array, shape (n, ...)."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Distributions over terms: a sparse part, and the rest in proportion to one vector.
+
+    Row k is matrix[k] + base[k] shape.
+
+    Attributes
+    ----------
+    matrix : csr_array of float64, shape (n, V)
+    base : float64 array, shape (n,)
+    """
+
+    matrix: Any
+    base: Floats
+
+
+class TermVectors:
+    """Topics. A distance follows from an inner product of unit vectors.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        All that will be asked for.
+    hellinger : bool
+        Whether the unit vectors are square roots of the probabilities (Hellinger) or these over their norm
+        (cosine).
+    """
+
+    def __init__(self, samples: Sequence[Sample], hellinger: bool) -> None:
+        self._hellinger = hellinger
+        self.n_terms = _same([sample.counts.shape[1] for sample in samples])
+        self.shape = _common_shape(samples, self.n_terms)
+
+    def rows(self, sample: Sample) -> Rows:
+        """The topics of a sample."""
+        means = sample.term_means
+        if means is None or (means.smoothing.shape == (self.n_terms,) and not self._shared(means.smoothing)):
+            return Rows(scipy.sparse.csr_array(sample.topics()), np.zeros(sample.n_dishes))
+        counts = sample.counts
+        row = np.repeat(np.arange(sample.n_dishes), np.diff(counts.indptr))
+        if means.smoothing.shape == (self.n_terms,):
+            base, own = means.outside, means.smoothing[counts.indices]
+        else:
+            smoothing = np.broadcast_to(means.smoothing.ravel(), sample.n_dishes)
+            base, own = means.outside * smoothing, smoothing[row]
+        data = (counts.data + own) * means.inside[row] - base[row] * self.shape[counts.indices]
+        matrix = scipy.sparse.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
+        return Rows(matrix, np.array(base, dtype=np.float64))
+
+    def _shared(self, smoothing: Floats) -> bool:
+        return np.array_equal(smoothing, self.shape)
+
+    def take(self, rows: Rows, which: Ints) -> Rows:
+        """Some of these rows."""
+        return Rows(rows.matrix[which], rows.base[which])
+
+    def stack(self, parts: Sequence[Rows]) -> Rows:
+        """Rows below each other."""
+        matrix = scipy.sparse.vstack([part.matrix for part in parts], format="csr")
+        return Rows(scipy.sparse.csr_array(matrix), np.concatenate([part.base for part in parts]))
+
+    def means(self, rows: Rows, labels: Ints, n: int) -> Rows:
+        """Mean of the rows of each label."""
+        each = 1.0 / np.bincount(labels, minlength=n)
+        where = (labels, np.arange(len(labels)))
+        chooser = scipy.sparse.csr_array((each[labels], where), shape=(n, len(labels)))
+        base: Floats = np.bincount(labels, weights=rows.base * each[labels], minlength=n).astype(float)
+        return Rows(scipy.sparse.csr_array(chooser @ rows.matrix), base)
+
+    def distances(self, rows: Rows, others: Rows) -> Floats:
+        """1 - cosine, or the Hellinger distance."""
+        a, b = self._unit(rows), self._unit(others)
+        shape = np.sqrt(self.shape) if self._hellinger else self.shape
+        products = (a.matrix @ b.matrix.T).toarray()
+        products += np.outer(a.matrix @ shape, b.base) + np.outer(a.base, b.matrix @ shape)
+        products += np.outer(a.base, b.base) * float(shape @ shape)
+        return self._distance(products)
+
+    def paired(self, rows: Rows, others: Rows) -> Floats:
+        """The same for rows in the same places."""
+        a, b = self._unit(rows), self._unit(others)
+        shape = np.sqrt(self.shape) if self._hellinger else self.shape
+        products = np.asarray(a.matrix.multiply(b.matrix).sum(axis=1), dtype=np.float64).ravel()
+        products += (a.matrix @ shape) * b.base + a.base * (b.matrix @ shape)
+        products += a.base * b.base * float(shape @ shape)
+        return self._distance(products)
+
+    def _distance(self, products: Floats) -> Floats:
+        below = np.maximum(1.0 - products, 0.0)
+        return np.sqrt(below) if self._hellinger else below
+
+    def _unit(self, rows: Rows) -> Rows:
+        """The rows as unit vectors; of square roots the common vector is the root of `shape`."""
+        matrix = rows.matrix
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        if self._hellinger:
+            under = rows.base[row] * self.shape[matrix.indices]
+            data = np.sqrt(np.maximum(matrix.data + under, 0.0)) - np.sqrt(under)
+            made = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+            return Rows(made, np.sqrt(rows.base))
+        squares = np.bincount(row, weights=matrix.data**2, minlength=matrix.shape[0])
+        squares += 2.0 * rows.base * (matrix @ self.shape) + rows.base**2 * float(self.shape @ self.shape)
+        scale = 1.0 / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+        made = scipy.sparse.csr_array(
+            (matrix.data * scale[row], matrix.indices, matrix.indptr), shape=matrix.shape
+        )
+        return Rows(made, rows.base * scale)
+
+    def angles(self, distances: Floats) -> Floats:
+        """The angle between the unit vectors."""
+        cosine = 1.0 - (distances**2 if self._hellinger else distances)
+        angles: Floats = np.arccos(np.clip(cosine, -1.0, 1.0))
+        return angles
+
+    def dense(self, rows: Rows) -> Floats:
+        """Topics, shape (n, V)."""
+        found: Floats = rows.matrix.toarray() + rows.base[:, None] * self.shape
+        return found
+
+
+class ParameterVectors:
+    """Components by their parameters, of any shape, and a distance that is given.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+    distance : callable
+        Takes two arrays, shape (n, ...) and (m, ...), and returns the distances, shape (n, m).
+    """
+
+    def __init__(
+        self, samples: Sequence[Sample], distance: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
+    ) -> None:
+        self._distance = distance
+        self._topics = all(sample.counts is not None for sample in samples)
+        _same([self.rows(sample).shape[1:] for sample in samples])
+
+    def rows(self, sample: Sample) -> Floats:
+        """The parameters of a sample's components."""
+        if self._topics:
+            return sample.topics()
+        if "mean" not in sample.parameters:
+            raise DataError(
+                "samples", sample, "of a measure that has posterior means",
+                "Give the measure a method posterior_mean.",
+            )  # fmt: skip
+        return np.asarray(sample.parameters["mean"], dtype=np.float64)
+
+    def take(self, rows: Floats, which: Ints) -> Floats:
+        """Some of these rows."""
+        return rows[which]
+
+    def stack(self, parts: Sequence[Floats]) -> Floats:
+        """Rows below each other."""
+        return np.concatenate(list(parts))
+
+    def means(self, rows: Floats, labels: Ints, n: int) -> Floats:
+        """Mean of the rows of each label."""
+        sums = np.zeros((n, *rows.shape[1:]))
+        np.add.at(sums, labels, rows)
+        counts = np.bincount(labels, minlength=n)
+        return sums / counts.reshape(-1, *[1] * (rows.ndim - 1))
+
+    def distances(self, rows: Floats, others: Floats) -> Floats:
+        """What the function says, checked."""
+        if not len(rows) or not len(others):
+            return np.zeros((len(rows), len(others)))
+        answer = self._distance(rows, others)
+        try:
+            found = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.shape != (len(rows), len(others)) or not np.all(found >= 0):
+            raise ReturnValueError(
+                "distance", answer, f"distances >= 0, shape ({len(rows)}, {len(others)})",
+                "It is given two arrays of parameters, (n, ...) and (m, ...): compare each row with each.",
+            )  # fmt: skip
+        return found
+
+    def paired(self, rows: Floats, others: Floats) -> Floats:
+        """The same for rows in the same places."""
+        pairs = [self.distances(rows[i : i + 1], others[i : i + 1])[0, 0] for i in range(len(rows))]
+        return np.array(pairs, dtype=np.float64)
+
+    def angles(self, distances: Floats) -> None:
+        """None: nothing is known of a function."""
+        return
+
+    def dense(self, rows: Floats) -> Floats:
+        """The rows themselves."""
+        return rows
+
+
+def _same(values: Sequence[Any]) -> Any:
+    if len(set(values)) > 1:
+        raise DataError(
+            "samples", f"components of shapes {sorted(set(map(str, values)))}", "of one shape",
+            "Align samples of runs over the same data.",
+        )  # fmt: skip
+    return values[0]
+
+
+def _common_shape(samples: Sequence[Sample], n_terms: int) -> Floats:
+    """What the part of every topic that no customer is in is proportional to."""
+    for sample in samples:
+        means = sample.term_means
+        if means is not None and means.smoothing.shape == (n_terms,):
+            return means.smoothing
+        if means is not None:
+            break
+    return np.ones(n_terms)

@@ -1,0 +1,313 @@
+"""Topics aligned over samples and chains: planted ones are found again, and intervals cover."""
+
+import attrs
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
+from hdpkit.franchise import Sample, TermMeans
+from hdpkit.summaries import align_topics, consensus
+
+N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
+TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
+SHARES = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.06, 0.04, 0.03])
+
+
+def planted(chain, sweep, topics, rng, ids=None, tokens=20_000, eta=0.05):
+    """A sample whose dish k has tokens of the planted topic topics[k], or of a new one where that is -1."""
+    topics = np.asarray(topics)
+    laws = [TRUTH[t] if t >= 0 else rng.dirichlet(np.full(N_TERMS, 0.05)) for t in topics]
+    sizes = [max(5, int(tokens * (SHARES[t] if t >= 0 else 0.01))) for t in topics]
+    counts = np.array([rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)])
+    groups = np.array([rng.multinomial(n, np.full(N_GROUPS, 1 / N_GROUPS)) for n in sizes]).T
+    scale = 1.0 / (np.array(sizes) + N_TERMS * eta)
+    return Sample(
+        chain=chain, sweep=sweep, ids=np.arange(len(topics)) if ids is None else np.asarray(ids),
+        sizes=counts.sum(axis=1), counts=sp.csr_array(counts), label="document", names=range(N_GROUPS),
+        root_weights=np.append(np.array(sizes), 1.0) / (sum(sizes) + 1.0), group_counts=sp.csr_array(groups),
+        term_means=TermMeans(smoothing=np.array(eta), inside=scale, outside=scale),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chains():
+    """Samples of three chains, each with an order of its own, and the planted topic of each dish."""
+    rng = np.random.default_rng(0)
+    samples, planted_topics = [], []
+    for chain in range(3):
+        order = rng.permutation(N_TOPICS)
+        for sweep in range(6):
+            samples.append(planted(chain, sweep, order, rng, tokens=3000))
+            planted_topics.append(order)
+    return samples, planted_topics
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Three short chains over a tiny corpus with five planted topics, and halves of held-out documents."""
+    rng = np.random.default_rng(0)
+    laws, documents = rng.dirichlet(np.full(30, 0.05), size=5), []
+    for _ in range(60):
+        topics = rng.choice(5, size=60, p=rng.dirichlet(np.full(5, 0.3)))
+        documents.append([int(rng.choice(30, p=laws[k])) for k in topics])
+    corpus = hk.Corpus.from_documents(documents[:40], n_terms=30)
+    halves = [hk.Corpus.from_documents([d[i::2] for d in documents[40:]], n_terms=30) for i in range(2)]
+    root = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
+    schedule = [moves.TableGibbs(), moves.DishGibbs()]
+    trace = hk.Scheduler(schedule).run(franchise, 60, rng=0, samples=10, chains=3)
+    return trace, halves
+
+
+@pytest.mark.parametrize("distance", ["cosine", "hellinger"])
+def test_permuted_labels_are_recovered(chains, distance):
+    samples, topics = chains
+    aligned = align_topics(samples, distance=distance)
+    assert len(aligned) == N_TOPICS
+    for sample, own in zip(samples, topics, strict=True):
+        assert np.array_equal(aligned.which(sample), own)  # planted topics are in order of their shares, too
+    assert np.allclose(aligned.occurrence, 1.0)
+    assert aligned.occurrence_by_chain.shape == (3, N_TOPICS)
+    assert np.allclose(aligned.shares, SHARES, atol=0.01)
+    assert np.abs(aligned.topics - TRUTH).sum(axis=1).max() < 0.4
+    assert np.allclose(aligned.topics.sum(axis=1), 1.0)
+    assert aligned.rest == pytest.approx(0.0, abs=1e-12)
+
+
+def test_means_and_intervals_are_those_of_the_topics(chains):
+    samples, _ = chains
+    aligned = align_topics(samples)
+    each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in samples])
+    assert np.allclose(aligned.topics, each.mean(axis=0), rtol=1e-12)
+    assert np.allclose(aligned.topics_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9)
+    assert np.allclose(aligned.topics_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9)
+    shares = np.array([s.shares()[np.argsort(aligned.which(s))] for s in samples])
+    assert np.allclose(aligned.shares_lower, np.quantile(shares, 0.05, axis=0))
+    weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
+    assert np.allclose(aligned.group_shares, weights.mean(axis=0))
+    assert np.allclose(aligned.group_shares_upper, np.quantile(weights, 0.95, axis=0))
+
+
+def test_distances_are_those_of_dense_topics(chains):
+    from hdpkit.summaries.vectors import TermVectors
+
+    one, other = chains[0][0], chains[0][7]
+    vector = np.random.default_rng(0).uniform(0.1, 0.4, N_TERMS)
+
+    def uneven(sample):
+        total = 1.0 / (np.asarray(sample.sizes) + vector.sum())
+        return attrs.evolve(sample, term_means=TermMeans(smoothing=vector, inside=total, outside=total))
+
+    def each(sample):
+        own = np.linspace(0.1, 0.3, sample.n_dishes)
+        return attrs.evolve(
+            sample, term_means=TermMeans(smoothing=own[:, None], inside=own, outside=0.5 * own)
+        )
+
+    for change in (lambda sample: sample, uneven, each):
+        a, b = change(one), change(other)
+        x, y = a.topics(), b.topics()
+        if change is each:
+            x, y = x / x.sum(axis=1, keepdims=True), y / y.sum(axis=1, keepdims=True)
+        for hellinger in (False, True):
+            vectors = TermVectors([a, b], hellinger)
+            rows, others = vectors.rows(a), vectors.rows(b)
+            if hellinger and change is not each:
+                expected = np.sqrt(np.maximum(1.0 - np.sqrt(x) @ np.sqrt(y).T, 0.0))
+            elif hellinger:
+                continue  # these are no distributions
+            else:
+                units = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y)]
+                expected = 1.0 - units[0] @ units[1].T
+            assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
+            assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
+
+
+def test_a_duplicate_aligns_perfectly(fitted):
+    trace, _ = fitted
+    first = trace.chains[0].samples
+    aligned = align_topics([*first, *(attrs.evolve(sample, chain=9) for sample in first)])
+    for sample in first:
+        assert np.array_equal(aligned.which(sample), aligned.which(attrs.evolve(sample, chain=9)))
+    assert np.array_equal(*aligned.occurrence_by_chain)
+
+
+def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fitted):
+    trace, halves = fitted
+    agreed = consensus(align_topics(trace))
+    scores = [
+        hk.evaluate(one, halves[0], held_out=halves[1], fit="em").perplexity for one in trace.franchises
+    ]
+    assert agreed.perplexity(*halves) <= np.median(scores)
+    shares = agreed.fold_in(halves[0])
+    assert shares.shape == (20, len(agreed) + 1)
+    assert np.allclose(shares.sum(axis=1), 1.0)
+    assert agreed.perplexity(halves[0].to_counts(), halves[1].to_counts()) == agreed.perplexity(*halves)
+
+
+def test_one_sample_is_scored_as_its_franchise(fitted):
+    """The topics of one sample, all kept, with its weights: the state itself."""
+    trace, halves = fitted
+    state = trace.franchises[1]
+    agreed = consensus(align_topics([state.sample()]))
+    score = hk.evaluate(state, halves[0], held_out=halves[1], fit="em").perplexity
+    assert agreed.perplexity(*halves) == pytest.approx(score, rel=1e-9)
+    assert np.allclose(agreed.rest_topic, 1 / 30)
+    proportions = agreed.fold_in(halves[0])
+    assert np.allclose(proportions.sum(axis=1), 1.0)
+
+
+def test_intervals_cover():
+    """Of 1,000 shares that are drawn from the law of the samples about 90 in 100 lie in their intervals."""
+    rng = np.random.default_rng(5)
+    samples = [planted(0, sweep, np.arange(N_TOPICS), rng) for sweep in range(200)]
+    aligned = align_topics(samples, level=0.9)
+    covered = [
+        (aligned.topics_lower <= fresh) & (fresh <= aligned.topics_upper)
+        for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).topics() for _ in range(20))
+    ]
+    often = np.array(covered)[:, TRUTH > 0.02]  # of rare terms a quantile is a whole number of tokens
+    assert 0.86 < often.mean() < 0.94
+    assert (aligned.topics_lower <= aligned.topics_upper).all()
+
+
+def test_topics_that_come_and_go():
+    """A topic that dies and is born again has another id and is the same topic; rare ones go to the rest."""
+    rng = np.random.default_rng(2)
+    orders = [([0, 1, 2], [0, 1, 2]), ([0, 1], [0, 1]), ([0, 1, 2], [0, 1, 5]), ([0, 1, 2, -1], [0, 1, 5, 6])]
+    samples = [planted(0, i, topics, rng, ids) for i, (topics, ids) in enumerate(orders)]
+    aligned = align_topics(samples, min_occurrence=0.3)
+    assert aligned.occurrence.tolist() == [1.0, 1.0, 0.75]
+    assert aligned.ids_by_sample[:, 2].tolist() == [2, -1, 5, 5]
+    assert aligned.which(samples[3]).tolist() == [0, 1, 2, -1]
+    assert aligned.shares_by_sample.sum(axis=1) == pytest.approx(1.0)
+    assert aligned.shares_by_sample[1, 2] == 0.0
+    assert aligned.rest > 0
+    assert len(align_topics(samples, min_occurrence=0.0)) == 4
+
+
+def test_an_id_whose_dish_becomes_another_topic_is_not_followed():
+    rng = np.random.default_rng(2)
+    samples = [planted(0, 0, [0, 1], rng), planted(0, 1, [1, 0], rng)]
+    aligned = align_topics(samples)
+    assert [aligned.which(sample).tolist() for sample in samples] == [[0, 1], [1, 0]]
+
+
+def test_the_consensus_asks_for_samples_and_chains(chains):
+    rng = np.random.default_rng(0)
+    samples = [
+        planted(chain, sweep, [0, 1, *([2] if chain < 2 else []), *([3] if sweep == 0 else [])], rng)
+        for chain in range(3)
+        for sweep in range(4)
+    ]
+    aligned = align_topics(samples)
+    assert len(aligned) == 4
+    assert consensus(aligned).number.tolist() == [0, 1, 2]
+    assert consensus(aligned, chains=1.0).number.tolist() == [0, 1]
+    assert consensus(aligned, occurrence=0.2, chains=1.0).number.tolist() == [0, 1, 3]
+    everything = consensus(aligned, occurrence=0.0, chains=0.0)
+    assert everything.number.tolist() == [0, 1, 2, 3]
+    few = consensus(aligned, chains=1.0)
+    assert few.weights.sum() == pytest.approx(1.0)
+    assert few.rest_topic.sum() == pytest.approx(1.0)
+    assert few.rest == pytest.approx(1.0 - few.shares.sum())
+    assert few.group_shares.sum(axis=1) == pytest.approx(1.0)
+    assert np.abs(few.rest_topic - TRUTH[2]).sum() < 0.8  # mostly topic 2
+    assert aligned.selected([1, 3]).shares == pytest.approx(aligned.shares[[1, 3]])
+
+
+def test_components_of_any_measure():
+    """Means of a Gaussian mixture by a distance that is given."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(mean, 0.3, 40) for mean in (-5.0, 0.0, 5.0)])
+    data = hk.Groups.from_arrays(list(rng.permutation(values).reshape(6, 20)), label="patient")
+    root = hk.Restaurant(base=hk.NormalGamma(0.0, 0.1, 2.0, 0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="patient"), data)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 20, rng=0, samples=5, chains=2)
+
+    def apart(a, b):
+        return np.abs(a[:, None, 0] - b[None, :, 0])
+
+    aligned = align_topics(trace, distance=apart, threshold=1.0, min_occurrence=0.5)
+    assert sorted(aligned.topics[:3, 0]) == pytest.approx([-5.0, 0.0, 5.0], abs=0.3)
+    assert (aligned.topics_lower[:, 0] <= aligned.topics_upper[:, 0]).all()
+    assert aligned.group_shares.shape == (6, len(aligned) + 1)
+    kept = consensus(aligned)
+    assert len(kept) >= 2
+    with pytest.raises(StateError, match="cosine"):
+        kept.fold_in(np.ones((1, 3)))
+    with pytest.raises(StateError, match="terms"):
+        aligned.to_pandas()
+    assert len(aligned.to_pandas("shares")) == len(aligned)
+    with pytest.raises(ParameterError, match="function"):
+        align_topics(trace)
+    with pytest.raises(ParameterError, match="threshold"):
+        align_topics(trace, distance=apart)
+    for wrong in (lambda a, b: apart(a, b)[:, :0], lambda a, b: -apart(a, b), lambda a, b: "far"):
+        with pytest.raises(ReturnValueError, match="distance"):
+            align_topics(trace, distance=wrong, threshold=1.0)
+
+
+def test_a_distance_of_one_s_own_over_terms(chains):
+    samples, topics = chains
+
+    def total_variation(a, b):
+        return 0.5 * np.abs(a[:, None] - b[None]).sum(axis=2)
+
+    aligned = align_topics(samples[:8], distance=total_variation, threshold=0.5)
+    assert all(np.array_equal(aligned.which(s), t) for s, t in zip(samples[:8], topics, strict=False))
+
+
+def test_samples_that_can_t_be_aligned(chains, fitted):
+    samples = chains[0]
+    for wrong, error in [
+        ([], DataError),
+        ([1], ParameterError),
+        (None, ParameterError),
+        (hk.Trace(), DataError),
+        ([samples[0], fitted[0].samples[0]], DataError),  # other terms
+        ([attrs.evolve(samples[0], counts=None, term_means=None), samples[1]], DataError),
+    ]:
+        with pytest.raises(error):
+            align_topics(wrong)
+    aligned = align_topics(samples)
+    with pytest.raises(ParameterError, match="aligned"):
+        aligned.which(planted(0, 99, [0, 1], np.random.default_rng(0)))
+
+
+def test_tables(fitted):
+    trace, _ = fitted
+    aligned = align_topics(trace)
+    words = [f"w{i}" for i in range(30)]
+    table = aligned.to_pandas(n_terms=3, vocabulary=words)
+    assert list(table.columns) == ["topic", "term", "probability", "lower", "upper"]
+    assert len(table) == 3 * len(aligned)
+    assert table.term[0] == words[int(aligned.topics[0].argmax())]
+    assert len(aligned.to_pandas(n_terms=None)) == 30 * len(aligned)
+    assert aligned.to_pandas("shares").chains.max() == 3
+    weights = aligned.to_pandas("weights")
+    assert list(weights.columns) == ["document", "topic", "share", "lower", "upper"]
+    assert weights.groupby("document").share.sum().to_numpy() == pytest.approx(1.0)
+    steps = aligned.to_pandas("trace")
+    assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
+    assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9
+    assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in trace.samples)
+
+
+def test_traces_as_tables(fitted):
+    trace, _ = fitted
+    table = trace.to_pandas()
+    assert len(table) == 180
+    assert table[table.chain == 2].log_joint.to_numpy() == pytest.approx(trace["log_joint"][2])
+    one = trace.chains[1].to_pandas()
+    assert (one.chain == 0).all()
+    assert one.n_dishes.to_numpy() == pytest.approx(trace["n_dishes"][1])
+    recorded = hk.Trace()
+    recorded.columns().update(
+        sweep=[1, 2], pair=[np.arange(2), np.arange(2)], ragged=[np.arange(1), np.arange(2)]
+    )
+    assert list(recorded.to_pandas().columns) == ["chain", "sweep", "pair[0]", "pair[1]", "ragged"]
+    assert hk.Trace().to_pandas().empty
