@@ -10,8 +10,11 @@ One run, one thread. The test documents are in two halves (see heldout.py, which
 - Perplexity of the held-out halves. "transform": fitted to the training documents; shares of the observed
   halves by `transform`'s EM. "joined": fitted to the training documents and the observed halves together,
   shares as the chain has them (`Sample.group_weights`). Both averaged over --samples samples of the chain's
-  second half: p(w | d) = mean over samples of sum_k theta_k phi_k(w). tomotopy: shares by `infer`, its last
-  state.
+  second half: p(w | d) = mean over samples of sum_k theta_k phi_k(w).
+  "joined, shares by EM": the topics of the joined fit, shares as `transform` finds them. It shows what the
+  topics have learned from the observed halves, which no inference of shares can make up for.
+  "partial_fit": the observed halves join the first fit, for half as many sweeps. tomotopy: shares by `infer`,
+  its last state.
 
 tomotopy gets as many sweeps, and 20 of each document in `infer` (--infer).
 """
@@ -141,6 +144,10 @@ def main():
     print(f"perplexity, joined, {len(there)} samples: {expected:.1f} (transform {found / expected - 1:+.2%})")
     again = perplexity([(t, t.fit(observed, model.transform_tolerance)) for t, _ in there], held)
     print(f"perplexity, joined, shares by EM: {again:.1f} (transform {found / again - 1:+.2%})")
+    model.set_params(partial_sweeps=max(1, options.sweeps // 2)).partial_fit(observed)
+    after = [(topics_of(sample), sample.group_weights()[-n:]) for sample in model.samples_]
+    grown = perplexity(after, held)
+    print(f"perplexity, partial_fit, {len(after)} samples: {grown:.1f} ({grown / expected - 1:+.2%})")
     if version("tomotopy") is not None:
         of_tomotopy(corpus, observed, held, options)
 
