@@ -66,11 +66,11 @@ from hdpkit.franchise import (
     Restaurant,
     Sample,
 )
-from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
+from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:

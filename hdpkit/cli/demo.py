@@ -17,7 +17,7 @@ from hdpkit.cli.report import where
 from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
 from hdpkit.errors import MissingExtraError, printable
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
-from hdpkit.io.progress import ProgressBar, format_seconds
+from hdpkit.schedule.progress_bar import ProgressBar, format_seconds
 
 __all__ = ["RunFacts", "demo", "facts_text"]
 

@@ -37,10 +37,10 @@ from hdpkit.cli.output import say
 from hdpkit.cli.parse import parse_levels
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.io.progress import ProgressBar
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.models.settings import ORDER_LIMIT
 from hdpkit.schedule import Checkpoint
+from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.stores import Detail, at_least
 
 __all__ = ["add", "resume_training", "train"]

@@ -31,12 +31,12 @@ from hdpkit.cli.summary import (
 )
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.franchise import Franchise
-from hdpkit.io.progress import ProgressBar
 from hdpkit.io.reading import load_reading
 from hdpkit.io.verification import Check, verify_run
 from hdpkit.record.leave import NotAllowed
 from hdpkit.record.run_folder import MODEL, READING
 from hdpkit.schedule import Run, open_run
+from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.summaries import diagnose
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]

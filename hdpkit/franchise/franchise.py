@@ -14,6 +14,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, printable
+from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.copies import Copied
@@ -147,6 +148,9 @@ class Franchise(Copied):
             f"<Franchise {names}: {self.topology.n_customers} customers, {counts}, "
             f"store {self.store_type.__name__}>"
         )
+
+    def _repr_html_(self) -> str:
+        return franchise_table(self)
 
     # ------------------------------------------------------------------ what the state is
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.errors import StateError
+from hdpkit.franchise.as_html import sample_table
 
 __all__ = ["Level", "Sample", "TermMeans"]
 
@@ -123,6 +124,9 @@ class Sample:
         for thing in (self, self.term_means, *self.levels):
             for value in () if thing is None else attrs.astuple(thing, recurse=False):
                 _read_only(value)
+
+    def _repr_html_(self) -> str:
+        return sample_table(self)
 
     def __reduce__(self) -> Any:
         return _again, ({**self.__dict__, **{name: dict(getattr(self, name)) for name in _MAPPINGS}},)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.errors import ChainError
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.record.as_html import trace_table
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.tables import trace_frame
 from hdpkit.record.trace import Trace
@@ -68,6 +69,9 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         draws = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"{self.n_draws}"
         end = ", interrupted" if self.interrupted else ""
         return f"<ChainTrace of {len(self.chains)} chains{failed}, {draws} draws, seed {self.seed}{end}>"
+
+    def _repr_html_(self) -> str:
+        return trace_table(repr(self).strip("<>"), self.chains)
 
     @property
     def n_draws(self) -> int:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit.checks import flag, function, instance, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.record.as_html import trace_table
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.sample_files import SampleFile
 from hdpkit.record.scalars import scalars
@@ -230,6 +231,9 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     def __repr__(self) -> str:
         end = ", interrupted" if self.interrupted else ""
         return f"<Trace of {self.n_draws} draws, seed {self.seed}{end}: {', '.join(self._values)}>"
+
+    def _repr_html_(self) -> str:
+        return trace_table(repr(self).split(":")[0].strip("<>"), [self])
 
     @property
     def n_draws(self) -> int:

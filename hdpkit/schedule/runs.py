@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from hdpkit.checks import absolute_path, function, instance, items, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, RunError, printable
@@ -31,6 +33,7 @@ from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import Job
 from hdpkit.schedule.many_topics import warn_of_many_topics
+from hdpkit.schedule.progress_bar import bar_of
 from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["Run", "open_run"]
@@ -180,7 +183,7 @@ class Run:
         self,
         sweeps: int | None = None,
         *,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         checkpoint: Checkpoint | None = None,
@@ -219,8 +222,8 @@ class Run:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
         if processes is not None:
             whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
-        if progress is not None:
-            function("progress", progress, remedy="For instance hk.ProgressBar().")
+        if progress is not None and not isinstance(progress, bool):
+            function("progress", progress, remedy="True shows a bar.")
         listeners = items(
             "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
         )
@@ -235,7 +238,6 @@ class Run:
             record=self._functions(record),
             thin=settings.thin,
             callbacks=tuple(listeners),
-            progress=progress,
             audit_every=settings.audit_every,
             checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
             samples=self._rule(),
@@ -252,8 +254,8 @@ class Run:
         except BaseException:
             lock.release()
             raise
-        with Job(self._files, lock, moves, target) as job:
-            trace = job.run(franchise, plan, processes)
+        with Job(self._files, lock, moves, target) as job, bar_of(progress) as tell:
+            trace = job.run(franchise, attrs.evolve(plan, progress=tell), processes)
         warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"sweeps up to {target}")
 

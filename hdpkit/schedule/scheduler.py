@@ -20,6 +20,7 @@ from hdpkit.schedule.collect import Plan, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended
 from hdpkit.schedule.jobs import begin_folder
 from hdpkit.schedule.many_topics import warn_of_many_topics
+from hdpkit.schedule.progress_bar import bar_of
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Scheduler"]
@@ -70,7 +71,7 @@ class Scheduler:
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         thin: int = 1,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         audit_every: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
@@ -91,7 +92,7 @@ class Scheduler:
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         thin: int = 1,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         audit_every: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
@@ -111,7 +112,7 @@ class Scheduler:
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
         thin: int = 1,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         audit_every: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
@@ -145,8 +146,9 @@ class Scheduler:
         callbacks : iterable of functions
             Called with each `Draw`; one that returns True ends the run (with ``chains``: that chain, in
             whose process it is called).
-        progress : function, optional
-            Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
+        progress : function or bool, optional
+            True shows a bar, on a terminal or in a notebook (`hk.ProgressBar`). A function is called with a
+            `Tick` several times a second.
         audit_every : int, optional
             Recount the whole state every so many sweeps (for debugging).
         folder : path, optional
@@ -201,20 +203,21 @@ class Scheduler:
         rule = Samples.of(samples, begun, whole_number("sweeps", sweeps, 1, remedy=_SWEEPS))
         if rule is not None:
             check_latent(franchise)
-        plan = Plan(
-            record=own,
-            thin=thin,
-            callbacks=tuple(listeners),
-            progress=progress,
-            audit_every=audit_every,
-            checkpoint=checkpoint or Checkpoint(),
-            samples=rule,
-        )
-        if chains is not None:  # they run on copies
-            franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
-            trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
-        else:
-            trace = franchise._turns.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+        with bar_of(progress) as tell:
+            plan = Plan(
+                record=own,
+                thin=thin,
+                callbacks=tuple(listeners),
+                progress=tell,
+                audit_every=audit_every,
+                checkpoint=checkpoint or Checkpoint(),
+                samples=rule,
+            )
+            if chains is not None:  # they run on copies
+                franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
+                trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
+            else:
+                trace = franchise._turns.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
         warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
@@ -248,7 +251,7 @@ class Scheduler:
         rng: Seed = None,
         init: Any = "auto",
         *,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         audit_every: int | None = None,
     ) -> Draws:
         """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep.
@@ -269,10 +272,12 @@ class Scheduler:
             Before the first sweep, as `run` does.
         """
         _is_franchise(franchise)
-        franchise._turns.within(self._check, franchise, sweeps, init, audit_every, progress)
+        # Who takes the draws may stop at any: the bar closes itself when it is no longer used.
+        tell = bar_of(progress).__enter__()
+        franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
         streams = _streams(franchise, rng, init)
         return Draws(
-            franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, progress, audit_every)
+            franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, tell, audit_every)
         )
 
     def _check(

@@ -8,7 +8,7 @@ TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
     {"errors", "numerics", "vectors"},
-    {"checks"},
+    {"checks", "html_tables"},
     {"returned"},
     {"registry"},
     {"formats"},

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 import hdpkit as hk
-from hdpkit.io.progress import ProgressBar, format_seconds, format_tick
+from hdpkit.schedule.progress_bar import ProgressBar, format_seconds, format_tick
 from hdpkit.schedule.ticks import Tick
 
 TICK = Tick(

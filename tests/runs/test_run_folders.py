@@ -378,8 +378,17 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
         sys.path.remove(str(path))
 
 
-@pytest.mark.parametrize("name", ["hdpkit.cli.main:main", "os:system", "hdpkit.moves.protocol:Any", "move/no",
-                                  "hdpkit.io.progress:ProgressBar", "hdpkit.moves:None"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hdpkit.cli.main:main",
+        "os:system",
+        "hdpkit.moves.protocol:Any",
+        "move/no",
+        "hdpkit.schedule.progress_bar:ProgressBar",
+        "hdpkit.moves:None",
+    ],
+)
 def test_nothing_else_of_the_package_is_called(name):
     from hdpkit.record import Leave
 

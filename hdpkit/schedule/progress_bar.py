@@ -6,17 +6,19 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from hdpkit.checks import as_float, function, instance
 from hdpkit.errors import ParameterError
+from hdpkit.schedule.notebook_bars import NotebookBars, notebook_bars
 from hdpkit.schedule.ticks import Tick
 
-__all__ = ["ProgressBar", "format_seconds", "format_tick"]
+__all__ = ["ProgressBar", "bar_of", "format_seconds", "format_tick"]
 
 
 def format_seconds(seconds: float | None) -> str:
@@ -51,13 +53,21 @@ def format_tick(tick: Tick) -> str:
     return ", ".join(parts)
 
 
+def bar_of(progress: Any) -> AbstractContextManager[Any]:
+    """What was given as ``progress``, as a context: for True a bar, which it closes; None for False."""
+    if progress is True:
+        return ProgressBar()
+    return contextlib.nullcontext(None if progress is False else progress)
+
+
 class ProgressBar:
     """Shows the ticks of a run on standard error.
 
     ``scheduler.run(franchise, sweeps=500, progress=ProgressBar())`` is all there is to it: the bar appears
     with the first tick and closes itself with the last. As a context manager it also closes, and leaves the
     terminal in order, when the run ends early. On a terminal it is one line (for several chains one each)
-    that is drawn again and again; into a file or a pipe it writes a plain line every few seconds.
+    that is drawn again and again; into a file or a pipe it writes a plain line every few seconds. In a
+    notebook it is tqdm's bar (``pip install 'hdpkit[notebook]'``; plain lines without it).
 
     Parameters
     ----------
@@ -88,6 +98,7 @@ class ProgressBar:
         self._clock = clock
         self._console: Console | None = None
         self._bar: Progress | None = None
+        self._notebook: NotebookBars | None = None
         self._tasks: dict[int, TaskID] = {}
         self._last_line: dict[int, float] = {}
         self._finished: set[int] = set()
@@ -118,7 +129,9 @@ class ProgressBar:
         instance("tick", tick, Tick, "a Tick", remedy="Pass the bar as progress= of a run.")
         if self._console is None:
             self._start()
-        if self._bar is not None:
+        if self._notebook is not None:
+            self._notebook.show(tick)
+        elif self._bar is not None:
             for chain in range(tick.chains):  # lines in the order of the chains, whoever ticks first
                 if chain not in self._tasks:
                     waiting = f"chain {chain}: waiting" if tick.chains > 1 else ""
@@ -139,6 +152,9 @@ class ProgressBar:
 
     def close(self) -> None:
         """Stop drawing; the last lines stay. A later tick starts a new bar."""
+        notebook, self._notebook = self._notebook, None
+        if notebook is not None:
+            notebook.close()
         bar, self._bar, self._console = self._bar, None, None
         if bar is not None:
             bar.stop()
@@ -146,7 +162,8 @@ class ProgressBar:
     def _start(self) -> None:
         self._tasks, self._last_line, self._finished = {}, {}, set()
         self._console = Console(file=self._file or sys.stderr)
-        if self._console.is_terminal:
+        self._notebook = notebook_bars(format_tick) if self._file is None else None
+        if self._notebook is None and self._console.is_terminal:
             # Redrawn by ticks, not by a thread: nothing is left running if nobody closes the bar.
             self._bar = Progress(
                 BarColumn(bar_width=24),

@@ -1,0 +1,50 @@
+"""Franchises and samples as notebooks show them: a line, and the largest dishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.html_tables import html_table
+
+__all__ = ["franchise_table", "sample_table"]
+
+_ROWS = 10
+_TERMS = 8
+
+
+def franchise_table(franchise: Any) -> str:
+    """The largest dishes of a franchise, with their terms where its data are words."""
+    caption = repr(franchise).strip("<>")
+    try:
+        counts = franchise.dish_counts
+    except BusyError:
+        return html_table(caption, ["dish"], [])
+    except (DataError, StateError):  # the data are no terms, or dishes are observed
+        dishes = np.asarray(franchise.dishes)
+        return _table(caption, np.bincount(dishes[dishes >= 0], minlength=1))
+    return _table(caption, counts.sum(axis=1), counts, getattr(franchise.data, "vocabulary", None))
+
+
+def sample_table(sample: Any) -> str:
+    """The largest dishes of a sample. It has no words."""
+    counts = None if sample.counts is None else sample.counts
+    return _table(repr(sample).strip("<>"), np.asarray(sample.sizes), counts)
+
+
+def _table(caption: str, sizes: Any, counts: Any = None, vocabulary: Any = None) -> str:
+    order = np.argsort(-sizes, kind="stable")[:_ROWS]
+    total = max(int(sizes.sum()), 1)
+    rows = []
+    for k in order.tolist():
+        row: list[Any] = [k, int(sizes[k]), f"{sizes[k] / total:.2%}"]
+        if counts is not None:
+            one = counts[[k]].toarray()[0] if hasattr(counts, "toarray") else counts[k]
+            top = [v for v in np.argsort(-one, kind="stable")[:_TERMS].tolist() if one[v] > 0]
+            row.append(" ".join(str(v) if vocabulary is None else str(vocabulary[v]) for v in top))
+        rows.append(row)
+    columns = ["dish", "customers", "share", *(["most frequent terms"] if counts is not None else [])]
+    rest = len(sizes) - len(rows)
+    return html_table(caption, columns, rows, f"and {rest:,} smaller dishes" if rest else "")
