@@ -12,6 +12,7 @@ import scipy
 from hdpkit.checks import choice, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.terms import first_terms, weights_of
 
@@ -121,10 +122,10 @@ def group_topics(
 
     Parameters
     ----------
-    topics : array of shape (K, V), Franchise or Sample
+    topics : array of shape (K, V), Franchise, Sample or AlignedTopics
         Weights of terms in topics.
     weights : array of shape (K,), optional
-        Shares of the topics, up to a factor; by default those of the franchise or the sample, or equal ones.
+        Shares of the topics, up to a factor; by default those of what was given, of an array equal ones.
         They influence shares and mean topics, not the tree.
     n_groups : int, optional
         Into how many the tree is cut where a method isn't told; it can be cut into any number later.
@@ -149,6 +150,8 @@ def group_topics(
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
     if weights is None and isinstance(topics, Sample):
         weights = topics.sizes
+    if weights is None and isinstance(topics, AlignedTopics):
+        weights = topics.shares
     if weights is None and isinstance(topics, Franchise):
         weights = topics.dish_counts.sum(axis=1)
     shares = np.ones(k) if weights is None else number_array(weights)
