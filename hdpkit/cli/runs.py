@@ -26,12 +26,14 @@ from hdpkit.cli.summary import (
     echo_table,
     franchise_facts,
     franchise_topics,
+    run_summaries,
     topics_csv,
     topics_json,
 )
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.io.reading import load_reading
+from hdpkit.io.run_topics import topics_of_run
 from hdpkit.io.verification import Check, verify_run
 from hdpkit.record.leave import NotAllowed
 from hdpkit.record.run_folder import MODEL, READING
@@ -155,7 +157,10 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @terms_option
 @click.option("--topics", "n_topics", type=positive, help=f"Topics to print.  [default: {SHOWN}]")
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
-@click.option("--chain", type=click.IntRange(min=0), default=0, show_default=True, help="Which chain.")
+@click.option(
+    "--chain", type=click.IntRange(min=0),
+    help="Which chain.  [default: the consensus of all, where there are several]",
+)  # fmt: skip
 @click.option(
     "--format",
     type=click.Choice(["table", "csv", "json"]),
@@ -169,30 +174,43 @@ def topics(
     terms: int,
     n_topics: int | None,
     every: bool,
-    chain: int,
+    chain: int | None,
     format: str,
     allow: tuple[str, ...],
 ) -> None:
     """Print the topics of a run, as of its newest checkpoint.
 
+    Topics of several chains are aligned, and those are printed that half of the chains have in half of their
+    samples at least; shares are means over the samples.
+
     \b
     Examples:
       hdpkit topics run
+      hdpkit topics run --all
       hdpkit topics run --terms 20 --topics 5 --chain 2
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
-    franchise = there.franchise(chain)
-    found = franchise_topics(franchise, terms)
-    shown = found[:n_topics]
-    seed = franchise.streams.seed if franchise.streams is not None else None
+    if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
+        agreed = topics_of_run(there)[0]
+        found = run_summaries(agreed, there, terms)
+        rest = max(0.0, 1.0 - float(agreed.shares.sum()))
+        facts = {"of": agreed.source, "n_topics": agreed.n_topics, "share_of_no_topic": rest}
+        text = (
+            f"K = {agreed.n_topics} topics of {agreed.source}; {rest:.1%} of the tokens are in none of them"
+        )
+    else:
+        franchise = there.franchise(chain or 0)
+        found = franchise_topics(franchise, terms)
+        seed = franchise.streams.seed if franchise.streams is not None else None
+        facts, text = franchise_facts(franchise, seed), _facts_text(franchise, seed)
     if format == "csv":
-        say(topics_csv(shown), nl=False)
+        say(topics_csv(found[:n_topics]), nl=False)
     elif format == "json":
-        say(topics_json(shown, franchise_facts(franchise, seed)), nl=False)
+        say(topics_json(found[:n_topics], facts), nl=False)
     else:
         echo_table(found, found if every else found[: n_topics or SHOWN])
-        say(_facts_text(franchise, seed))
+        say(text)
 
 
 @click.command()

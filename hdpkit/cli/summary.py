@@ -17,7 +17,9 @@ from hdpkit.cli.output import json_text, say
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, printable
 from hdpkit.franchise import Franchise
+from hdpkit.io.run_topics import RunTopics
 from hdpkit.io.topics import TopicSummary, summarise_topics
+from hdpkit.schedule import Run
 
 __all__ = [
     "PRESENT",
@@ -26,6 +28,7 @@ __all__ = [
     "echo_table",
     "franchise_facts",
     "franchise_topics",
+    "run_summaries",
     "topics_csv",
     "topics_json",
     "topics_table",
@@ -64,6 +67,34 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
     )
 
 
+def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummary]:
+    """Topics of several chains in the form in which those of one are shown.
+
+    Parameters
+    ----------
+    topics : RunTopics
+    run : Run
+        Over a corpus.
+    n_terms : int
+        Top terms of a topic.
+    """
+    corpus = run.data
+    assert isinstance(corpus, Corpus)
+    filled = corpus.document_lengths > 0
+    present = (topics.groups[filled, :-1] >= PRESENT).mean(axis=0)
+    return [
+        TopicSummary(
+            k,
+            tuple(str(corpus.term(int(v))) for v in topics.top_terms(k, n_terms)),
+            round(float(topics.shares[k]) * corpus.n_tokens),
+            float(topics.shares[k]),
+            float(present[k]),
+            occurrence=None if topics.occurrence is None else float(topics.occurrence[k]),
+        )
+        for k in range(topics.n_topics)
+    ]
+
+
 def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
     """A table with a row for each topic; where topics select terms, with their number and the sparsity.
 
@@ -83,10 +114,14 @@ def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -
     if sparse:
         table.add_column("terms", justify="right", no_wrap=True)
         table.add_column("sparsity", justify="right", no_wrap=True)
+    aligned = any(topic.occurrence is not None for topic in topics)
+    if aligned:
+        table.add_column("in samples", justify="right", no_wrap=True)
     for rank, topic in enumerate(topics, start=1):
         # As text: a term like "[bold]" is no markup, and one with an escape sequence commands no terminal.
         words = Text(" ".join(printable(term) for term in topic.terms))
         selection = [f"{topic.distinct_terms:,}", f"{topic.sparsity:.2%}"] if sparse else []
+        selection += [f"{topic.occurrence:.0%}"] if aligned else []
         table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
     return table
 
@@ -113,7 +148,9 @@ def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
 
 
 def _selection(topic: TopicSummary) -> dict[str, Any]:
-    """What there is to say of a topic that selects terms."""
+    """What there is to say of a topic that selects terms, or that samples have in common."""
+    if topic.occurrence is not None:
+        return {"occurrence": topic.occurrence}
     if topic.sparsity is None:
         return {}
     return {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}

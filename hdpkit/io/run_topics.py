@@ -13,6 +13,8 @@ from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.schedule import Run
+from hdpkit.summaries.alignment import align_topics
+from hdpkit.summaries.consensus import Consensus, consensus
 
 __all__ = ["RunTopics", "topics_of_run"]
 
@@ -94,13 +96,17 @@ class RunTopics:
 
 
 def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[Franchise]]:
-    """The topics of a run, and the states whose dishes they are.
+    """The topics of a run, and the newest states of its chains.
+
+    Of one chain they are the dishes of its newest state. Those of several chains are aligned
+    (`summaries.align_topics`, over the samples that the run kept and the newest states), and the consensus is
+    taken: what occurs in half of the samples of a chain at least, in half of the chains.
 
     Parameters
     ----------
     run : Run
     chain : int, optional
-        The newest state of this chain alone.
+        This chain alone.
 
     Raises
     ------
@@ -112,10 +118,32 @@ def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[F
             "data", type(run.data).__name__, "a Corpus, whose dishes are topics",
             "See hk.open_run(folder).franchise().dish_parameters().",
         )  # fmt: skip
-    number = 0 if chain is None else chain
-    franchise = run.franchise(number)
-    source = f"the newest state of chain {number} (sweep {franchise.sweep})"
-    return _of_state(franchise.sample(), source), [franchise]
+    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
+    numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
+    if numbers != [None]:
+        franchise = run.franchise(numbers[0] or 0)
+        source = f"the newest state of chain {numbers[0]} (sweep {franchise.sweep})"
+        return _of_state(franchise.sample(), source), [franchise]
+    franchises = [run.franchise(number) for number in standing]
+    newest = [franchise.sample() for franchise in franchises]
+    there = {(sample.chain, sample.sweep) for sample in newest}
+    kept = [sample for sample in run.samples if (sample.chain, sample.sweep) not in there]
+    agreed = consensus(align_topics([*kept, *newest]))
+    n = len(kept) + len(newest)
+    return _of_chains(agreed, newest, f"the consensus of {len(standing)} chains ({n} samples)"), franchises
+
+
+def _of_chains(agreed: Consensus, newest: Sequence[Sample], source: str) -> RunTopics:
+    return RunTopics(
+        source=source,
+        shares=agreed.shares,
+        topics=agreed.topics,
+        groups=agreed.group_shares,
+        names=newest[0].names,
+        places=tuple(agreed.which(sample) for sample in newest),
+        occurrence=agreed.occurrence,
+        intervals=np.column_stack([agreed.shares_lower, agreed.shares_upper]),
+    )
 
 
 def _of_state(sample: Sample, source: str) -> RunTopics:

@@ -34,6 +34,8 @@ class TopicSummary:
     sparsity : float or None
         Expected share of the vocabulary that the topic doesn't select, where topics select terms (Wang & Blei
         2009); None elsewhere.
+    occurrence : float or None
+        Share of the samples that have the topic, where topics are aligned over samples; None elsewhere.
     """
 
     dish: int
@@ -43,6 +45,7 @@ class TopicSummary:
     document_share: float
     distinct_terms: int = 0
     sparsity: float | None = None
+    occurrence: float | None = None
 
 
 def top_terms(

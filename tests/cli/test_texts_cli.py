@@ -148,6 +148,29 @@ def test_a_run_for_other_programs(folder, tmp_path):
     )
 
 
+def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
+    shown = done("topics", folder / "run").stdout
+    assert "in samples" in shown
+    assert "the consensus of 2 chains (10 samples)" in shown
+    held = json.loads(done("topics", folder / "run", "--format", "json").stdout)
+    rows = list(csv.DictReader(io.StringIO(done("topics", folder / "run", "--format", "csv").stdout)))
+    done("export", folder / "run", "--to", "csv", "--out", tmp_path / "tables")
+    written = read_table(tmp_path / "tables" / "topics.csv")
+    for topic, row, other in zip(held["topics"], rows, written, strict=True):
+        assert topic["token_share"] == float(row["token_share"])
+        assert topic["token_share"] == pytest.approx(float(other["share"]), rel=1e-8)
+        assert topic["occurrence"] == pytest.approx(float(other["occurrence"]), rel=1e-8)
+        assert float(other["share_low"]) <= topic["token_share"] <= float(other["share_high"])
+    assert sum(topic["token_share"] for topic in held["topics"]) + held["share_of_no_topic"] == pytest.approx(
+        1
+    )
+    assert (
+        "chain 1"
+        in done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a").stderr
+    )
+    assert "in samples" not in done("topics", folder / "run", "--chain", 1).stdout
+
+
 def test_the_arrays_of_pyldavis(folder, tmp_path):
     out = tmp_path / "vis.json"
     done("export", folder / "run", "--to", "pyldavis", "--out", out)
