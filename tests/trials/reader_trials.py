@@ -7,7 +7,10 @@ end of the process, more than ten seconds or more than two gigabytes are failure
 says that a parser went on with something that it did not understand.
 """
 
+import csv
 import gzip
+import importlib.util
+import io
 import json
 import os
 import random
@@ -100,6 +103,41 @@ def matrix_market(rng):
         cells = [(d, v, n) for d, row in enumerate(rows, 1) for v, n in enumerate(row, 1) if n]
         body = [f"{shape} {len(cells)}", *(f"{d} {v} {text(n)}".rstrip() for d, v, n in cells)]
     return "\n".join([*head, *body, ""]).encode()
+
+
+def records_of(rng):
+    words = ("ship", "salt", "été", "the", "sea")
+    return [
+        {
+            "id": i,
+            "text": " ".join(rng.choices(words, k=rng.randint(1, 6))),
+            "author": rng.choice(("a", None)),
+        }
+        for i in range(rng.randint(1, 5))
+    ]
+
+
+def table(rng):
+    out = io.StringIO()
+    rows = csv.DictWriter(
+        out, ["id", "text", "author"], quoting=rng.choice((csv.QUOTE_ALL, csv.QUOTE_MINIMAL))
+    )
+    rows.writeheader()
+    rows.writerows(records_of(rng))
+    return out.getvalue().encode(rng.choice(("utf-8", "utf-16", "cp1252")))
+
+
+def json_lines(rng):
+    return "".join(json.dumps(record) + "\n" for record in records_of(rng)).encode()
+
+
+def parquet(rng):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pa.Table.from_pylist(records_of(rng)), out)
+    return out.getvalue()
 
 
 def sentences(rng):
@@ -208,7 +246,10 @@ def _change(rng, tree):
 
 
 FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": sentences, "arpa": arpa,
-         "vocabulary": vocabulary, "settings": settings, "data": run_data}  # fmt: skip
+         "vocabulary": vocabulary, "settings": settings, "data": run_data, "csv": table,
+         "jsonl": json_lines, "lines": sentences}  # fmt: skip
+if importlib.util.find_spec("pyarrow") is not None:
+    FILES["parquet"] = parquet
 FOLDERS = {"text": text_folder, "arrays": corpus_folder}
 KINDS = (*FILES, *FOLDERS)
 
@@ -314,6 +355,7 @@ def read(kind, place):
     from hdpkit.cli.fit import fit
     from hdpkit.cli.options import read_config
     from hdpkit.formats.ldac import read_vocabulary
+    from hdpkit.formats.records import Layout
     from hdpkit.io.arpa import read_arpa, write_arpa
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.sentences import read_sentences
@@ -337,7 +379,10 @@ def read(kind, place):
         assert all(type(value) is str for value in values.values())
     else:
         # Damage to the first bytes makes another format of a file: as what it is meant and as what it seems.
-        corpus = read_corpus(place, kind if kind in FILES and place.stat().st_size % 2 else None)
+        texts = kind in ("csv", "jsonl", "parquet", "lines")
+        given = kind if texts or (kind in FILES and place.stat().st_size % 2) else None
+        layout = Layout(group_columns=["author"]) if kind in ("csv", "jsonl", "parquet") else None
+        corpus = read_corpus(place, given, layout=layout)
         assert corpus.values.min() >= 0
         assert corpus.values.max() < corpus.n_terms
         assert corpus.document_lengths.sum() == corpus.n_tokens == len(corpus)
@@ -367,7 +412,7 @@ def sweep_over(data):
 
 def worker():
     limit_memory(BYTES)
-    from hdpkit.errors import HdpkitError
+    from hdpkit.errors import HdpkitError, SkippedFilesWarning
 
     print("ready", flush=True)
     for line in sys.stdin:
@@ -376,6 +421,7 @@ def worker():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
+                warnings.simplefilter("ignore", SkippedFilesWarning)  # said on purpose
                 read(kind, Path(place))
             outcome = ["read", ""]
         except HdpkitError as error:
