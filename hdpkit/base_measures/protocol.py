@@ -1,4 +1,4 @@
-"""What a base measure is: a prior over dishes with its likelihood, told by the statistics of a dish.
+"""What a base measure is: a prior over dishes with its likelihood, as functions of the statistics of a dish.
 
 Four methods are enough, and with these alone every move runs. The rest is optional: faster, or needed by a
 named piece of the kit (`BaseMeasure.supports` tells whether a measure has it).

@@ -97,7 +97,7 @@ class GroupLogLikelihood:
 
 
 def _check(franchise: Franchise) -> None:
-    instance("franchise", franchise, Franchise, "a Franchise", remedy="A run hands it over: record={...}.")
+    instance("franchise", franchise, Franchise, "a Franchise", remedy="Pass this object as record={...}.")
     check_foldable(franchise)
     if len(franchise.declarations) != 2:
         raise DeclarationError(

@@ -18,7 +18,7 @@ Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]
 
 def is_missing(value: Any) -> bool:
     """Say whether a label's value is missing: None, NaN, NaT or pandas.NA. The number -1 is a value."""
-    # pandas.NA answers NA to every comparison; it is told by its type's name to spare the import of pandas.
+    # pandas.NA answers NA to every comparison; it is recognised by its type's name, without importing pandas.
     if value is None or type(value).__name__ == "NAType":
         return True
     try:

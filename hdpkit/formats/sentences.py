@@ -45,7 +45,7 @@ def read_sentences(
     Parameters
     ----------
     source : path or open file
-        Path of a file, plain or packed by gzip, bzip2 or xz (told by the name or the first bytes); "-" for
+        Path of a file, plain or packed by gzip, bzip2 or xz (detected by name or first bytes); "-" for
         standard input; or a file that is open, for text (then encoding and errors are its own) or bytes.
     encoding : str
         Any that agrees with ASCII: "utf-8", "latin-1", "gb18030", ... (not "utf-16").

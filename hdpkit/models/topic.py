@@ -83,14 +83,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
 
     Attributes
     ----------
-    components_ : float64 array, shape (n_components_, n_terms)
+    components_ : float64 array, shape ``(n_components_, n_terms)``
         Topics, the largest first: posterior mean probabilities of terms in the last state of the chain that
         `franchise_` is of. Rows sum to one.
     n_components_ : int
         Number of topics found.
-    component_shares_ : float64 array, shape (n_components_,)
+    component_shares_ : float64 array, shape ``(n_components_,)``
         Share of the tokens that each topic has.
-    dishes_ : int64 array, shape (n_components_,)
+    dishes_ : int64 array, shape ``(n_components_,)``
         Number of each topic in `franchise_`.
     franchise_ : Franchise
         The last state of the chain whose mean log joint over the second half of its sweeps is the highest.
@@ -282,7 +282,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
 
         Returns
         -------
-        float64 array, shape (n_documents, n_components_)
+        float64 array, shape ``(n_documents, n_components_)``
             Rows sum to one: proportions over the known topics. What a document gives to a topic that was not
             seen yet is left out before; `Franchise.fold_in` tells it. A document without a word has the
             shares of the corpus.

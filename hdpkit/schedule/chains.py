@@ -105,7 +105,7 @@ def _processors() -> int:
 
 
 class _Supervisor:
-    """Begins processes, hears them out, and leaves none behind."""
+    """Starts processes, reads their messages until they end, and leaves none running."""
 
     def __init__(self, job: bytes, chains: int, progress: Progress | None, processes: int) -> None:
         self._job = job
