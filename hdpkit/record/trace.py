@@ -111,8 +111,8 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
             Rows that were recorded, perhaps by an earlier version, which knew less.
         """
         if key not in self._values:
-            missing = np.full(np.shape(value), np.nan)
-            self._values[key] = [missing[()]] * rows
+            # Values that are no arrays of one shape are refused where they are kept.
+            self._values[key] = [np.full(np.shape(value), np.nan)[()]] * rows if rows else []
         return self._values[key]
 
     def append_moves(self, draw: Draw) -> None:

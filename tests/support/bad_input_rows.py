@@ -73,6 +73,7 @@ EXCLUDED = {
     "Sample.group_weights": "takes a slice of groups, as any array does",
     "Sample": "a record that Franchise.sample returns",
     "Samples.[osw]*": "called by the scheduler and the run's folder with numbers that they checked",
+    "Trace.column": "called by append, and where a trace is read, with what was recorded",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "RankedAllocations": "a record that rank_allocations returns",
