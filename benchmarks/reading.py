@@ -1,6 +1,6 @@
 """How long it takes to read texts and counts, and to fit a table of short texts from file to topics.
 
-    python benchmarks/reading.py corpus.ldac --vocabulary vocab.txt --texts 100000 --sweeps 50
+    python benchmarks/reading.py corpus.ldac --vocabulary vocab.txt --texts 100000 --sweeps 20
 
 Texts are written from a corpus: each has words of one document, drawn with replacement. Reported is what each
 reader takes for the same texts (CSV, TSV, JSON lines, Parquet, lines) and for the file of counts, and what
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--vocabulary", type=Path)
     parser.add_argument("--texts", type=int, default=100_000)
     parser.add_argument("--length", type=int, default=20)
-    parser.add_argument("--sweeps", type=int, default=50)
+    parser.add_argument("--sweeps", type=int, default=20)
     arguments = parser.parse_args()
     print("| read | tokens | s | s of a processor | tokens/s of a processor |")
     print("| --- | --- | --- | --- | --- |")
