@@ -11,6 +11,7 @@ from evaluation_checks import three_levels, two_levels
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.evaluation import completion_perplexity, fit_proportions
+from hdpkit.evaluation.fixed_topics import FixedTopics
 from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
 
@@ -233,6 +234,21 @@ def test_topics_that_are_given():
     assert completion_perplexity(phi, [1.0, 0.5], observed, held) == pytest.approx(108 ** (1 / 3), rel=1e-12)
     theta = fit_proportions(np.array(phi)[:, [0, 2]], [1.0, 0.5], [2, 1])
     assert theta == pytest.approx([2 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("apart", [0.01, 0.003])
+@pytest.mark.parametrize("prior", [0.001, 0.01])
+@pytest.mark.parametrize("size", [1_000, 100_000])
+def test_topics_that_are_nearly_the_same(apart, prior, size):
+    shift = np.array([[0, 0, 0], [1, -1, 0], [0, 1, -1]])
+    phi = [0.5, 0.3, 0.2] + apart * shift
+    counts = size * np.array([0.5, 0.3, 0.2]) + [5, -3, 0]
+    topics = FixedTopics.of(phi[:2], phi[2], np.full(3, prior))
+    compiled = topics.fit(sp.csr_array(counts[None]), 1e-6)[0]
+    for theta in (fit_proportions(phi, np.full(3, prior), counts), compiled):
+        assert theta.sum() == pytest.approx(1)
+        step = (prior + theta * (phi @ (counts / (theta @ phi)))) / (3 * prior + counts.sum())
+        assert np.abs(step - theta).max() <= 1e-6
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ cdef class Fitting:
                 for k in range(n):
                     x[k] /= scale
                 return True
-            self.steps(x, FIRST if turn == 0 else NEXT_TO_NOTHING, total, begin, m, tolerance, turn < 50)
+            self.steps(x, FIRST if turn == 0 else NEXT_TO_NOTHING, total, begin, m, tolerance)
         return False
 
     cdef void sum_up(self, const double *x, int64_t begin, int64_t m) noexcept nogil:
@@ -156,7 +156,7 @@ cdef class Fitting:
             sums[k] += weights * self.base[k]
 
     cdef int steps(
-        self, double *x, double least, double total, int64_t begin, int64_t m, double tolerance, bint leaps
+        self, double *x, double least, double total, int64_t begin, int64_t m, double tolerance
     ) except -1 nogil:
         """A step of all topics, with the sums that are there, and then some of those that have more than `least`."""
         cdef int64_t i, k, e, v, n = self.base.shape[0], turn
@@ -201,7 +201,7 @@ cdef class Fitting:
             if self.step(self.one.data(), self.two.data(), total, begin, m) <= 0.25 * tolerance:
                 self.now.swap(self.two)
                 break
-            if not (leaps and self.leap()):
+            if not self.leap(total):
                 self.now.swap(self.two)
         for a in range(self.n_active):
             x[self.active[a]] = self.now[a]
@@ -231,10 +231,13 @@ cdef class Fitting:
             largest = max(largest, fabs(new[a] - old[a]))
         return largest
 
-    cdef bint leap(self) noexcept nogil:
-        """Go from three points of EM to one ahead of them; False if that would be no nearer, or outside."""
+    cdef bint leap(self, double total) noexcept nogil:
+        """Go from three points of EM to one ahead of them; False if that would be no nearer.
+
+        No step of EM leaves a topic less than its prior over the total, so that the point doesn't either.
+        """
         cdef int64_t a
-        cdef double r, v, rr = 0.0, vv = 0.0, far
+        cdef double r, v, rr = 0.0, vv = 0.0, far, before = 0.0, after = 0.0
         for a in range(self.n_active):
             r = self.one[a] - self.now[a]
             v = self.two[a] - self.one[a] - r
@@ -246,10 +249,11 @@ cdef class Fitting:
         for a in range(self.n_active):
             r = self.one[a] - self.now[a]
             v = self.two[a] - self.one[a] - r
-            self.pushed[a] = self.now[a] + 2.0 * far * r + far * far * v
-            if not self.pushed[a] > 0.0:
-                return False
-        self.now.swap(self.pushed)
+            self.pushed[a] = max(self.now[a] + 2.0 * far * r + far * far * v, self.of_prior[a] / total)
+            before += self.two[a]
+            after += self.pushed[a]
+        for a in range(self.n_active):
+            self.now[a] = self.pushed[a] * (before / after)
         return True
 
 
