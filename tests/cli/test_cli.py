@@ -530,7 +530,7 @@ def test_commands_in_the_pages_run_as_printed(page, tmp_path, monkeypatch):
     assert blocks
     monkeypatch.chdir(tmp_path)
     texts(Path("reports"))
-    for file, content in re.findall(r"<!-- file (\S+) -->\n```(?:toml|csv)\n(.*?)```", text, re.DOTALL):
+    for file, content in re.findall(r"<!-- file (\S+) -->\n```(?:toml|text)\n(.*?)```", text, re.DOTALL):
         Path(file).write_text(content)
     for number, name in enumerate(["text.txt", "valid.txt", "test.txt", "more.txt"]):
         sentences(name, 60, number)

@@ -370,10 +370,11 @@ def test_trace_keys_and_shapes():
         state, sweeps=6, rng=0, record={"largest": lambda f: f.dish_counts.sum(axis=1).max(), "pair": pair}
     )
     expected = {"sweep", "n_dishes", "n_tables", "log_likelihood", "log_joint", "base/eta", "largest", "pair"}
+    expected |= {"largest_shares"}
     for name in ("root", "document"):
         expected |= {f"n_tables/{name}", f"concentration/{name}", f"discount/{name}"}
     assert set(trace) == expected
-    assert all(trace[key].shape == (6,) for key in expected - {"pair"})
+    assert all(trace[key].shape == (6,) for key in expected - {"pair", "largest_shares"})
     assert trace["pair"].shape == (6, 2)
     assert trace.n_draws == 6
     assert trace["n_dishes"][-1] == state.n_dishes
