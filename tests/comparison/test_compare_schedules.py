@@ -485,7 +485,7 @@ def test_the_picture_is_drawn_or_the_extra_named(toy, tmp_path, monkeypatch):
     with pytest.raises(errors.ParameterError, match="png"):
         toy.plot(tmp_path / "a.docx")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[examples\]"):
+    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
         toy.plot(tmp_path / "a.png")
 
 
