@@ -26,6 +26,9 @@ else:
     # No contraction: a fused multiply-add rounds once where two operations round twice, so that the chain
     # would depend on the processor.
     compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
+    if not (debug or sanitize):
+        # Python's own flags ask for debugging information, which doubles the time of compiling.
+        compile_args.append("-g0")
 if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
@@ -60,6 +63,18 @@ extensions = [
     for source in sources
 ]
 
+# What Cython writes into every module that has memory views is compiled once, as a module of its own, in C.
+shared_utilities = "hdpkit._compiled.support.shared_utilities"
+extensions.append(
+    Extension(
+        shared_utilities,
+        [shared_utilities.replace(".", "/") + ".c"],
+        define_macros=macros,
+        extra_compile_args=[flag for flag in compile_args if "std" not in flag],
+        extra_link_args=link_args,
+    )
+)
+
 # The fused sweeps once for each instruction set, as modules of their own; one is chosen at import.
 instruction_sets = {"baseline": []}
 if sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64"):
@@ -89,6 +104,7 @@ setup(
         extensions,
         # Elsewhere the workers would import this file and start workers of their own.
         nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
+        shared_utility_qualified_name=shared_utilities,
         compiler_directives={
             "language_level": 3,
             "boundscheck": debug,

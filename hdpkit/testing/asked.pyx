@@ -10,8 +10,14 @@ from hdpkit.random._source cimport ChoiceSource
 
 cdef int64_t asked_choose(void *state, const double *weights, int64_t n) noexcept with gil:
     cdef AskedSource self = <AskedSource>state
+    cdef double[::1] given
+    cdef int64_t i
     try:
-        return self.function(np.array(<const double[:n]>weights))
+        asked = np.empty(n)
+        given = asked
+        for i in range(n):
+            given[i] = weights[i]
+        return self.function(asked)
     except BaseException as error:
         self.error = error
         return -1

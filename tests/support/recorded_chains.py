@@ -11,10 +11,14 @@ from hdpkit import moves
 
 
 def digest_of(trace):
-    """A number for all columns of a trace to the last bit, but for the seconds that moves took."""
+    """A number for the columns of a trace to the last bit.
+
+    Two kinds of column are left out: the seconds that moves took, and the largest shares, a summary of the counts
+    that traces did not have when the chains were recorded.
+    """
     found = hashlib.sha256()
     for name in sorted(trace):
-        if not name.startswith("seconds"):
+        if not name.startswith("seconds") and name != "largest_shares":
             column = np.ascontiguousarray(trace[name])
             found.update(name.encode() + column.astype(column.dtype.newbyteorder("<")).tobytes())
     return found.hexdigest()[:16]
