@@ -12,7 +12,7 @@ from hdpkit.formats.lines import MAX_LINE_BYTES, place_of
 from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns
 from hdpkit.formats.text_lines import text_lines
 
-__all__ = ["read_delimited"]
+__all__ = ["read_delimited", "read_rows"]
 
 
 def read_delimited(
@@ -37,26 +37,9 @@ def read_delimited(
         With the line that a row ends in: if it has more or fewer fields than the header, its quotes don't
         match, it has no id, or it is longer than 64 MiB; as `text_lines`; as `find_columns`.
     """
-    letter = layout.delimiter or delimiter
-    lines = _Lines(path, text_lines(path, layout.encoding, notes))
-    # The csv module has one limit for the whole process. It is raised and never lowered, since a reader in
-    # another thread may be at work.
-    if csv.field_size_limit() < MAX_LINE_BYTES:
-        csv.field_size_limit(MAX_LINE_BYTES)
-    quoting: Any = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
-    rows = csv.reader(lines, delimiter=letter, quoting=quoting, strict=True)
     fields: Fields | None = None
     width = 0
-    while True:
-        first = lines.begin_row()
-        try:
-            row = next(rows)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise _malformed(path, first, lines.number, str(error), layout) from error
-        if not row:
-            continue
+    for first, row in read_rows(path, layout, notes, delimiter):
         if fields is None:
             width = len(row)
             columns = row if layout.header else [str(number) for number in range(1, width + 1)]
@@ -72,6 +55,40 @@ def read_delimited(
         yield _document(path, row, fields, first)
     if fields is None:
         raise DataError(place_of(path), "an empty file", "a table", "Check the path.")
+
+
+def read_rows(
+    path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Read the rows of a table, the header among them, each with the number of its first line.
+
+    Parameters
+    ----------
+    path, layout, notes, delimiter
+        As in `read_delimited`; no columns are looked for. Rows without any field are left out.
+
+    Raises
+    ------
+    DataError
+        With the line, if quotes don't match or a row is longer than 64 MiB; as `text_lines`.
+    """
+    lines = _Lines(path, text_lines(path, layout.encoding, notes))
+    # The csv module has one limit for the whole process. It is raised and never lowered, since a reader in
+    # another thread may be at work.
+    if csv.field_size_limit() < MAX_LINE_BYTES:
+        csv.field_size_limit(MAX_LINE_BYTES)
+    quoting: Any = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
+    rows = csv.reader(lines, delimiter=layout.delimiter or delimiter, quoting=quoting, strict=True)
+    while True:
+        first = lines.begin_row()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise _malformed(path, first, lines.number, str(error), layout) from error
+        if row:
+            yield first, row
 
 
 def _document(path: Path, row: list[str], fields: Fields, number: int) -> Document:

@@ -28,6 +28,7 @@ ROWS = [
     {"summaries"},
     {"io"},
     {"models"},
+    {"signatures"},
     {"report"},
     {"cli"},
     {"testing"},

@@ -1,0 +1,158 @@
+"""Labels of documents or samples from a table of their own, and whether labels lie within each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hdpkit.checks import items
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.delimited import read_rows
+from hdpkit.formats.lines import place_of
+from hdpkit.formats.number_tables import delimiter_of
+from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.io.corpora import check_place, detect_format, reading
+from hdpkit.io.texts import read_documents_of
+
+__all__ = ["check_nested", "read_labels"]
+
+_TABLES = ("csv", "tsv", "parquet", "jsonl")
+_SHOWN = 5
+
+
+def read_labels(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    id_column: str | None = None,
+    delimiter: str | None = None,
+) -> dict[str, list[str]]:
+    """Read labels of documents from a table with a row for each: what ``groups`` of a corpus takes.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, Parquet or JSON lines, as for texts. Rows of documents that `names` lacks are left out.
+    names : sequence of str
+        The documents, in the order of the corpus: ``corpus.names``.
+    columns : sequence of str, optional
+        Columns that become labels, the widest groups first; by default all but that of the names, in their
+        order. Parquet and JSON lines need them.
+    id_column : str, optional
+        The column of the names; by default the first. Parquet and JSON lines need it.
+    delimiter : str, optional
+        By default it is detected.
+
+    Returns
+    -------
+    dict
+        Label -> one value for each of `names`.
+
+    Raises
+    ------
+    DataError
+        With the line: if a document has no row or two, or a value is missing; if there is no such column.
+    ParameterError
+        If an argument is none of these.
+    """
+    wanted = [str(name) for name in items("names", names, "names of documents", remedy="corpus.names.")]
+    place = check_place(path)
+    with reading(place):
+        format = detect_format(place)
+        layout = _layout(place, format, columns, id_column, delimiter)
+        notes = ReadingNotes()
+        rows: dict[str, tuple[int | str, tuple[Any, ...]]] = {}
+        for document in read_documents_of(place, format if format in _TABLES else "csv", layout, notes):
+            name = str(document.name)
+            if name in rows:
+                raise DataError(
+                    place_of(place, int(document.place)), name,
+                    f"a row for each document; line {rows[name][0]} is of it, too", "Remove one of the two.",
+                )  # fmt: skip
+            rows[name] = (document.place, document.labels)
+    _check_rows(place, wanted, rows, notes.groups)
+    return {label: [str(rows[name][1][i]) for name in wanted] for i, label in enumerate(notes.groups)}
+
+
+def _layout(path: Path, format: str, columns: Any, id_column: str | None, delimiter: str | None) -> Layout:
+    if format in ("parquet", "jsonl"):
+        if columns is None or id_column is None:
+            raise ParameterError(
+                "columns", columns, f"given, and id_column, for {format}", "Name the columns, or write CSV."
+            )
+        return Layout(text_column=id_column, id_column=id_column, group_columns=columns)
+    letter = delimiter_of(path) if delimiter is None else delimiter
+    header = next(read_rows(path, Layout(delimiter=letter), ReadingNotes()), (1, []))[1]
+    if len(header) < 2:
+        raise DataError(
+            place_of(path, 1), header, "a header of two columns at least: names, and a label",
+            "Say what separates the columns.",
+        )  # fmt: skip
+    own = header[0] if id_column is None else id_column
+    if own == "":  # as R's write.csv leaves it
+        own = "1"
+    others = [name for name in header if name not in (own, "")] if columns is None else columns
+    return Layout(text_column=own, id_column=own, group_columns=others, delimiter=letter)
+
+
+def _check_rows(
+    path: Path, names: Sequence[str], rows: Mapping[str, tuple[int | str, tuple[Any, ...]]], groups: Any
+) -> None:
+    missing = [name for name in names if name not in rows]
+    if missing:
+        shown = ", ".join(map(repr, missing[:_SHOWN]))
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        told = f"the table has {next(iter(rows))!r}" if rows else "the table has no row"
+        raise DataError(
+            place_of(path), f"no row for {shown}{more}", f"a row for each of {len(names)} documents ({told})",
+            "Add them, or name the documents as the corpus does.",
+        )  # fmt: skip
+    for name in names:
+        line, values = rows[name]
+        for label, value in zip(groups, values, strict=True):
+            if value is None:
+                raise DataError(
+                    f"{place_of(path, int(line))}, column {label!r}", None, f"a value for {name!r}",
+                    "Fill it in; 'unknown' will do.",
+                )  # fmt: skip
+
+
+def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
+    """Raise a DataError unless each value of a label lies within one value of the label before it.
+
+    Parameters
+    ----------
+    groups : mapping
+        Label -> one value a document, the widest groups first.
+
+    Raises
+    ------
+    DataError
+        Naming a value that lies within several, and what to do.
+    """
+    labels = list(groups)
+    for outer, inner in pairwise(labels):
+        within: dict[Any, Any] = {}
+        for above, below in zip(groups[outer], groups[inner], strict=True):
+            if within.setdefault(below, above) != above:
+                raise DataError(
+                    f"label {inner!r}", below,
+                    f"within one {outer!r}; it is in {within[below]!r} and in {above!r}",
+                    _way_out(groups, outer, inner),
+                )  # fmt: skip
+
+
+def _way_out(groups: Mapping[str, Sequence[Any]], outer: str, inner: str) -> str:
+    within: dict[Any, set[Any]] = {}
+    for above, below in zip(groups[outer], groups[inner], strict=True):
+        within.setdefault(above, set()).add(below)
+    if all(len(found) == 1 for found in within.values()):
+        return f"Each {outer!r} has one {inner!r}: name {inner!r} first."
+    return (
+        f"Levels are a tree. Keep one of the two as a level, or let the values of {inner!r} name their "
+        f"{outer!r}, too (lung/batch 1, skin/batch 1)."
+    )

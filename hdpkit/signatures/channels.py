@@ -1,0 +1,224 @@
+"""Channels of mutations: their names, orders and colours, and the other names that they go by."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from hdpkit.checks import choice, items
+from hdpkit.errors import ParameterError
+
+__all__ = ["CHANNELS", "Channels", "channels_of"]
+
+_BASES = "ACGT"
+_SUBSTITUTIONS = ("C>A", "C>G", "C>T", "T>A", "T>C", "T>G")
+_DOUBLETS = {
+    "AC": "CA CG CT GA GG GT TA TG TT", "AT": "CA CC CG GA GC TA", "CC": "AA AG AT GA GG GT TA TG TT",
+    "CG": "AT GC GT TA TC TT", "CT": "AA AC AG GA GC GG TA TC TG", "GC": "AA AG AT CA CG TA",
+    "TA": "AT CG CT GC GG GT", "TC": "AA AG AT CA CG CT GA GG GT", "TG": "AA AC AT CA CC CT GA GC GT",
+    "TT": "AA AC AG CA CC CG GA GC GG",
+}  # fmt: skip
+_SBS_COLOURS = ("#03bdef", "#010101", "#e42926", "#cbcaca", "#a2cf63", "#ecc7c5")
+_DBS_COLOURS = (
+    "#03bdef", "#0366cc", "#a2cf63", "#016601", "#ff9999", "#e42926", "#ffb266", "#ff8001", "#cc99ff",
+    "#4c0199",
+)  # fmt: skip
+_ID_COLOURS = (
+    "#fdbe6f", "#ff8002", "#b0dd8b", "#36a12e", "#fdcab5", "#fc8a6a", "#f14432", "#bc191a", "#d0e1f2",
+    "#94c4df", "#4a98c9", "#1764ab", "#e2e2ef", "#b6b6d8", "#8683bd", "#62409b",
+)  # fmt: skip
+
+
+@attrs.frozen(eq=False, repr=False)
+class Channels:
+    """A classification of mutations.
+
+    Attributes
+    ----------
+    name : str
+        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83".
+    names : tuple of str
+        The channels in the order of pictures, named as SigProfilerMatrixGenerator names them.
+    groups : tuple of str
+        The group of each channel: its substitution, the doublet that is replaced, or the kind of indel.
+    colours : dict
+        Group -> colour, in the order of pictures; the colours are COSMIC's.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    colours: dict[str, str]
+    _key: Callable[[str], str]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Channels {self.name}: {self.names[0]} to {self.names[-1]}>"
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return {self._key(name): place for place, name in enumerate(self.names)}
+
+    def find(self, name: str) -> int | None:
+        """Place of a channel in `names`, by this or another name that it goes by; None if there is none.
+
+        Parameters
+        ----------
+        name : str
+        """
+        return self._places.get(self._key(name))
+
+    def ordered_for_sigprofiler(self) -> list[int]:
+        """Places of the channels in the order of SigProfiler's files: by context, then by substitution."""
+        if not self.name.startswith("SBS"):
+            return list(range(len(self)))
+        strands = "TUN"
+        places = range(len(self))
+        if self.name != "SBS288":
+            return sorted(places, key=lambda place: self.names[place])
+        return sorted(places, key=lambda place: (strands.index(self.names[place][0]), self.names[place]))
+
+
+def _substitution(name: str) -> str:
+    """Key of a substitution in its context: as written, by make.names of R, or with the context apart."""
+    text = re.sub(r"\s+", "", name).upper()
+    written = re.fullmatch(r"([ACGT]+)[\[.]([CT])[>.]([ACGT])[\].]([ACGT]+)", text)
+    if written:
+        return "{}[{}>{}]{}".format(*written.groups())
+    # C>A in ACA, C.A.in.ACA; and C>A beside ACA in a column of its own
+    apart = re.fullmatch(r"([CT])[>.]([ACGT])(?:\.?IN\.?|\|)?([ACGT]{3}|[ACGT]{5})", text)
+    if apart:
+        before, after, context = apart.groups()
+        middle = len(context) // 2
+        if context[middle] == before:
+            return f"{context[:middle]}[{before}>{after}]{context[middle + 1 :]}"
+    short = re.fullmatch(r"([ACGT]{3}|[ACGT]{5})([ACGT])", text)  # ACAA: ACA, its middle to A
+    if short:
+        context, after = short.groups()
+        middle = len(context) // 2
+        return f"{context[:middle]}[{context[middle]}>{after}]{context[middle + 1 :]}"
+    return text
+
+
+def _stranded(name: str) -> str:
+    text = name.strip().upper()
+    return f"{text[:1]}:{_substitution(text[2:])}" if text[1:2] in (":", ".") else text
+
+
+def _doublet(name: str) -> str:
+    found = re.fullmatch(r"([ACGT]{2})[>.|_:]?([ACGT]{2})", re.sub(r"\s+", "", name).upper())
+    return f"{found[1]}>{found[2]}" if found else name
+
+
+_INDEL = re.compile(r"X?([1-5])\+?[:._|](DEL|INS)[:._|](C|T|R|M)[:._|]([0-5])\+?")
+_OTHER_INDEL = re.compile(r"(DEL|INS)[:._|](C|T|REPEATS?|R|MH|M)[:._|]([1-5])\+?[:._|]([0-5])\+?")
+
+
+_WORDS = re.compile(r"X?(?:([CT])|([2-5])\+?[.]?BP)_(DELETION|INSERTION)(_WITH_MICROHOMOLOGY)?_([0-6])[+.]?")
+
+
+def _indel(name: str) -> str:
+    """Key of an indel: 1:Del:C:0, DEL_C_1_0, DEL:repeats:5+:2, and C_deletion_1, which counts all units."""
+    text = re.sub(r"\s+", "", name).upper()
+    words = _WORDS.fullmatch(text)
+    if words:
+        base, length, kind, homology, times = words.groups()
+        repeats = int(times) - (kind == "DELETION" and not homology)
+        what = base or ("M" if homology else "R")
+        return f"{length or 1}:{kind[:3].capitalize()}:{what}:{repeats}"
+    found, other = _INDEL.fullmatch(text), _OTHER_INDEL.fullmatch(text)
+    if found:
+        size, kind, what, count = found.groups()
+    elif other:
+        kind, what, size, count = other.groups()
+        what = {"REPEAT": "R", "REPEATS": "R", "MH": "M"}.get(what, what)
+    else:
+        return name
+    return f"{size}:{kind.capitalize()}:{what}:{count}"
+
+
+def _substitutions(flanks: Sequence[str]) -> list[tuple[str, str]]:
+    return [(f"{a}[{s}]{b}", s) for s in _SUBSTITUTIONS for a in flanks for b in flanks]
+
+
+def _indels() -> list[tuple[str, str]]:
+    made = [(f"1:{kind}:{base}:{n}", f"1:{kind}:{base}") for kind in ("Del", "Ins") for base in "CT"
+            for n in range(6)]  # fmt: skip
+    made += [(f"{size}:{kind}:R:{n}", f"{size}:{kind}:R") for kind in ("Del", "Ins")
+             for size in range(2, 6) for n in range(6)]  # fmt: skip
+    longest = {2: 1, 3: 2, 4: 3, 5: 5}
+    return made + [
+        (f"{size}:Del:M:{n}", f"{size}:Del:M") for size in range(2, 6) for n in range(1, longest[size] + 1)
+    ]
+
+
+def _made(
+    name: str, pairs: Sequence[tuple[str, str]], colours: Sequence[str], key: Callable[[str], str]
+) -> Channels:
+    groups = tuple(dict.fromkeys(group for _, group in pairs))
+    return Channels(
+        name,
+        tuple(channel for channel, _ in pairs),
+        tuple(group for _, group in pairs),
+        dict(zip(groups, colours, strict=True)),
+        key,
+    )
+
+
+_SINGLE = _substitutions(_BASES)
+
+CHANNELS: dict[str, Channels] = {
+    made.name: made
+    for made in (
+        _made("SBS96", _SINGLE, _SBS_COLOURS, _substitution),
+        _made("SBS288", [(f"{strand}:{n}", g) for n, g in _SINGLE for strand in "TUN"], _SBS_COLOURS,
+              _stranded),
+        _made(
+            "SBS1536",
+            [(f"{a}{x}[{s}]{y}{b}", s) for s in _SUBSTITUTIONS for x in _BASES for y in _BASES for a in _BASES
+             for b in _BASES],
+            _SBS_COLOURS,
+            _substitution,
+        ),
+        _made("DBS78", [(f"{a}>{b}", a) for a, bs in _DOUBLETS.items() for b in bs.split()], _DBS_COLOURS,
+              _doublet),
+        _made("ID83", _indels(), _ID_COLOURS, _indel),
+    )
+}  # fmt: skip
+"""The classifications that are known, by name."""
+
+
+def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channels | None:
+    """Return the classification whose channels these are, in any order; None if they are of none.
+
+    Parameters
+    ----------
+    names : sequence of str
+        By any of the names that channels go by.
+    known : iterable of str
+        Which classifications to look at.
+
+    Returns
+    -------
+    Channels or None
+
+    Raises
+    ------
+    ParameterError
+        If they are no names, or a classification isn't known.
+    """
+    given = items("names", names, "a sequence of names", remedy="For instance corpus.vocabulary.")
+    for name in given:
+        if not isinstance(name, str):
+            raise ParameterError("names", name, "strings", "For instance corpus.vocabulary.")
+    for name in known:
+        channels = CHANNELS[choice("known", name, CHANNELS, remedy="Leave it out for all.")]
+        if len(given) == len(channels) and len({channels.find(one) for one in given} - {None}) == len(given):
+            return channels
+    return None

@@ -1,0 +1,268 @@
+"""Counts of mutations by sample and channel, read from the tables that other programs write."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import choice, flag, instance
+from hdpkit.data import Corpus, Limits
+from hdpkit.errors import DataError
+from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
+from hdpkit.formats.number_tables import NumberTable, read_number_table
+from hdpkit.io.corpora import check_place, reading
+from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
+
+__all__ = ["ANY", "in_order", "read_spectra", "read_table"]
+
+ANY = "any"
+"""Instead of a classification: channels of any names, in the order of the file."""
+
+_SIDES = ("auto", "rows", "columns")
+_MOST_NAMES = 3
+
+
+def _n_names(fields: Sequence[str]) -> int:
+    """How many fields at the beginning of a row name its channel."""
+    for n in range(1, min(_MOST_NAMES, len(fields) - 1) + 1):
+        name = _joined(fields[:n])
+        if any(channels.find(name) is not None for channels in CHANNELS.values()):
+            return n
+    return 1
+
+
+def _joined(fields: Sequence[str]) -> str:
+    """One name of the columns that name a channel: of one, of a substitution and its context, or the last."""
+    together = "".join(fields)
+    if len(fields) > 1 and any(channels.find(together) is not None for channels in CHANNELS.values()):
+        return together
+    return fields[-1]
+
+
+def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> NumberTable:
+    """Read a table of numbers whose rows may be channels that one to three columns name.
+
+    Parameters
+    ----------
+    path : path
+    delimiter : str, optional
+        By default it is detected.
+
+    Raises
+    ------
+    DataError
+        As `read_number_table`.
+    """
+    place = check_place(path)
+    with reading(place):
+        return read_number_table(place, delimiter=delimiter, names=_n_names, join=_joined)
+
+
+def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
+    """Return for each channel the place of its name, or raise a DataError.
+
+    Parameters
+    ----------
+    place : str
+        What they are in, for errors.
+    names : sequence of str
+    lines : sequence of str
+        Where each name is, for errors.
+    channels : Channels
+
+    Raises
+    ------
+    DataError
+        If a name is no channel, a channel is there twice, or one is missing.
+    """
+    at: dict[int, int] = {}
+    for number, name in enumerate(names):
+        found = channels.find(name)
+        if found is None:
+            near = difflib.get_close_matches(name, channels.names, n=1)
+            hint = (
+                f"Did you mean {near[0]!r}?" if near else "Say which they are, channels=..., or correct it."
+            )
+            raise DataError(
+                f"{lines[number]}, channel", name, f"one of the {len(channels)} of {channels.name}", hint
+            )
+        if found in at:
+            raise DataError(
+                f"{lines[number]}, channel", name, f"each channel once ({lines[at[found]]} has it, too)",
+                "Add the two up, or remove one.",
+            )  # fmt: skip
+        at[found] = number
+    missing = [channels.names[i] for i in range(len(channels)) if i not in at]
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise DataError(
+            f"{place}, channels", f"{len(names)}, without {shown}", f"all {len(channels)} of {channels.name}",
+            "Add a row of zeros where nothing was counted.",
+        )  # fmt: skip
+    return [at[i] for i in range(len(channels))]
+
+
+def _likely(names: Sequence[str]) -> tuple[int, Channels]:
+    """The classification that most of these names are channels of, and how many are."""
+    found = {name: sum(one.find(n) is not None for n in names) for name, one in CHANNELS.items()}
+    best = max(found, key=lambda name: (found[name] - abs(len(names) - len(CHANNELS[name])), found[name]))
+    return found[best], CHANNELS[best]
+
+
+def _given_channels(value: Any) -> Channels | str | None:
+    if value is None or isinstance(value, Channels) or value == ANY:
+        return value
+    known = (*CHANNELS, ANY)
+    return CHANNELS[choice("channels", value, known, remedy="Leave it out to have it detected.")]
+
+
+def read_spectra(
+    path: str | os.PathLike[str],
+    *,
+    channels: str | Channels | None = None,
+    samples: str = "auto",
+    delimiter: str | None = None,
+    drop_empty: bool = False,
+    groups: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> Corpus:
+    """Read counts of mutations by sample and channel: samples are documents of a corpus, channels terms.
+
+    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, SBS288, SBS1536, DBS78, ID83), a
+    matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV or TSV or as R's
+    ``write.table`` writes it, plain or packed. Channels are checked by name and put in order. What is kept is
+    as large as the table, not as the mutations are many.
+
+    Parameters
+    ----------
+    path : path
+    channels : str or Channels, optional
+        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83"; "any" takes channels of any names as they are. By
+        default it is what most names are of.
+    samples : str
+        Where the samples are: "rows", "columns", or "auto": where the channels aren't.
+    delimiter : str, optional
+        Between fields; by default it is detected.
+    drop_empty : bool
+        Whether samples without a mutation are left out; otherwise they are refused.
+    groups : dict, optional
+        Labels of the samples, in their order in the file: see `hdpkit.io.labels.read_labels`.
+    limits : Limits, optional
+        The largest corpus that is taken.
+
+    Returns
+    -------
+    Corpus
+        Its names are those of the samples, its vocabulary the channels.
+
+    Raises
+    ------
+    DataError
+        With line and cell: if channels are wrong, doubled or missing, a count is negative, fractional, no
+        number or 2^31 or more, a sample has no mutation or a name that is there twice, or there are 2^31
+        mutations or more in all.
+    ParameterError
+        If an argument isn't one of those that are listed.
+    """
+    wanted = _given_channels(channels)
+    choice("samples", samples, _SIDES, remedy="Leave it out.")
+    flag("drop_empty", drop_empty)
+    instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
+    table = read_table(path, delimiter)
+    side = samples if samples != "auto" else _side_of(table, wanted)
+    counts, names, order, words = _arranged(table, wanted, side)
+    most = limits or Limits()
+    most.check(table.place, n_terms=counts.shape[1], n_documents=counts.shape[0])
+    _check_counts(table, counts, order, side)
+    most.check_tokens(table.place, int(counts.sum()), int(np.count_nonzero(counts)))
+    kept = _with_mutations(table, counts, names, side, drop_empty)
+    if groups is not None and not kept.all():
+        groups = {
+            label: [v for v, k in zip(values, kept, strict=True) if k] for label, values in groups.items()
+        }
+    chosen = [name for name, keep in zip(names, kept, strict=True) if keep]
+    matrix = scipy.sparse.csr_array(counts[kept].astype(np.int64))
+    return Corpus.from_counts(matrix, vocabulary=words, names=chosen, groups=groups)
+
+
+def _side_of(table: NumberTable, wanted: Channels | str | None) -> str:
+    """Where the samples are: not where most names are channels."""
+    if isinstance(wanted, str):
+        raise DataError(
+            "samples", "auto", "rows or columns, where channels have any names", "Say samples='columns'."
+        )
+    if wanted is None:
+        rows, columns = (_likely(names)[0] for names in (table.rows, table.columns))
+    else:
+        rows, columns = (
+            sum(wanted.find(name) is not None for name in names) for names in (table.rows, table.columns)
+        )
+    if rows == columns == 0:
+        raise DataError(
+            f"{table.place}, channels", list(table.rows[:3]), "channels in the rows or in the columns",
+            f"Known are {', '.join(CHANNELS)}; of others, give channels='any', and where samples are.",
+        )  # fmt: skip
+    return "columns" if rows >= columns else "rows"
+
+
+def _arranged(
+    table: NumberTable, wanted: Channels | str | None, side: str
+) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str]]:
+    """Counts, shape (samples, channels), the samples, the place of each channel in the file, and its name."""
+    if side == "columns":
+        values, found, names = table.values.T, table.rows, table.columns
+        lines = [f"{table.place}, line {line}" for line in table.lines]
+    else:
+        values, found, names = table.values, table.columns, table.rows
+        lines = [f"{table.place}, line {table.header}, column {n}" for n in range(1, len(found) + 1)]
+    first: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if first.setdefault(name, number) != number or not name:
+            line = table.header if side == "columns" else table.lines[number]
+            raise DataError(
+                f"{table.place}, line {line}, sample",
+                name,
+                "a name of its own for each sample",
+                "Rename one.",
+            )
+    if isinstance(wanted, str):
+        return values, names, list(range(len(found))), list(found)
+    channels = wanted or channels_of(found) or _likely(found)[1]
+    order = in_order(table.place, found, lines, channels)
+    return values[:, order], names, order, list(channels.names)
+
+
+def _check_counts(table: NumberTable, counts: npt.NDArray[np.float64], order: list[int], side: str) -> None:
+    bad = first_not_whole(counts.ravel(), TOKEN_LIMIT)
+    if bad is None:
+        return
+    sample, channel = divmod(bad, counts.shape[1])
+    cell = (order[channel], sample) if side == "columns" else (sample, order[channel])
+    value = float(counts[sample, channel])
+    remedy = "Give counts of mutations, not shares or counts per megabase."
+    if value >= TOKEN_LIMIT:
+        remedy = "No sample has so many mutations: is it another column?"
+    raise DataError(table.cell(*cell), value, "a whole number from 0 to 2^31 - 1", remedy)
+
+
+def _with_mutations(
+    table: NumberTable, counts: npt.NDArray[np.float64], names: Sequence[str], side: str, drop: bool
+) -> npt.NDArray[np.bool_]:
+    kept = np.asarray(counts.any(axis=1), dtype=np.bool_)
+    if not kept.all() and not drop:
+        empty = np.flatnonzero(~kept)
+        line = table.header if side == "columns" else table.lines[int(empty[0])]
+        more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
+        raise DataError(
+            f"{table.place}, line {line}, sample {names[int(empty[0])]!r}{more}", 0,
+            "a mutation at least in each sample", "Leave such samples out: drop_empty=True (--drop-empty).",
+        )  # fmt: skip
+    if not kept.any():
+        raise DataError(f"{table.place}, mutations", 0, "one at least", "Is it another table?")
+    return kept
