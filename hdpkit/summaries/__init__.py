@@ -5,7 +5,9 @@ from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.coherence import coherence
 from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import Diagnosis, diagnose
+from hdpkit.summaries.exposures import Exposures, exposures, reconstruction
 from hdpkit.summaries.grouping import TopicGroups, group_topics
+from hdpkit.summaries.merging import extract_components, merge_components
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
 
@@ -13,6 +15,7 @@ __all__ = [
     "AlignedTopics",
     "Consensus",
     "Diagnosis",
+    "Exposures",
     "PointPartition",
     "TopicGroups",
     "align_topics",
@@ -22,6 +25,10 @@ __all__ = [
     "diagnose",
     "diversity",
     "exclusivity",
+    "exposures",
+    "extract_components",
     "group_topics",
+    "merge_components",
     "point_partition",
+    "reconstruction",
 ]

@@ -17,7 +17,7 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.matching import matched
 from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
-__all__ = ["align_topics"]
+__all__ = ["Distance", "align_topics", "distance_of", "samples_of", "vectors_of"]
 
 DEFAULT_THRESHOLDS = {"cosine": 0.5, "hellinger": 0.6}
 _SOME = "Run with samples=40, or pass franchise.sample() of several states."
@@ -75,24 +75,8 @@ def align_topics(
     min_occurrence = real_number("min_occurrence", min_occurrence)
     if not 0.0 <= min_occurrence <= 1.0:
         raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every topic.")
-    if isinstance(distance, str):
-        if distance not in DEFAULT_THRESHOLDS:
-            raise ParameterError(
-                "distance", distance, f"one of {sorted(DEFAULT_THRESHOLDS)}, or a function",
-                "Leave it out for topics over terms.",
-            )  # fmt: skip
-        threshold = DEFAULT_THRESHOLDS[distance] if threshold is None else threshold
-    elif not callable(distance) or isinstance(distance, type):
-        raise ParameterError(
-            "distance", distance, "a name, or a function", "Leave it out for topics over terms."
-        )
-    if threshold is None:
-        raise ParameterError(
-            "threshold", None, "a number, where the distance is a function",
-            "The largest distance of two that are the same.",
-        )  # fmt: skip
-    threshold = positive_number("threshold", threshold)
-    labels = matched(given, vectors := _vectors(given, distance), threshold)
+    threshold = distance_of(distance, threshold)
+    labels = matched(given, vectors := vectors_of(given, distance), threshold)
     n = int(max(one.max(initial=-1) for one in labels)) + 1
     there = np.bincount(np.concatenate(labels), minlength=n) / len(given)
     often = there >= min_occurrence
@@ -116,7 +100,32 @@ def samples_of(given: Any) -> tuple[Sample, ...]:
     return samples
 
 
-def _vectors(samples: tuple[Sample, ...], distance: str | Distance) -> Vectors:
+def distance_of(distance: str | Distance, threshold: float | None) -> float:
+    """The threshold for a distance, checked together; None is that of a distance by name.
+
+    Raises a ParameterError for what is no distance, or no threshold.
+    """
+    if isinstance(distance, str):
+        if distance not in DEFAULT_THRESHOLDS:
+            raise ParameterError(
+                "distance", distance, f"one of {sorted(DEFAULT_THRESHOLDS)}, or a function",
+                "Leave it out for topics over terms.",
+            )  # fmt: skip
+        threshold = DEFAULT_THRESHOLDS[distance] if threshold is None else threshold
+    elif not callable(distance) or isinstance(distance, type):
+        raise ParameterError(
+            "distance", distance, "a name, or a function", "Leave it out for topics over terms."
+        )
+    if threshold is None:
+        raise ParameterError(
+            "threshold", None, "a number, where the distance is a function",
+            "The largest distance of two that are the same.",
+        )  # fmt: skip
+    return positive_number("threshold", threshold)
+
+
+def vectors_of(samples: tuple[Sample, ...], distance: str | Distance) -> Vectors:
+    """Components of samples as vectors to be compared by a distance."""
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
     if samples[0].counts is None:

@@ -75,6 +75,56 @@ SUMMARIES = {
             "chains": SHARE,
         },
     ),
+    "summaries.extract_components": Row(
+        lambda franchise: (
+            hk.summaries.extract_components,
+            {
+                "samples": [franchise.sample()],
+                "distance": "cosine",
+                "threshold": 0.1,
+                "occurrence": 0.5,
+                "chains": 0.5,
+                "level": 0.9,
+            },
+        ),
+        {
+            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
+            "distance": [None, 5, "far", "", ["cosine"], int],
+            "threshold": POSITIVE[1:],
+            "occurrence": SHARE,
+            "chains": SHARE,
+            "level": [*SHARE, 0.0, 1.0],
+        },
+    ),
+    "summaries.merge_components": Row(
+        lambda franchise: (
+            hk.summaries.merge_components,
+            {"samples": [franchise.sample()], "distance": "cosine", "threshold": 0.1},
+        ),
+        {
+            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
+            "distance": [None, 5, "far", "", ["cosine"], int],
+            "threshold": POSITIVE[1:],
+        },
+    ),
+    "summaries.exposures": Row(
+        lambda franchise: (
+            hk.summaries.exposures,
+            {"aligned": hk.summaries.align_topics([franchise.sample()])},
+        ),
+        {"aligned": [None, 5, "aligned", [], {}, hk.Trace()]},
+    ),
+    "summaries.reconstruction": Row(
+        lambda franchise: (
+            hk.summaries.reconstruction,
+            {"counts": [[1, 2, 1]], "shares": [[1.0, 2.0]], "components": TOPICS},
+        ),
+        {
+            "counts": [None, 5, "counts", [1, 2, 1], [[1, 2]], [["a", "b", "c"]]],
+            "shares": [None, 5, "shares", [[1.0]], [1.0, 2.0]],
+            "components": [None, 5, "topics", [0.5, 0.5], [["a"]]],
+        },
+    ),
     "summaries.coherence": Row(
         lambda franchise: (
             hk.summaries.coherence,

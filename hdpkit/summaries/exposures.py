@@ -1,0 +1,174 @@
+"""How many customers of each group belong to each component, with intervals, and what they add up to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance, number_array
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError
+from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.intervals import central
+
+__all__ = ["Exposures", "exposures", "reconstruction"]
+
+Floats = npt.NDArray[np.float64]
+
+_AT_ONCE = 1 << 24  # numbers that are laid out at once
+_ONE = 0.5  # of fewer customers than this none is left when rounded
+
+
+@attrs.frozen(eq=False, repr=False)
+class Exposures:
+    """Customers of each group by component. See `exposures`, which makes them.
+
+    Attributes
+    ----------
+    label : str
+        What the groups are.
+    names : tuple
+        Theirs.
+    level : float
+        Probability of the intervals.
+    mean, lower, upper : float64 arrays, shape (n_groups, T + 1)
+        Customers of each group that belong to each component and, last, to the rest: mean and interval over
+        the samples. Means of a group sum to its customers.
+    """
+
+    label: str
+    names: tuple[Any, ...]
+    level: float
+    mean: Floats
+    lower: Floats
+    upper: Floats
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.mean)} groups, {self.mean.shape[1] - 1} components>"
+
+    @property
+    def totals(self) -> Floats:
+        """Customers of each group: float64, shape (n_groups,)."""
+        totals: Floats = self.mean.sum(axis=1)
+        return totals
+
+    @property
+    def shares(self) -> Floats:
+        """The means as shares of each group: float64, shape (n_groups, T + 1); 0 in empty groups."""
+        shares: Floats = self.mean / np.maximum(self.totals, 1.0)[:, None]
+        return shares
+
+    @property
+    def zero(self) -> npt.NDArray[np.bool_]:
+        """Where the interval contains zero: its lower end rounds to no customer; shape (n_groups, T + 1)."""
+        return np.asarray(self.lower < _ONE, dtype=np.bool_)
+
+    def table(self, names: Any = None) -> dict[str, Any]:
+        """Columns of a tidy table: a row a group and component.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Of the components, with the rest's; by default their numbers and "rest".
+        """
+        n, width = self.mean.shape
+        each = [*map(str, range(width - 1)), "rest"] if names is None else list(names)
+        return {
+            self.label: [name for name in self.names for _ in range(width)],
+            "component": each * n,
+            "exposure": self.mean.ravel(),
+            "lower": self.lower.ravel(),
+            "upper": self.upper.ravel(),
+            "share": self.shares.ravel(),
+            "zero": self.zero.ravel(),
+        }
+
+
+def exposures(aligned: AlignedTopics) -> Exposures:
+    """Count the customers of each group that belong to each component.
+
+    Unlike `AlignedTopics.group_shares`, which are means of proportions given the counts, these are the counts
+    themselves: the interval says how certain it is which customers of a group come from a component.
+
+    Parameters
+    ----------
+    aligned : AlignedTopics
+        As `align_topics`, `consensus` or `extract_components` return it.
+
+    Returns
+    -------
+    Exposures
+
+    Raises
+    ------
+    ParameterError
+        If it is something else. DataError: if the samples are of different groups.
+    """
+    instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
+    n = aligned.samples[0].n_groups
+    if any(sample.n_groups != n for sample in aligned.samples):
+        raise DataError(
+            "aligned", "of different groups", "of the same groups", "Align samples of one corpus."
+        )
+    width = len(aligned) + 1
+    mean, lower, upper = (np.zeros((n, width)) for _ in range(3))
+    labels = [aligned.which(sample) for sample in aligned.samples]
+    step = max(1, _AT_ONCE // (width * len(aligned.samples)))
+    for first in range(0, n, step):
+        groups = slice(first, min(first + step, n))
+        each = np.zeros((len(labels), groups.stop - first, width))
+        for out, sample, own in zip(each, aligned.samples, labels, strict=True):
+            counts = sample.group_counts[groups].tocoo()
+            np.add.at(out, (counts.row, np.where(own < 0, width - 1, own)[counts.col]), counts.data)
+        mean[groups] = each.mean(axis=0)
+        lower[groups], upper[groups] = central(each, aligned.level)
+    return Exposures(aligned.label, aligned.names, aligned.level, mean, lower, upper)
+
+
+def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:
+    """Cosine of the counts of each group with what its components would be expected to give.
+
+    Parameters
+    ----------
+    counts : Corpus or array, shape (n_groups, n_terms)
+    shares : array, shape (n_groups, T)
+        Exposures, or shares, of the components.
+    components : array, shape (T, n_terms)
+
+    Returns
+    -------
+    float64 array, shape (n_groups,)
+        0 where a group has no counts or no exposure.
+
+    Raises
+    ------
+    DataError
+        If the shapes don't fit.
+    """
+    laws = _matrix("components", components, None, None)
+    given = _matrix("shares", shares, None, len(laws))
+    counted = counts.to_counts() if isinstance(counts, Corpus) else counts
+    counted = counted.toarray() if hasattr(counted, "toarray") else counted
+    there = _matrix("counts", counted, len(given), laws.shape[1])
+    expected = given @ laws
+    norms = np.linalg.norm(there, axis=1) * np.linalg.norm(expected, axis=1)
+    products = np.einsum("ij,ij->i", there, expected)
+    cosine: Floats = np.where(norms > 0, products / np.where(norms > 0, norms, 1.0), 0.0)
+    return cosine
+
+
+def _matrix(name: str, value: Any, rows: int | None, columns: int | None) -> Floats:
+    """An array of numbers with so many rows and columns, where these are known."""
+    found = number_array(value)
+    fits = found is not None and found.ndim == 2
+    if not fits or rows not in (None, len(found)) or columns not in (None, found.shape[1]):  # type: ignore[arg-type,union-attr]
+        shape = f"({'n' if rows is None else rows}, {'m' if columns is None else columns})"
+        raise DataError(
+            name, value, f"a matrix of numbers of shape {shape}",
+            "Counts are (n, V), shares (n, T), components (T, V): leave the rest out of all, or of none.",
+        )  # fmt: skip
+    assert found is not None
+    return found

@@ -1,0 +1,120 @@
+"""Components that are alike are taken as one; exposures by group with intervals."""
+
+import attrs
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError
+from hdpkit.franchise import Sample, TermMeans
+from hdpkit.summaries import exposures, extract_components, merge_components, reconstruction
+from hdpkit.summaries.merging import merged_sample
+
+V, GROUPS, ETA = 40, 6, 0.1
+LAWS = np.random.default_rng(2).dirichlet(np.full(V, 0.1), size=4)
+
+
+def planted(chain, sweep, topics, rng, noise=0):
+    """A sample with a dish for each entry of ``topics``; a component may have several. Noise is a new one."""
+    laws = [LAWS[t] for t in topics] + [rng.dirichlet(np.full(V, 0.1)) for _ in range(noise)]
+    by_group = rng.integers(200, 600, size=(GROUPS, len(laws)))
+    sizes = by_group.sum(axis=0)
+    counts = np.array([rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)])
+    scale = 1.0 / (sizes + V * ETA)
+    return Sample(
+        chain=chain, sweep=sweep, ids=np.arange(len(laws)) + 10, sizes=sizes, counts=sp.csr_array(counts),
+        root_weights=np.append(sizes, 1.0) / (sizes.sum() + 1.0), label="tumour", names=range(GROUPS),
+        group_counts=sp.csr_array(by_group), term_means=TermMeans(smoothing=np.array(ETA), inside=scale,
+        outside=scale),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def split():
+    """Samples in which the first component has one, two or three dishes."""
+    rng = np.random.default_rng(0)
+    rows = ([0, 1, 2, 3], [0, 0, 1, 2, 3], [3, 0, 2, 1, 0, 0])
+    return [planted(chain, sweep, rows[(chain + sweep) % 3], rng, noise=sweep == 3) for chain in range(2)
+            for sweep in range(5)]  # fmt: skip
+
+
+def test_merged_dishes_have_all_customers():
+    sample = planted(0, 0, [0, 1, 0, 2], np.random.default_rng(1))
+    merged = merged_sample(sample, np.array([7, 3, 7, 5]))
+    assert merged.sizes.tolist() == [sample.sizes[1], sample.sizes[3], sample.sizes[0] + sample.sizes[2]]
+    assert merged.ids[2] == sample.ids[0 if sample.sizes[0] >= sample.sizes[2] else 2]
+    both = (sample.counts[[0]] + sample.counts[[2]]).toarray()[0]
+    np.testing.assert_array_equal(merged.counts.toarray()[2], both)
+    np.testing.assert_allclose(merged.topics()[2], (both + ETA) / (both.sum() + V * ETA), rtol=1e-12)
+    np.testing.assert_allclose(merged.root_weights.sum(), sample.root_weights.sum())
+    np.testing.assert_array_equal(merged.group_counts.sum(axis=1), sample.group_counts.sum(axis=1))
+    assert merged_sample(sample, np.arange(4)) is sample
+
+
+def test_topics_without_a_dirichlet_prior_are_averaged_by_customers():
+    sample = planted(0, 0, [0, 1, 0], np.random.default_rng(1))
+    own = attrs.evolve(sample.term_means, smoothing=np.full((3, 1), ETA))
+    merged = merged_sample(attrs.evolve(sample, term_means=own), np.array([0, 1, 0]))
+    weights = sample.sizes[[0, 2]] / sample.sizes[[0, 2]].sum()
+    np.testing.assert_allclose(merged.topics()[0], weights @ sample.topics()[[0, 2]], rtol=1e-12)
+
+
+def test_weights_of_groups_add_up_where_dishes_are_merged():
+    corpus = hk.Corpus.from_counts(np.random.default_rng(0).poisson(2.0, size=(8, 5)))
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    for discount in (0.0, 0.3):
+        document = hk.Restaurant(root, each="document", concentration=1.0, discount=discount)
+        franchise = hk.Franchise(document, corpus)
+        hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init=hk.init.Random(4))
+        sample = franchise.sample()
+        labels = np.arange(sample.n_dishes) % 2
+        merged, whole = merged_sample(sample, labels).group_weights(), sample.group_weights()
+        for label in (0, 1):
+            np.testing.assert_allclose(merged[:, label], whole[:, :-1][:, labels == label].sum(axis=1))
+        np.testing.assert_allclose(merged[:, -1], whole[:, -1])
+
+
+def test_components_that_a_state_has_several_dishes_for_are_found_once(split):
+    merged = merge_components(split)
+    assert [sample.n_dishes for sample in merged] == [4 + (sample.sweep == 3) for sample in split]
+    found = extract_components(split, occurrence=0.5, chains=1.0)
+    assert len(found) == 4
+    unit = found.topics / np.linalg.norm(found.topics, axis=1, keepdims=True)
+    cosine = unit @ (LAWS / np.linalg.norm(LAWS, axis=1, keepdims=True)).T
+    assert cosine.max(axis=0).min() > 0.99
+    np.testing.assert_allclose(found.occurrence, 1.0)
+    assert 0 < found.rest < 0.1  # the noise of two samples
+    # Nothing is merged where nothing is alike.
+    assert len(extract_components(split, threshold=1e-9, occurrence=0.0, chains=0.0)) > 4
+
+
+def test_exposures_are_customers(split):
+    found = extract_components(split)
+    counted = exposures(found)
+    assert counted.mean.shape == (GROUPS, 5)
+    totals = np.mean([sample.group_counts.sum(axis=1) for sample in split], axis=0)
+    np.testing.assert_allclose(counted.totals, totals)
+    each = []
+    for sample in found.samples:
+        labels = found.which(sample)
+        dishes = [int(np.flatnonzero(labels == k)[0]) for k in range(4)]
+        each.append(sample.group_counts.toarray()[:, dishes])
+    np.testing.assert_allclose(counted.mean[:, :4], np.mean(each, axis=0))
+    np.testing.assert_allclose(counted.lower[:, :4], np.quantile(each, 0.05, axis=0))
+    assert not counted.zero[:, :4].any()
+    assert counted.zero[:, 4].all()  # the rest is in two samples of ten
+    rows = counted.table()
+    assert rows["component"][:5] == ["0", "1", "2", "3", "rest"]
+    assert list(rows) == ["tumour", "component", "exposure", "lower", "upper", "share", "zero"]
+    assert len(rows["zero"]) == GROUPS * 5
+
+
+def test_the_reconstruction_is_a_cosine():
+    shares = np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    counts = np.array([shares[0] @ LAWS * 100, np.ones(V)])
+    np.testing.assert_allclose(reconstruction(counts, shares, LAWS), [1.0, 0.0])
+    assert reconstruction(np.eye(2), np.eye(2), np.eye(2)[::-1]).tolist() == [0.0, 0.0]
+    with pytest.raises(DataError, match="shape"):
+        reconstruction(counts, shares[:, :2], LAWS)
