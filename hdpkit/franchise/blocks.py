@@ -78,6 +78,25 @@ class Blocks(Owner):
             walk=False,
         )
 
+    def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
+        """Ranges of units first .. last - 1 of a level below which nobody is held.
+
+        A table is free if its restaurant is: if neither its own data customers nor those of the restaurants
+        below it are held. That depends on what is held alone, never on who sits where.
+        """
+        if not self.verbs.held.any:
+            return [(first, last)]
+        topology, below = self.state.topology, self.verbs.held.below()
+        nodes = np.array(topology.home[units.firsts[first:last]])
+        while np.any(higher := topology.level[nodes] > level):
+            nodes[higher] = topology.parent[nodes[higher]]
+        steps = np.flatnonzero(np.diff(below[nodes] == 0, prepend=False, append=False)) + first
+        return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+
+    def held_dishes(self) -> npt.NDArray[np.int64]:
+        """Slots of dishes that held customers eat: they are neither split nor merged."""
+        return self.verbs.held.dishes()
+
     def unit_dishes(self, units: Any) -> Ints:
         """Slot of the dish of each unit."""
         self._check_units(units)
@@ -223,17 +242,21 @@ class Blocks(Owner):
         self.verbs.run("move_units", self.state.bank, units, places, dish, source=source)
 
     def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
-        """Restaurants that have data customers of their own, and these customers.
+        """Restaurants that have data customers of their own, and these customers; none of those held.
 
         Returns
         -------
-        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n_customers,)
+        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n free customers,)
             Group g are customers[begin[g]:begin[g + 1]], all of restaurant nodes[g], in data order.
         """
         home = self.state.topology.home
         customers = np.argsort(home, kind="stable").astype(np.int32)
-        nodes = np.unique(home)
-        begin = np.append(np.searchsorted(home[customers], nodes), len(home)).astype(np.int64)
+        held = self.verbs.held.nodes()
+        if held is not None:
+            customers = customers[held[home[customers]] == 0]
+        of = home[customers]
+        nodes = np.unique(of)
+        begin = np.append(np.searchsorted(of, nodes), len(of)).astype(np.int64)
         return nodes, begin, customers
 
     @changes
@@ -275,6 +298,8 @@ class Blocks(Owner):
         self._need_tables()
         check_source(source)
         nodes, begin, customers = check_groups(groups, first, last, self.state.topology)
+        if np.isin(nodes[first:last], self.state.held_nodes).any():
+            raise StateError("groups", nodes[first:last], "free ones", "Release them: franchise.release().")
         whole_number("launches", launches, 0, MOST_LAUNCHES, remedy="A few are enough.")
         if not self.state.measure.conjugate:
             raise StateError(

@@ -234,7 +234,7 @@ def kind_of_root(declared: str | FixedWeights) -> str:
     return "fixed" if isinstance(declared, FixedWeights) else declared
 
 
-def number_of(declarations: Sequence[Restaurant], name: str) -> int:
+def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "name") -> int:
     """Number of the declaration with this name, from the root's, 0."""
     names = [declaration.name for declaration in declarations]
-    return names.index(choice("name", name, names, remedy="These are the declared restaurants."))
+    return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))

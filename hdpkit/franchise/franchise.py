@@ -24,6 +24,7 @@ from hdpkit.franchise.fold_in import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.held import Held
 from hdpkit.franchise.joining import with_documents as with_more_documents
 from hdpkit.franchise.look import Requests
 from hdpkit.franchise.look import look as look_at
@@ -115,12 +116,13 @@ class Franchise(Copied):
         serving = self._serving = Serving(self, self.root)
         seats = self._seats = Seats(self, turns, self.root, serving)
         statistics = self._statistics = Statistics(self, turns, parts)
-        self._verbs = Verbs(self, turns, self.root, serving, seats, statistics)
+        held = self._held = Held(self)
+        self._verbs = Verbs(self, turns, self.root, serving, seats, statistics, held)
         self._blocks = Blocks(self._verbs)
         self._slices = Slices(self, self._verbs)
         self._drawn = Drawn(self, self.root, statistics)
         self._reading = Reading(self, seats, statistics, self._slices)
-        self._freezing = Freezing(self, turns, seats, statistics, parts)
+        self._freezing = Freezing(self, turns, seats, statistics, parts, held)
         self._growth = Growth(self, turns, statistics, parts, self._verbs)
         self._recovery = Recovery(self, turns, seats, statistics)
         self._requests = Requests()
@@ -202,6 +204,12 @@ class Franchise(Copied):
     log_parts = _of("_reading", Reading.log_parts)
     memory_bytes = _of("_reading", Reading.memory_bytes)
     memory_parts = _of("_reading", Reading.memory_parts)
+    # ------------------------------------------------------------------ what is held
+
+    hold = _of("_held", Held.hold)
+    release = _of("_held", Held.release)
+    held_groups = _of("_held", Held.keys)
+    free_ranges = _of("_held", Held.free)
     # ------------------------------------------------------------------ restaurants
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
@@ -247,6 +255,8 @@ class Franchise(Copied):
     draw_tables = _of("_verbs", Verbs.draw_tables)
     draw_tables_by_dish = _of("_verbs", Verbs.draw_tables_by_dish)
     units = _of("_blocks", Blocks.units)
+    free_units = _of("_blocks", Blocks.free_units)
+    held_dishes = _of("_blocks", Blocks.held_dishes)
     unit_dishes = _of("_blocks", Blocks.unit_dishes)
     redish = _of("_blocks", Blocks.redish)
     scan_units = _of("_blocks", Blocks.scan_units)
@@ -429,6 +439,7 @@ class Franchise(Copied):
     def clear(self) -> None:
         """Unseat everybody; hyperparameters stay."""
         self._not_lent("cleared")
+        self._held.check_start("clear()")
         self._turns.changing(self._clear)
 
     def _clear(self) -> None:

@@ -14,6 +14,7 @@ from hdpkit.checks import instance
 from hdpkit.errors import StateError
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import changes
+from hdpkit.franchise.held import Held
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
 from hdpkit.franchise.seats import Seats
@@ -31,13 +32,20 @@ class Freezing(Owner):
     """What freezes the state of a franchise and thaws it."""
 
     def __init__(
-        self, state: State, turns: Turns, seats: Seats, statistics: Statistics, parts: Parts
+        self,
+        state: State,
+        turns: Turns,
+        seats: Seats,
+        statistics: Statistics,
+        parts: Parts,
+        held: Held,
     ) -> None:
         super().__init__(state)
         self.turns = turns
         self.seats = seats
         self.statistics = statistics
         self.parts = parts
+        self.held = held
 
     def freeze(self) -> dict[str, Any]:
         """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
@@ -60,6 +68,7 @@ class Freezing(Owner):
             "attempt": state.attempt,
             # States of before have none: no call had a seed.
             **({"seeded_calls": state.seeded_calls} if state.seeded_calls else {}),
+            **({"held_groups": state.held_nodes} if self.held.any else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self.parts.freeze(),
         }
@@ -124,6 +133,7 @@ class Freezing(Owner):
         state.attempt = int(frozen["attempt"])
         state.seeded_calls = int(frozen.get("seeded_calls", 0))
         state.streams = streams
+        state.held_nodes = self.held.check_frozen(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
         # States of before have no ids: their dishes are numbered as if they had been born in this order.
         ids, births = frozen.get("dish_ids", np.arange(len(slots))), frozen.get("births", len(slots))
@@ -138,6 +148,7 @@ class Freezing(Owner):
         seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
         state._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
+        self.held.check_frozen(frozen)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating

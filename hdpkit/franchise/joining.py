@@ -93,7 +93,10 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
         name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
         for name in ("concentration", "discount")
     }
-    return {**frozen, "seating": seating.arrays(), **hyperparameters}
+    held = (
+        {"held_groups": np.sort(to[franchise.held_nodes]).astype(np.int32)} if "held_groups" in frozen else {}
+    )
+    return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
 
 
 def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Ints:

@@ -60,6 +60,8 @@ class SlicePlan:
         Given instead of drawn (tests).
     proportions : float64 array, shape (n_nodes, slots), optional
         The same.
+    held : int8 array, shape (n_nodes,), optional
+        Of each restaurant, whether its customers stay where they are; None: nobody is held.
     fault : int
         Which bug is planted (tests); 0 for none.
     """
@@ -76,6 +78,7 @@ class SlicePlan:
     few: int = FEW
     topics: Floats | None = None
     proportions: Floats | None = None
+    held: npt.NDArray[np.int8] | None = None
     fault: int = 0
 
 
@@ -152,6 +155,7 @@ class Slices(Owner):
             None if isinstance(state.store, KeepsCells) else state.data.values,
             integrated,
             threads,
+            held=self.verbs.held.nodes(),
         )
 
     @changes

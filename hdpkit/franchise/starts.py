@@ -43,6 +43,8 @@ class Random:
 
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
+    if not isinstance(init, (Mapping, type(franchise))) and init is not None:
+        franchise._held.check_start(init)
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "one":
         franchise._dish_kind.check_start(init)
@@ -79,6 +81,8 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
+    if not isinstance(init, (Mapping, type(franchise))):
+        franchise._held.check_start(init)
     if isinstance(franchise.store, KeepsCells):
         by_cell = _by_cell(_resolved(init, franchise), franchise, source)
         if by_cell is not None:

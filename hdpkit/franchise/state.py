@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit._compiled.stores.cells import CellsStore
@@ -73,6 +74,7 @@ class State(Guarded):
     attempt: int = Inside(readable=True)
     seeded_calls: int = Inside(readable=True)
     streams: Streams | None = Inside(readable=True)
+    held_nodes: npt.NDArray[np.int32] = Inside(readable=True)
     on_pulse: Callable[[float], None] | None = Inside()
 
     def __init__(
@@ -133,6 +135,7 @@ class State(Guarded):
         self.seeded_calls = 0
         self.streams = None
         self.on_pulse = None
+        self.held_nodes = np.empty(0, dtype=np.int32)
         self._changes = 0  # counted by verbs, and wherever all seating is replaced
 
     @property

@@ -17,6 +17,7 @@ from hdpkit.franchise.counts_rules import check_weights, tables_at_end
 from hdpkit.franchise.declarations import kind_of_root
 from hdpkit.franchise.frozen_seating import cell_counts
 from hdpkit.franchise.guard import changes
+from hdpkit.franchise.held import Held
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.seats import Seats
@@ -64,6 +65,7 @@ class Verbs(Owner):
         serving: Serving,
         seats: Seats,
         statistics: Statistics,
+        held: Held,
     ) -> None:
         super().__init__(state)
         self.turns = turns
@@ -71,6 +73,7 @@ class Verbs(Owner):
         self.serving = serving
         self.seats = seats
         self.statistics = statistics
+        self.held = held
 
     def run(
         self,
@@ -280,9 +283,12 @@ class Verbs(Owner):
         ------
         ParameterError
             If it isn't a range of customers, or no choice source.
+        StateError
+            If some of them are held.
         """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
+        self.held.check_free(first, last)
         self.run("reseat", self.state.bank, first, last, source=source, prepare=True)
 
     @property
@@ -345,9 +351,12 @@ class Verbs(Owner):
         ------
         ParameterError
             If it isn't a range of customers, or no choice source.
+        StateError
+            If some of them are held.
         """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
+        self.held.check_free(first, last)
         self.run("leave", self.state.bank, first, last, source=source)
 
     @changes

@@ -52,8 +52,11 @@ class DishGibbs(Move):
     def _level(state: Franchise, rng: ChoiceSource, level: int, low: int, high: int) -> MoveInfo:
         units = state.units(level)
         begin, end = np.searchsorted(units.firsts, [low, high])
-        state.in_chunks(int(begin), int(end), lambda a, b: state.redish(units, a, b, rng))
-        return MoveInfo(int(end - begin), int(end - begin))
+        free = state.free_units(units, level, int(begin), int(end))
+        for first, last in free:
+            state.in_chunks(first, last, lambda a, b: state.redish(units, a, b, rng))
+        n = sum(last - first for first, last in free)
+        return MoveInfo(n, n)
 
 
 moves.register("dish-gibbs", DishGibbs, lambda: [DishGibbs()])

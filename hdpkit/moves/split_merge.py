@@ -74,6 +74,8 @@ class SplitMerge(Move):
         split = bool(dishes[a] == dishes[b])
         if split and state.n_dishes == state.root.most_dishes:
             return False  # there is no further dish
+        if np.isin(dishes[[a, b]], state.held_dishes()).any():
+            return False  # the way back would be no move either
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
         # For a merge the present sides are what the launch must lead back to.

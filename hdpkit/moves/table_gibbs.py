@@ -31,8 +31,11 @@ class TableGibbs(Move):
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Reseat the customers."""
         first, last = steps or (0, self.n_steps(state))
-        state.in_chunks(first, last, lambda start, end: state.reseat(start, end, rng))
-        return MoveInfo(last - first, last - first)
+        free = state.free_ranges(first, last)
+        for begin, end in free:
+            state.in_chunks(begin, end, lambda start, stop: state.reseat(start, stop, rng))
+        n = sum(end - begin for begin, end in free)
+        return MoveInfo(n, n)
 
 
 moves.register("table-gibbs", TableGibbs, lambda: [TableGibbs()])

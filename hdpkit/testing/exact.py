@@ -7,6 +7,7 @@ can take from every state of a tiny franchise.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ class ExactModel:
     """A tiny franchise with every state of its seating and their exact posterior.
 
     States are what the store keeps: labelled seatings, dishes and histograms, or dishes and counts; the
-    posterior is lumped to them.
+    posterior is lumped to them. Where groups of the franchise are held it is conditional on which of their
+    customers share a dish.
 
     Parameters
     ----------
@@ -92,6 +94,7 @@ class ExactModel:
         self.posterior_of_seatings = exact_posterior(
             self.shape, self.values, log_marginal or chain_rule, theta, discount, franchise.root.most_dishes
         )
+        self.posterior_of_seatings = _given_held(self.posterior_of_seatings, franchise)
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
         fixed = None if observed is None else tuple(observed)
         possible = reduced_seatings(self.shape, fixed, self.detail)
@@ -257,6 +260,20 @@ def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
     """Every state must be reachable from every other under the composed schedule."""
     if not is_irreducible(P):
         raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
+
+
+def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, float]:
+    """The posterior given which customers of held groups share a dish, as they do now."""
+    held = np.flatnonzero(np.isin(franchise.topology.home, franchise.held_nodes)).tolist()
+    dishes = franchise.dishes.tolist()
+    pairs = [(i, j, dishes[i] == dishes[j]) for i in held for j in held if i < j]
+    kept = {
+        key: p
+        for key, p in posterior.items()
+        if all((key[i][-1] == key[j][-1]) == same for i, j, same in pairs)
+    }
+    total = math.fsum(kept.values())
+    return {key: p / total for key, p in kept.items()}
 
 
 # ------------------------------------------------------------------ states as arrays and back

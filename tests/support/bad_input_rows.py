@@ -97,6 +97,7 @@ EXCLUDED = {
     "Franchise.draw_topics": "called by DrawTopics with the source that it was given",
     "Franchise.draw_proportions": "called by DrawProportions with the source that it was given",
     "Franchise.enter*": "a verb: called by starts with a range over the customers, which it checks",
+    "Franchise.free_*": "called by moves with ranges that the verbs check",
     "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "Franchise.add_units": "a verb: split-merge calls it with arrays that it keeps itself",

@@ -13,8 +13,8 @@ from hdpkit import moves
 def digest_of(trace):
     """A number for the columns of a trace to the last bit.
 
-    Two kinds of column are left out: the seconds that moves took, and the largest shares, a summary of the counts
-    that traces did not have when the chains were recorded.
+    Two kinds of column are left out: the seconds that moves took, and the largest shares, a summary of the
+    counts that traces did not have when the chains were recorded.
     """
     found = hashlib.sha256()
     for name in sorted(trace):

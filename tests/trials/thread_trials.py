@@ -56,6 +56,7 @@ def members(f):
         "fold_in": (hk.Corpus.from_documents([[0, 1]], n_terms=f.data.n_terms), 1),
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
+        "free_ranges": (0, 1), "free_units": None, "hold": ([],),
         "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
         "root_integrated": (source,), "parts_integrated": (source,), "seated_out": (source,),

@@ -8,6 +8,7 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.cells cimport (
@@ -76,6 +77,15 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
             c.term = sweep.term + sweep.begin[document]
             c.count = sweep.count + sweep.begin[document]
             c.was = was
+            if sweep.ends.held != NULL and sweep.ends.held[document + 1]:     # as it was
+                c.n_now = 0
+                for cell in range(c.n):
+                    c.n_now += 1 + 2 * was[0]
+                    was += 1 + 2 * was[0]
+                memcpy(c.now, c.was, c.n_now * sizeof(int32_t))
+                c.now += c.n_now
+                words += c.n_now
+                continue
             sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, document + 1)
             for cell in range(c.n):
                 was += 1 + 2 * was[0]

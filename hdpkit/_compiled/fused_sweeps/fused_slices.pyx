@@ -37,7 +37,7 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
     cdef hdpkit_slices *s = sweep.s
     for i in range(first, last):
         node = <int32_t>i
-        if s.begin[node] == s.begin[node + 1]:
+        if s.begin[node] == s.begin[node + 1] or (sweep.held != NULL and sweep.held[node]):
             continue
         sweep.run(s, t, node)
         if node > 0:

@@ -1,12 +1,13 @@
 # distutils: language = c++
 """How a sweep over documents in parallel begins (labels, topics, keys) and ends (tables, entries, the root, births and deaths)."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport HDPKIT_NO_MEMORY, hdpkit_slice_thread, hdpkit_slices
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+from hdpkit._compiled.support.arguments cimport check_length
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
@@ -22,7 +23,13 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
                ChoiceSource source, bint scripted) except -1:
     """Lay out labels, draw topics unless the plan has some, and the key of the documents' streams."""
     cdef const double[:, ::1] theta
+    cdef const int8_t[::1] held
     cdef int i
+    sweep.held = NULL
+    if plan.held is not None:
+        held = plan.held         # the plan keeps it for as long as the sweep lasts
+        check_length("held", held.shape[0], walk.parent.shape[0])
+        sweep.held = &held[0]
     work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
     work.take_labels(plan)
     if plan.topics is not None:

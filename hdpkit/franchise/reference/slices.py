@@ -32,6 +32,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     likelihoods = _likelihoods(walk, slots, plan, source)
     nodes = walk.topology.home
     for node in sorted(set(nodes.tolist())):
+        if plan.held is not None and plan.held[node]:
+            continue
         members = np.flatnonzero(nodes == node).tolist()
         theta = None if plan.integrated or node == 0 else _proportions(walk, node, members, plan, source)
         for i in members:
@@ -42,7 +44,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
             walk.slots.close(slot)
-    draw_tables_of(walk, set(nodes.tolist()), source)
+    swept = set(nodes.tolist()) if plan.held is None else set(nodes[plan.held[nodes] == 0].tolist())
+    draw_tables_of(walk, swept, source)
 
 
 def _reseat(

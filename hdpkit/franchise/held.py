@@ -1,0 +1,250 @@
+"""Groups that are held: their customers keep their seats while all others are sampled beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import items, whole_number
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.declarations import number_of
+from hdpkit.franchise.guard import changes
+from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.state import State
+from hdpkit.franchise.topology import Topology
+
+__all__ = ["Held"]
+
+Ints = npt.NDArray[np.int64]
+
+_CHUNK = 1 << 18  # customers that are looked at at once
+_REMEDY = "See franchise.keys(name), and franchise.release()."
+
+
+class Held(Owner):
+    """Which restaurants' customers are held, and what of the data and of the tree is free.
+
+    What is held is kept as numbers of restaurants, `State.held_nodes`: those whose own data customers keep
+    their seats. Everything else follows from them and from the data, never from the seating, so that no move
+    that leaves units out depends on where it stands.
+    """
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._for: tuple[Any, Any] = (None, None)
+        self._ranges: Ints = np.empty((0, 2), dtype=np.int64)
+
+    # ------------------------------------------------------------------ what users call
+
+    @changes
+    def hold(self, groups: Any, level: str | None = None) -> None:
+        """Hold groups: their customers keep their seats, and moves sample all others beside them.
+
+        Everything is conditional on what is held. Tables of restaurants that have held customers below them
+        keep their dishes, too, and a dish with held customers is neither split nor merged. Hyperparameters,
+        weights of the root and drawn topics are updated given all data; over ``store="counts"`` with
+        ``root="weights"`` so are numbers of tables. Groups that are held already stay so. What is held
+        belongs to the state: copies, frozen states and run folders have it.
+
+        Parameters
+        ----------
+        groups : list
+            Groups by their names (see `keys`), or by their numbers, from 0, where they have no such name.
+        level : str, optional
+            Name of the declaration whose restaurants they are; all data customers below are held. By default
+            the deepest one.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such group, or nobody would be free.
+        StateError
+            If one of their customers is not seated.
+        """
+        state = self.state
+        state._not_lent("held")
+        fresh = self._nodes(groups, level)
+        nodes = np.union1d(state.held_nodes, fresh).astype(np.int32)
+        sizes = state.topology.sizes()
+        sizes[nodes] = 0
+        if not sizes.any():
+            raise ParameterError("groups", groups, "such as leave somebody free", "Hold fewer groups.")
+        self._check_seated(nodes)
+        state.held_nodes = nodes
+
+    @changes
+    def release(self, groups: Any = None, level: str | None = None) -> None:
+        """Release groups that are held; all of them by default.
+
+        Parameters
+        ----------
+        groups : list, optional
+            As in `hold`. Groups that are not held stay as they are.
+        level : str, optional
+            As in `hold`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such group.
+        """
+        state = self.state
+        state._not_lent("released")
+        gone = state.held_nodes if groups is None else self._nodes(groups, level)
+        state.held_nodes = np.setdiff1d(state.held_nodes, gone).astype(np.int32)
+
+    def keys(self, level: str | None = None) -> list[Any]:
+        """Names of the groups that are held.
+
+        Parameters
+        ----------
+        level : str, optional
+            Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
+            are.
+        """
+        held, number = self.state.held_nodes, self._number(level)
+        if not self.any:
+            return []
+        nodes, keys = self._topology().nodes(number), self._topology().keys_of(number)
+        return [keys[node - nodes.start] for node in held[(held >= nodes.start) & (held < nodes.stop)]]
+
+    # ------------------------------------------------------------------ for moves and verbs
+
+    @property
+    def any(self) -> bool:
+        """Whether anybody is held."""
+        return bool(len(self.state.held_nodes))
+
+    def free(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Ranges of customers first .. last - 1 who are free: pairs of a first and a last one, excluded."""
+        if not self.any:
+            return [(first, last)]
+        ranges = self._free_ranges()
+        begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
+        there = begin < end
+        return list(zip(begin[there].tolist(), end[there].tolist(), strict=True))
+
+    def check_free(self, first: int, last: int) -> None:
+        """Refuse customers who are held."""
+        if first < last and self.any and self.free(first, last) != [(first, last)]:
+            raise StateError(
+                "customers", (first, last), "none of a group that is held",
+                "Release their groups first: franchise.release(groups).",
+            )  # fmt: skip
+
+    def below(self) -> npt.NDArray[np.int8]:
+        """Of each restaurant, whether one of its own customers, or of those below it, is held."""
+        parent = self.state.topology.parent
+        found = np.zeros(len(parent), dtype=np.int8)
+        for node in self.state.held_nodes.tolist():
+            while node >= 0 and not found[node]:
+                found[node] = 1
+                node = int(parent[node])
+        return found
+
+    def nodes(self) -> npt.NDArray[np.int8] | None:
+        """Of each restaurant, whether its own data customers are held; None if nobody is."""
+        if not self.any:
+            return None
+        found = np.zeros(self.state.topology.n_nodes, dtype=np.int8)
+        found[self.state.held_nodes] = 1
+        return found
+
+    def dishes(self) -> Ints:
+        """Slots of the dishes that held customers eat, ascending."""
+        if not self.any:
+            return np.empty(0, dtype=np.int64)
+        held = np.zeros(self.state.topology.n_nodes, dtype=bool)
+        held[self.state.held_nodes] = True
+        eaten = np.asarray(self.state.seating.dishes())[held[self.state.topology.home]]
+        return np.unique(eaten).astype(np.int64)
+
+    def check_start(self, init: Any) -> None:
+        """Refuse a start that would seat everybody anew."""
+        if self.any:
+            raise StateError(
+                "init", init, "None or a state, while groups are held",
+                "Go on with init=None, or release them first: franchise.release().",
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------ frozen states
+
+    def check_frozen(self, frozen: Any) -> Any:
+        """Numbers of the restaurants that a frozen state holds."""
+        nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
+        n = self.state.topology.n_nodes
+        whole = nodes.ndim == 1 and (nodes.dtype.kind in "iu" or nodes.size == 0)
+        if not whole or np.any(np.diff(nodes) <= 0) or np.any((nodes < 0) | (nodes >= n)):
+            raise DataError(
+                "held_groups, in the frozen state", nodes, f"different restaurants, ascending, below {n}",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
+        return nodes.astype(np.int32)
+
+    # ------------------------------------------------------------------
+
+    def _topology(self) -> Topology:
+        topology = self.state.topology
+        if not isinstance(topology, Topology):
+            raise DeclarationError(
+                "groups", "contexts of n-grams", "restaurants of a label",
+                "Sentences come and go by extend and discard; nothing is held there.",
+            )  # fmt: skip
+        return topology
+
+    def _number(self, level: str | None) -> int:
+        declarations = self.state.declarations
+        return len(declarations) - 1 if level is None else number_of(declarations, level, "level")
+
+    def _nodes(self, groups: Any, level: str | None) -> npt.NDArray[np.int32]:
+        """Numbers of these restaurants and of all below them that have data customers of their own."""
+        topology, number = self._topology(), self._number(level)
+        these = items("groups", groups, "a list of groups", remedy=_REMEDY)
+        nodes, keys = topology.nodes(number), topology.keys_of(number)
+        place = {key: i for i, key in enumerate(keys)}
+        chosen = np.zeros(topology.n_nodes, dtype=bool)
+        for one in these:
+            named = one.__hash__ is not None and not isinstance(one, bool | np.bool_)
+            found = place.get(one) if named else None
+            if found is None:
+                found = whole_number("groups", one, 0, len(keys) - 1, remedy=_REMEDY)
+            chosen[nodes.start + found] = True
+        for lower in range(number + 1, len(topology.keys)):
+            below = topology.nodes(lower)
+            chosen[below] |= chosen[topology.parent[below]]
+        return np.flatnonzero(chosen & (topology.sizes() > 0)).astype(np.int32)
+
+    def _check_seated(self, nodes: npt.NDArray[np.int32]) -> None:
+        seating, topology = self.state.seating, self._topology()
+        sizes = topology.sizes()
+        if len(topology.keys) == 2 and np.all(nodes > 0):  # documents: their customers are their data
+            seated = [seating.node_customers(node) == sizes[node] for node in nodes.tolist()]
+        else:
+            held = np.zeros(topology.n_nodes, dtype=bool)
+            held[nodes] = True
+            seated = (np.asarray(seating.dishes())[held[topology.home]] >= 0).tolist()
+        if not all(seated):
+            raise StateError(
+                "groups", "with customers who are not seated", "seated", "Start the franchise first."
+            )
+
+    def _free_ranges(self) -> Ints:
+        """Ranges of free customers, one a row; found once for what is held."""
+        state = self.state
+        if self._for[0] is state.held_nodes and self._for[1] is state.topology:
+            return self._ranges
+        held = np.zeros(state.topology.n_nodes, dtype=bool)
+        held[state.held_nodes] = True
+        changes_at, before, n = [], True, state.topology.n_customers
+        for first in range(0, n, _CHUNK):
+            here = held[state.topology.home[first : min(first + _CHUNK, n)]]
+            steps = np.flatnonzero(np.diff(here, prepend=before))
+            changes_at.append(first + steps)
+            before = bool(here[-1])
+        ends = np.concatenate([np.empty(0, dtype=np.int64), *changes_at])
+        if len(ends) % 2:
+            ends = np.append(ends, n)
+        self._ranges, self._for = ends.reshape(-1, 2), (state.held_nodes, state.topology)
+        return self._ranges

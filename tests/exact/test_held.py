@@ -1,0 +1,239 @@
+"""Groups that are held: moves by enumeration of the conditional posterior; planted bugs."""
+
+from collections import Counter
+
+import attrs
+import numpy as np
+import pytest
+from test_cells import Model as CellModel
+from test_slices import WEIGHTS
+from test_slices import Model as SliceModel
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.random import STARTS, Streams
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_weights import ExactWeightModel
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.planted import PlantedBug, planted
+
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+MOVES = [
+    moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1),
+    moves.ReseatGroups(scans=None),
+]  # fmt: skip
+GIBBS = (moves.TableGibbs, moves.DishGibbs)
+# Of each shape: groups that are held, and the customers below them.
+HELD = {
+    "2+2": ([0], [0, 1]),
+    "2+1 with one at the root": ([0], [0, 1]),
+    "three levels of three": (["a"], [0, 1]),
+    "three levels": ([1], [2]),
+}
+
+
+def held(shape, dishes=None, **options):
+    """A tiny franchise whose held customers eat a dish each, or those given."""
+    franchise = tiny_franchise(shape, MEASURE, corner="discounts", **options)
+    groups, customers = HELD[shape]
+    if dishes is not None:
+        given = np.zeros(franchise.topology.n_customers, dtype=np.int64)
+        given[customers] = dishes
+        hk.franchise.start(franchise, given, Streams(0).source(STARTS))
+    franchise.hold(groups, "author" if groups == ["a"] else None)
+    return franchise
+
+
+def cells(shape):
+    """Stores and kernels: all of them where a shape has few states."""
+    found = list(stores_and_kernels(MEASURE, shape=shape))
+    if shape in ("2+2", "three levels of three"):
+        return found
+    return [("explicit", "generic"), ("counts", "generic")][: 2 if shape.startswith("2") else 1]
+
+
+ALL = [(shape, *cell) for shape in HELD for cell in cells(shape)]
+
+
+@pytest.mark.parametrize(("shape", "store", "kernel"), ALL)
+def test_moves_leave_the_posterior_given_what_is_held_invariant(shape, store, kernel):
+    for dishes in (None, [0] + [1] * (len(HELD[shape][1]) - 1)):
+        franchise = held(shape, dishes, store=store, kernel=kernel)
+        model = ExactModel(franchise, WITNESS)
+        eaten = franchise.dishes[HELD[shape][1]].tolist()
+        assert len(set(eaten)) == (1 if dishes is None else len({*dishes}))
+        for move in MOVES:
+            many = isinstance(move, (moves.ReseatGroups, moves.SplitMerge)) and shape == "three levels"
+            many |= isinstance(move, moves.ReseatGroups) and kernel == "reference"
+            if many or (getattr(move, "scans", None) and kernel == "reference"):
+                continue
+            if serves(franchise, move):
+                check_exact(model, move, reversible=not isinstance(move, GIBBS))
+
+
+@pytest.mark.parametrize("shape", ["2+1 with one at the root", "three levels of three"])
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_the_same_under_weights(store, shape):
+    model = ExactWeightModel(held(shape, store=store, root="weights"), WITNESS)
+    for move in (moves.TableGibbs(), moves.DishGibbs()):
+        assert check_balance(model, move)
+
+
+def test_groups_that_are_held_are_left_out_of_moves():
+    franchise = held("2+2", [0, 1], store="explicit")
+    assert franchise.held_groups() == [0]
+    assert franchise.free_ranges(0, 4) == [(2, 4)]
+    assert franchise.groups()[0].tolist() == [2]
+    assert len(franchise.held_dishes()) == 2
+    with pytest.raises(hk.errors.StateError, match="release"):
+        franchise.reseat(1, 3, Streams(0).source(1))
+    franchise.release([0])
+    assert franchise.held_groups() == []
+    assert franchise.free_ranges(0, 4) == [(0, 4)]
+
+
+# ---------------------------------------------------------------------- documents in parallel
+
+
+def holding(model, group):
+    """Let a model of sweeps hold a document, whatever it is entered with."""
+    franchise, enter, sweep = model.franchise, model.enter, model.franchise._slices.sweep
+
+    def entered(state):
+        franchise.release()
+        slots = enter(state)
+        franchise.hold([group])
+        return slots
+
+    model.enter = entered
+    franchise._slices.sweep = lambda plan, source: sweep(
+        attrs.evolve(plan, held=franchise._held.nodes()), source
+    )
+    return model
+
+
+@pytest.mark.parametrize("kernel", ["fused", "reference"])
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+def test_a_sweep_over_documents_leaves_held_ones_alone(integrated, kernel):
+    model = holding(SliceModel([[0], [2]], kernel, integrated), 0)
+    P = model.matrix()
+    same = np.array([[a[0] == b[0] for b in model.states] for a in model.states])
+    assert np.all(P[~same] == 0.0)
+    for k in range(len(WEIGHTS)):
+        pi = np.where([z[0] == k for z in model.states], model.pi, 0.0)
+        assert np.abs(pi @ P - pi).max() < 1e-12
+
+
+def test_cells_of_held_documents_stay():
+    model = holding(CellModel([[1, 0, 1], [1, 0, 0]]), 0)
+    state = model.states()[37]
+    own = slice(0, 2)  # cells of the document that is held
+    found, expected = Counter(), Counter()
+    for after, p in model.law_from(state, 0).items():
+        assert after[own] == state[own]
+        found[after[2:]] += p
+    for after, p in model.expected(state).items():
+        expected[after[2:]] += p
+    assert max(abs(found[key] - p) for key, p in expected.items()) < 1e-12
+
+
+# ---------------------------------------------------------------------- what is held belongs to the state
+
+
+def corpus(n=6):
+    generator = np.random.default_rng(3)
+    return hk.Corpus.from_counts(generator.poisson(1.5, size=(n, 7)) + np.eye(n, 7, dtype=int))
+
+
+def model_of(data, store="counts", root="weights"):
+    base = hk.Restaurant(hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1, 1))
+    document = hk.Restaurant(base, concentration=hk.Gamma(1, 1), each="document")
+    return hk.Franchise(document, data, store=store, root=root)
+
+
+SCHEDULE = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
+
+
+@pytest.mark.parametrize(
+    "schedule", [SCHEDULE, [moves.TableGibbs(), moves.SplitMerge()]], ids=["cells", "seats"]
+)
+def test_a_run_keeps_held_groups_and_goes_on_from_its_folder(tmp_path, schedule):
+    franchise = model_of(corpus())
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1)
+    franchise.hold([1, 4])
+    before = franchise.dishes
+    begin = np.append(0, np.cumsum(franchise.data.document_lengths))
+    held_counts = [np.bincount(before[begin[d] : begin[d + 1]]).max() for d in (1, 4)]
+    twin = franchise.copy()
+    assert twin.held_groups() == [1, 4]
+    hk.Scheduler(schedule).run(franchise, sweeps=6, rng=2, init=None)
+    hk.Scheduler(schedule).run(twin, sweeps=3, rng=2, init=None, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    run.resume(sweeps=3)
+    again = hk.open_run(tmp_path / "run").franchise()
+    assert again.held_groups() == [1, 4]
+    assert again.dishes.tolist() == franchise.dishes.tolist()
+    assert franchise.log_joint() == again.log_joint()
+    after = franchise.dishes
+    assert held_counts == [np.bincount(after[begin[d] : begin[d + 1]]).max() for d in (1, 4)]
+    franchise.audit()
+
+
+def test_more_documents_are_sampled_beside_held_ones():
+    franchise = model_of(corpus(), "histogram", "restaurant")
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
+    ids, n = franchise.dish_ids[franchise.dishes], len(franchise.data)
+    franchise.hold([0, 1, 2, 3, 4])
+    more = hk.Corpus.from_counts(np.eye(2, 7, dtype=int) + 1, names=None)
+    grown = franchise.with_documents(franchise.data.plus(more), 1)
+    assert len(grown.held_groups()) == 5
+    grown.hold([5])
+    hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(grown, sweeps=5, rng=2, init=None)
+    assert grown.dish_ids[grown.dishes][:n].tolist() == ids.tolist()
+
+
+# ---------------------------------------------------------------------- planted bugs
+
+BUGS = [
+    PlantedBug(
+        "a held customer moved",
+        "All customers are reseated; the verb no longer asks.",
+        "hdpkit.franchise.held",
+        "        ranges = self._free_ranges()\n",
+        "        ranges = np.array([[0, self.state.topology.n_customers]])\n",
+        "table gibbs",
+    ),
+    PlantedBug(
+        "a table above held customers moved",
+        "Units are free whose own restaurant has nobody who is held.",
+        "hdpkit.franchise.held",
+        "                node = int(parent[node])\n",
+        "                node = -1\n",
+        "dish gibbs",
+    ),
+    PlantedBug(
+        "a dish of held customers split",
+        "Split-merge takes any two units.",
+        "hdpkit.moves.split_merge",
+        "        if np.isin(dishes[[a, b]], state.held_dishes()).any():\n",
+        "        if False:\n",
+        "split-merge",
+    ),
+]  # fmt: skip
+CHECKS = {
+    "table gibbs": ("2+2", moves.TableGibbs()),
+    "dish gibbs": ("three levels of three", moves.DishGibbs()),
+    "split-merge": ("2+2", moves.SplitMerge()),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_planted_bugs_are_caught(bug):
+    shape, move = CHECKS[bug.caught_by]
+    model = ExactModel(held(shape, [0, 1], store="explicit", kernel="generic"), WITNESS)
+    with planted(bug), pytest.raises((ExactFailure, KeyError)):
+        check_exact(model, move)
