@@ -61,7 +61,7 @@ def requests(driver):
         message = json.loads(entry["message"])["message"]
         if message["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"):
             address = message["params"].get("request", message["params"])["url"]
-            if not address.startswith(("chrome:", "data:", "about:")):
+            if not address.startswith(("chrome:", "chrome-untrusted:", "data:", "about:")):
                 found.append(address)
     return found
 
