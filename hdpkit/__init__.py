@@ -46,7 +46,7 @@ from hdpkit.comparison import (
     ScheduleResult,
     compare_schedules,
 )
-from hdpkit.data import Corpus, Groups, Limits, NGrams
+from hdpkit.data import Corpus, Groups, Limits, NGrams, downsample
 from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import (
     Evaluation,
@@ -144,6 +144,7 @@ __all__ = [
     "base_measures",
     "compare_schedules",
     "dishes_per_group",
+    "downsample",
     "errors",
     "evaluate",
     "expected_tables",

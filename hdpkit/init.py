@@ -1,5 +1,5 @@
 """Starts: what a scheduler takes as ``init`` besides "auto", "sequential", "one", an array or a state."""
 
-from hdpkit.franchise.starts import Random, TermClusters
+from hdpkit.franchise.starts import Factors, Random, TermClusters
 
-__all__ = ["Random", "TermClusters"]
+__all__ = ["Factors", "Random", "TermClusters"]

@@ -65,7 +65,7 @@ __all__ = ["fit"]
 )  # fmt: skip
 @click.option("--sweeps", type=positive, default=500, show_default=True, help="Sweeps to run.")
 @click.option(
-    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K", parse_init), default="auto",
+    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init), default="auto",
     show_default=True, help="The start of a chain.",
 )  # fmt: skip
 @seed_option

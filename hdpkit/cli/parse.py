@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.init import Random, TermClusters
+from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
@@ -162,8 +162,8 @@ def _level(name: str, text: str) -> Any:
     )  # fmt: skip
 
 
-def parse_init(text: str) -> str | Random | TermClusters:
-    """Read a start: ``auto``, ``sequential``, ``one``, ``random:K`` or ``clusters:K``.
+def parse_init(text: str) -> str | Random | TermClusters | Factors:
+    """Read a start: ``auto``, ``sequential``, ``one``, ``random:K``, ``clusters:K`` or ``factors:K``.
 
     Raises
     ------
@@ -172,10 +172,12 @@ def parse_init(text: str) -> str | Random | TermClusters:
     name, _, count = text.strip().partition(":")
     if name in ("auto", "sequential", "one") and not count:
         return name
-    if name in ("random", "clusters") and re.fullmatch(r"[0-9]{1,18}", count):
-        return Random(int(count)) if name == "random" else TermClusters(int(count))
+    kinds = {"random": Random, "clusters": TermClusters, "factors": Factors}
+    if name in kinds and re.fullmatch(r"[0-9]{1,18}", count):
+        made: Random | TermClusters | Factors = kinds[name](int(count))
+        return made
     raise ParameterError(
-        "init", text, "auto, sequential, one, random:K or clusters:K", "For instance clusters:100."
+        "init", text, "auto, sequential, one, random:K, clusters:K or factors:K", "For instance clusters:100."
     )
 
 

@@ -1,8 +1,9 @@
 """Data: `Corpus` for documents, `NGrams` for words in contexts, `Groups` for any other observations."""
 
 from hdpkit.data.corpus import Corpus
+from hdpkit.data.downsampling import downsample
 from hdpkit.data.groups import GroupedData, Groups
 from hdpkit.data.ngrams import NGrams
 from hdpkit.formats.limits import Limits
 
-__all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams"]
+__all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams", "downsample"]

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data.cells import Cells
+from hdpkit.franchise.factors import Factors, check_factors, factors_of, law_of_cells
 from hdpkit.franchise.term_clusters import COPIED, TermClusters, check_term_clusters, labels_of_terms
 from hdpkit.random import RandomStream
 
-__all__ = ["CellStart", "one_dish", "random_dishes", "seat_cells", "term_cluster_cells"]
+__all__ = ["CellStart", "factor_cells", "one_dish", "random_dishes", "seat_cells", "term_cluster_cells"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -101,6 +102,21 @@ def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream
         table[np.arange(last - first), place] += count - copied
         parts.append(_of_tables([(dishes, table)], n_dishes))
     return _joined(parts, n_dishes)
+
+
+def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellStart:
+    """Factors of the counts: the customers of a cell are split over the dishes by their weights there."""
+    check_factors(start, franchise)
+    cells, generator = franchise.topology.cells, source.generator
+    factors = factors_of(start, franchise, source)
+    n_dishes, documents = len(factors[1]), cells.documents()
+    columns, size = np.arange(n_dishes), max(1, min(_CELLS, _LARGEST // n_dishes))
+    tables = []
+    for first in range(0, len(cells.count), size):
+        here = slice(first, first + size)
+        law = law_of_cells(factors, documents[here], cells.term[here])
+        tables.append(_of_tables([(columns, generator.multinomial(cells.count[here], law))], n_dishes))
+    return _joined(tables, n_dishes)
 
 
 def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:

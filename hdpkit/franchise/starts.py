@@ -10,7 +10,15 @@ import numpy as np
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.cell_starts import CellStart, one_dish, random_dishes, seat_cells, term_cluster_cells
+from hdpkit.franchise.cell_starts import (
+    CellStart,
+    factor_cells,
+    one_dish,
+    random_dishes,
+    seat_cells,
+    term_cluster_cells,
+)
+from hdpkit.franchise.factors import Factors, check_factors, dishes_of_factors
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.term_clusters import (
     TermClusters,
@@ -21,7 +29,7 @@ from hdpkit.franchise.term_clusters import (
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import KeepsCells
 
-__all__ = ["Random", "TermClusters", "check_start", "start"]
+__all__ = ["Factors", "Random", "TermClusters", "check_start", "start"]
 
 _CHUNK = 1 << 18  # customers whose dishes are numbered at once
 
@@ -57,6 +65,9 @@ def check_start(init: Any, franchise: Franchise) -> None:
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
         return
+    if isinstance(init, Factors):
+        check_factors(init, franchise)
+        return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
         franchise.check_frozen(prepared)
@@ -69,7 +80,7 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 
     Parameters
     ----------
-    init : "auto", "sequential", "one", Random, TermClusters, array of dishes, frozen state or Franchise
+    init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
         "auto": `TermClusters` for topic models that aren't sparse, "sequential" for everything else and for
         little data.
         "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
@@ -128,6 +139,8 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart
         return one_dish(cells)
     if isinstance(init, Random):
         return random_dishes(cells, init.n_dishes, source)
+    if isinstance(init, Factors):
+        return factor_cells(init, franchise, source)
     return term_cluster_cells(init, franchise, source) if isinstance(init, TermClusters) else None
 
 
@@ -171,6 +184,9 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
     elif isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
         return term_clusters(init, franchise, source)
+    elif isinstance(init, Factors):
+        check_factors(init, franchise)
+        return dishes_of_factors(init, franchise, source)
     elif isinstance(init, Mapping):
         return init
     elif isinstance(init, type(franchise)):

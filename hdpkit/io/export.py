@@ -26,6 +26,7 @@ __all__ = [
     "document_table",
     "export_topics",
     "export_trace",
+    "new_folder",
     "share_columns",
     "term_table",
     "topic_table",
@@ -141,7 +142,7 @@ def export_topics(
             "terms": term_table(topics, corpus, n_terms),
             "documents": document_table(topics, corpus),
         }
-        _new_folder(path)
+        new_folder(path)
         files = [path / f"{name}.{to}" for name in tables]
         for file, table in zip(files, tables.values(), strict=True):
             write_table(file, table)
@@ -189,7 +190,8 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     return path
 
 
-def _new_folder(path: Path) -> None:
+def new_folder(path: Path) -> None:
+    """Make a folder; raises a ParameterError if there is something in it."""
     with refusals(path, "make a folder"):
         path.mkdir(parents=True, exist_ok=True)
         there = sorted(entry.name for entry in path.iterdir())

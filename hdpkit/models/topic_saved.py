@@ -14,7 +14,7 @@ from hdpkit.checks import absolute_path
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
-from hdpkit.init import Random, TermClusters
+from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.io.reading import Reading, save_reading
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
@@ -98,7 +98,7 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
         exact=all(move.exact for move in moves),
         record={},
     )
-    init = model.init if isinstance(model.init, str | Random | TermClusters) else "sequential"
+    init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
     run, lock = RunFolder.create(path, franchises[0], moves, init, settings)
     try:
         for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):

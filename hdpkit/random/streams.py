@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     FOLD_IN = 2**32 - 9
     EVALUATE = 2**32 - 10
     SPLIT = 2**32 - 11
+    DOWNSAMPLE = 2**32 - 14
 
 
 Seed = int | np.integer | np.random.SeedSequence | np.random.Generator | None

@@ -16,7 +16,7 @@ from typing import Any
 from hdpkit.base_measures import BaseMeasure, Finite, base_measures
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise import FixedWeights, Part, Restaurant
-from hdpkit.init import Random, TermClusters
+from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
@@ -29,6 +29,7 @@ REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures,
 _HOUSES = (
     "hdpkit.base_measures",
     "hdpkit.franchise.declarations",
+    "hdpkit.franchise.factors",
     "hdpkit.franchise.starts",
     "hdpkit.franchise.term_clusters",
     "hdpkit.moves",
@@ -43,7 +44,7 @@ _MOVED = {"hdpkit.moves.scheduled:Scheduled": "hdpkit.moves.protocol:Scheduled"}
 """Names that run folders of before give to classes that live elsewhere now."""
 
 _PRIORS = (Gamma, Beta, Normal, Each, Shifted)
-_STARTS = (Random, TermClusters)
+_STARTS = (Random, TermClusters, Factors)
 _DECLARED = (Move, BaseMeasure, Restaurant, Part, *_PRIORS, *_STARTS, Finite)
 _PLACES: dict[str, tuple[type, ...]] = {
     "move": (Move,),

@@ -1,6 +1,21 @@
 """Mutational signatures: counts of mutations by sample and channel, components, and pictures of them."""
 
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
+from hdpkit.signatures.export import write_signatures
+from hdpkit.signatures.extraction import Signatures, extract_signatures
+from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
 from hdpkit.signatures.spectra import read_spectra
 
-__all__ = ["CHANNELS", "Channels", "channels_of", "read_spectra"]
+__all__ = [
+    "CHANNELS",
+    "Channels",
+    "Decomposition",
+    "KnownSignatures",
+    "Matches",
+    "Signatures",
+    "channels_of",
+    "extract_signatures",
+    "read_signatures",
+    "read_spectra",
+    "write_signatures",
+]

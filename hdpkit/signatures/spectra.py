@@ -19,7 +19,7 @@ from hdpkit.formats.number_tables import NumberTable, read_number_table
 from hdpkit.io.corpora import check_place, reading
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 
-__all__ = ["ANY", "in_order", "read_spectra", "read_table"]
+__all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "read_table", "side_of"]
 
 ANY = "any"
 """Instead of a classification: channels of any names, in the order of the file."""
@@ -115,7 +115,8 @@ def _likely(names: Sequence[str]) -> tuple[int, Channels]:
     return found[best], CHANNELS[best]
 
 
-def _given_channels(value: Any) -> Channels | str | None:
+def given_channels(value: Any) -> Channels | str | None:
+    """What a user says that channels are: a classification, `ANY` or, to have it detected, None."""
     if value is None or isinstance(value, Channels) or value == ANY:
         return value
     known = (*CHANNELS, ANY)
@@ -170,13 +171,12 @@ def read_spectra(
     ParameterError
         If an argument isn't one of those that are listed.
     """
-    wanted = _given_channels(channels)
-    choice("samples", samples, _SIDES, remedy="Leave it out.")
+    wanted = given_channels(channels)
     flag("drop_empty", drop_empty)
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     table = read_table(path, delimiter)
-    side = samples if samples != "auto" else _side_of(table, wanted)
-    counts, names, order, words = _arranged(table, wanted, side)
+    side = side_of(table, wanted, "samples", samples)
+    counts, names, order, words, _ = arranged(table, wanted, side, "sample")
     most = limits or Limits()
     most.check(table.place, n_terms=counts.shape[1], n_documents=counts.shape[0])
     _check_counts(table, counts, order, side)
@@ -191,11 +191,30 @@ def read_spectra(
     return Corpus.from_counts(matrix, vocabulary=words, names=chosen, groups=groups)
 
 
-def _side_of(table: NumberTable, wanted: Channels | str | None) -> str:
-    """Where the samples are: not where most names are channels."""
+def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given: str) -> str:
+    """Where the samples (or signatures) of a table are: not where most names are channels.
+
+    Parameters
+    ----------
+    table : NumberTable
+    wanted : Channels, `ANY` or None
+        Whose channels they are.
+    what : str
+        What has channels: the parameter that says where they are.
+    given : str
+        "auto", "rows" or "columns".
+
+    Raises
+    ------
+    ParameterError
+        If it is something else. DataError: if nothing says it.
+    """
+    choice(what, given, _SIDES, remedy="Leave it out.")
+    if given != "auto":
+        return given
     if isinstance(wanted, str):
         raise DataError(
-            "samples", "auto", "rows or columns, where channels have any names", "Say samples='columns'."
+            what, given, "rows or columns, where channels have any names", f"Say {what}='columns', or 'rows'."
         )
     if wanted is None:
         rows, columns = (_likely(names)[0] for names in (table.rows, table.columns))
@@ -206,15 +225,40 @@ def _side_of(table: NumberTable, wanted: Channels | str | None) -> str:
     if rows == columns == 0:
         raise DataError(
             f"{table.place}, channels", list(table.rows[:3]), "channels in the rows or in the columns",
-            f"Known are {', '.join(CHANNELS)}; of others, give channels='any', and where samples are.",
+            f"Known are {', '.join(CHANNELS)}; of others, give channels='any', and where {what} are.",
         )  # fmt: skip
     return "columns" if rows >= columns else "rows"
 
 
-def _arranged(
-    table: NumberTable, wanted: Channels | str | None, side: str
-) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str]]:
-    """Counts, shape (samples, channels), the samples, the place of each channel in the file, and its name."""
+def arranged(
+    table: NumberTable, wanted: Channels | str | None, side: str, what: str
+) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str], Channels | None]:
+    """Put a table in order: a row a sample or signature, channels in the order of pictures.
+
+    Parameters
+    ----------
+    table : NumberTable
+    wanted : Channels, `ANY` or None
+    side : str
+        Where samples or signatures are, "rows" or "columns".
+    what : str
+        What one of them is called, for errors.
+
+    Returns
+    -------
+    values : float64 array, shape (n, n_channels)
+    names : tuple of str
+    order : list of int
+        The place of each channel in the file.
+    words : list of str
+        The channels.
+    channels : Channels or None
+
+    Raises
+    ------
+    DataError
+        As `in_order`; if a sample's name is empty or there twice.
+    """
     if side == "columns":
         values, found, names = table.values.T, table.rows, table.columns
         lines = [f"{table.place}, line {line}" for line in table.lines]
@@ -226,16 +270,14 @@ def _arranged(
         if first.setdefault(name, number) != number or not name:
             line = table.header if side == "columns" else table.lines[number]
             raise DataError(
-                f"{table.place}, line {line}, sample",
-                name,
-                "a name of its own for each sample",
+                f"{table.place}, line {line}, {what}", name, f"a name of its own for each {what}",
                 "Rename one.",
-            )
+            )  # fmt: skip
     if isinstance(wanted, str):
-        return values, names, list(range(len(found))), list(found)
+        return values, names, list(range(len(found))), list(found), None
     channels = wanted or channels_of(found) or _likely(found)[1]
     order = in_order(table.place, found, lines, channels)
-    return values[:, order], names, order, list(channels.names)
+    return values[:, order], names, order, list(channels.names), channels
 
 
 def _check_counts(table: NumberTable, counts: npt.NDArray[np.float64], order: list[int], side: str) -> None:

@@ -50,7 +50,9 @@ def no_tokens(monkeypatch):
     monkeypatch.setattr(Topology, "home", property(fail))
 
 
-@pytest.mark.parametrize("init", ["one", hk.init.Random(8), hk.init.TermClusters(6)], ids=str)
+@pytest.mark.parametrize(
+    "init", ["one", hk.init.Random(8), hk.init.TermClusters(6), hk.init.Factors(6)], ids=str
+)
 def test_a_run_by_cell_makes_nothing_as_large_as_the_customers(init, no_tokens, tmp_path):
     fr = franchise()
     assert by_cell(fr)

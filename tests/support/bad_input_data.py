@@ -5,7 +5,7 @@ import tempfile
 
 import numpy as np
 import scipy.sparse as sp
-from bad_values import HUGE, INF, NAN, NO_FLAG, Row, Told, corpus, optional, whole
+from bad_values import HUGE, INF, NAN, NO_FLAG, NO_SEED, Row, Told, corpus, optional, whole
 
 import hdpkit as hk
 
@@ -214,6 +214,14 @@ DATA = {
     "Corpus.plus": Row(
         plain(corpus().plus, more=corpus()),
         {"more": [None, 5, "ab", [[0, 1]], {}, hk.Corpus, hk.Corpus.from_documents([[0]], n_terms=7)]},
+    ),
+    "downsample": Row(
+        plain(hk.downsample, corpus=corpus(), max_per_group=1, rng=0),
+        {
+            "corpus": [None, 5, "ab", [[0, 1]], {}, hk.Corpus],
+            "max_per_group": whole(1, 2**31 - 1),
+            "rng": NO_SEED,
+        },
     ),
     "Corpus.from_ldac": Row(
         plain(hk.Corpus.from_ldac, path=file(b"2 0:2 1:1\n2 1:1 2:1\n0\n"), n_terms=3),

@@ -86,6 +86,7 @@ RUNS = {
     "init.TermClusters": Row(
         plain(hk.init.TermClusters, n_dishes=2), {"n_dishes": optional(whole(1, 2**31 - 1))}
     ),
+    "init.Factors": Row(plain(hk.init.Factors, n_dishes=2), {"n_dishes": optional(whole(1, 2**31 - 1))}),
     "init.Random": Row(plain(hk.init.Random, n_dishes=2), {"n_dishes": whole(1, 2**31 - 1)}),
     "moves.BaseMeasureParameters": Row(
         plain(moves.BaseMeasureParameters, method="slice", width=1.0),

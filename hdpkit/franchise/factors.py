@@ -1,0 +1,107 @@
+"""A start for few terms and large groups: a non-negative factorisation of the counts, by scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import validator, whole_number
+from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.franchise.term_clusters import serves_term_clusters
+from hdpkit.random import RandomStream
+
+__all__ = ["Factors", "check_factors", "dishes_of_factors", "factors_of", "law_of_cells"]
+
+Floats = npt.NDArray[np.float64]
+
+_ROUNDS = 100  # of multiplicative updates
+_MOST = 100  # dishes, where nothing is said
+_AT_ONCE = 1 << 14  # customers
+
+
+@attrs.frozen
+class Factors:
+    """Customers begin with the components of a non-negative factorisation of the counts.
+
+    Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
+    scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
+    to the square root of its length: otherwise the few largest would decide. A customer of document d and
+    term v begins with dish k with a probability proportional to W_dk H_kv. It is made for few terms and large
+    documents. This is not part of the chain: what comes after is exact from any start.
+
+    Parameters
+    ----------
+    n_dishes : int, optional
+        K, at least 1; by default the least of twice the square root of the number of terms that occur, 100,
+        and the K of `hdpkit.FixedWeights`. Fewer result where nobody takes one.
+    """
+
+    n_dishes: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Factors(20).")
+        ),
+    )
+
+
+def check_factors(start: Factors, franchise: Any) -> None:
+    """Raise an error if the data aren't documents of terms, or scikit-learn is missing."""
+    if not serves_term_clusters(franchise):
+        raise ParameterError(
+            "init", start, "a start that fits: Factors is for a Corpus under a Dirichlet-multinomial",
+            'For instance "sequential", or hk.init.Random(100).',
+        )  # fmt: skip
+    try:
+        import sklearn.decomposition  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "sklearn", None, "installed, to factorise counts", "pip install 'hdpkit[text]', or another start."
+        ) from error
+    franchise.root._check_number("init", start.n_dishes or 1)
+
+
+def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Floats, Floats]:
+    """W and H: float64, shapes (n_documents, K) and (K, n_terms)."""
+    from sklearn.decomposition import NMF
+
+    counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
+    used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
+    default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
+    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
+    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    scale = scipy.sparse.diags(1.0 / np.sqrt(np.maximum(lengths, 1.0)))
+    seed = int(source.generator.integers(2**31))
+    few = n_dishes <= min(counts.shape[0], len(used))
+    model = NMF(
+        n_dishes, init="nndsvda" if few else "random", solver="mu", beta_loss="kullback-leibler",
+        max_iter=_ROUNDS, tol=0.0, random_state=seed,
+    )  # fmt: skip
+    weights: Floats = np.asarray(model.fit_transform(scale @ counts[:, used]), dtype=np.float64)
+    laws = np.zeros((n_dishes, counts.shape[1]))
+    laws[:, used] = model.components_
+    return weights, laws
+
+
+def law_of_cells(factors: tuple[Floats, Floats], documents: Any, terms: Any) -> Floats:
+    """Law of the dish of customers of these documents and terms: float64, shape (n, K); rows sum to one."""
+    weights, laws = factors
+    law = weights[documents] * laws[:, terms].T
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1.0 / law.shape[1])
+
+
+def dishes_of_factors(start: Factors, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
+    """Dish of each customer: int32, shape (n_customers,)."""
+    data: Any = franchise.data
+    factors = factors_of(start, franchise, source)
+    dishes = np.empty(len(data), dtype=np.int32)
+    for first in range(0, len(data), _AT_ONCE):
+        last = min(first + _AT_ONCE, len(data))
+        law = law_of_cells(factors, data.codes_between("document", first, last), data.terms[first:last])
+        drawn = source.generator.random(last - first)[:, None]
+        dishes[first:last] = np.minimum((np.cumsum(law, axis=1) < drawn).sum(axis=1), law.shape[1] - 1)
+    return dishes

@@ -1,0 +1,77 @@
+"""Signatures and exposures as files for other programs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdpkit.checks import instance
+from hdpkit.io.export import new_folder
+from hdpkit.io.tables import write_table
+from hdpkit.signatures.extraction import Signatures
+from hdpkit.signatures.known import KnownSignatures
+
+__all__ = ["write_signatures"]
+
+
+def write_signatures(
+    signatures: Signatures, folder: str | os.PathLike[str], *, known: KnownSignatures | None = None
+) -> list[Path]:
+    """Write signatures and exposures to a folder.
+
+    ``signatures.tsv`` (a row a channel, in SigProfiler's order, a column a signature) and ``exposures.tsv``
+    (a row a sample, a column a signature, in whole mutations) have the layout of SigProfiler's files:
+    SigProfilerAssignment takes the first as ``signatures`` or ``signature_database``, and
+    SigProfilerPlotting draws it. Component "0" is in neither. The other tables have intervals:
+    ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv``, ``samples.csv``.
+
+    Parameters
+    ----------
+    signatures : Signatures
+    folder : path
+        New or empty.
+    known : KnownSignatures, optional
+        For matches and decompositions in ``overview.csv``.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    ParameterError
+        If something is in the folder. StorageError: if it can't be written.
+    """
+    instance("signatures", signatures, Signatures, "what extract_signatures returned", remedy="Make them.")
+    tables = {
+        "signatures.tsv": _by_channel(signatures),
+        "exposures.tsv": _activities(signatures),
+        "overview.csv": signatures.overview(known),
+        "channels.csv": signatures.channel_table(),
+        "exposure_intervals.csv": signatures.exposure_table(),
+        "samples.csv": signatures.sample_table(),
+    }
+    path = Path(folder)
+    new_folder(path)
+    files = [path / name for name in tables]
+    for file, table in zip(files, tables.values(), strict=True):
+        write_table(file, table)
+    return files
+
+
+def _by_channel(signatures: Signatures) -> dict[str, Any]:
+    channels = signatures.channels
+    order = (
+        list(range(len(signatures.vocabulary))) if channels is None else channels.ordered_for_sigprofiler()
+    )
+    rows = {"MutationType": [signatures.vocabulary[i] for i in order]}
+    return rows | {name: signatures.matrix[k, order] for k, name in enumerate(signatures.names)}
+
+
+def _activities(signatures: Signatures) -> dict[str, Any]:
+    held = signatures.exposures
+    whole = np.rint(held.mean).astype(np.int64)
+    return {"Samples": list(held.names)} | {name: whole[:, k] for k, name in enumerate(signatures.names)}

@@ -1,0 +1,267 @@
+"""Signatures of a run: components that samples and chains agree on, with exposures and intervals."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import instance, items, real_number
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.io.tables import Columns
+from hdpkit.schedule import Run
+from hdpkit.signatures.channels import Channels, channels_of
+from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches
+from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction
+
+__all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
+
+Floats = npt.NDArray[np.float64]
+
+REST = "0"
+"""The name of what no signature covers, as the R packages have it."""
+
+
+def names_of_signatures(n: int, channels: Channels | None) -> tuple[str, ...]:
+    """Names of new signatures, as SigProfiler gives them: SBS96A, SBS96B, ..., SBS96AA.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    channels : Channels or None
+        Without a classification they are called "component A" and so on.
+    """
+    prefix = "component " if channels is None else channels.name
+    return tuple(prefix + _letters(i) for i in range(n))
+
+
+def _letters(number: int) -> str:
+    letters = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        letters = chr(ord("A") + digit) + letters
+    return letters
+
+
+class Signatures:
+    """Signatures of a cohort with their exposures. See `extract_signatures`, which makes them.
+
+    Attributes
+    ----------
+    components : Consensus
+        What they are made of: means, intervals, occurrence by chain.
+    names : tuple of str
+        SBS96A, SBS96B and so on, in descending order of their mutations.
+    vocabulary : tuple of str
+        The channels.
+    channels : Channels or None
+        Their classification; None where channels have other names.
+    exposures : Exposures
+        Mutations of each sample by signature and, last, by component "0", with intervals.
+    cosine : float64 array, shape (n_samples,)
+        Of each sample's counts with what its signatures, without component "0", would give.
+    corpus : Corpus
+    """
+
+    def __init__(self, components: Consensus, corpus: Corpus, names: tuple[str, ...] | None = None) -> None:
+        self.components = components
+        self.corpus = corpus
+        words = corpus.vocabulary or tuple(map(str, range(corpus.n_terms)))
+        self.vocabulary = tuple(words)
+        self.channels = channels_of(words)
+        self.names = names or names_of_signatures(len(components), self.channels)
+
+    def __repr__(self) -> str:
+        return f"<Signatures: {len(self)} in {len(self.corpus.document_lengths)} samples>"
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    @property
+    def matrix(self) -> Floats:
+        """Mean share of each channel: float64, shape (T, n_channels); rows sum to one."""
+        return self.components.topics
+
+    @property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals of `matrix`."""
+        return self.components.topics_lower
+
+    @property
+    def upper(self) -> Floats:
+        """Upper ends."""
+        return self.components.topics_upper
+
+    @cached_property
+    def exposures(self) -> Exposures:
+        """Mutations of each sample by signature, last by component "0"."""
+        return exposures(self.components)
+
+    @cached_property
+    def cosine(self) -> Floats:
+        """Cosine of each sample's counts with what its signatures would give: float64, shape (n_samples,)."""
+        return reconstruction(self.corpus, self.exposures.mean[:, :-1], self.matrix)
+
+    def match(self, known: KnownSignatures) -> Matches:
+        """The known signature that is most like each.
+
+        Parameters
+        ----------
+        known : KnownSignatures
+
+        Raises
+        ------
+        DataError
+            If its channels are others.
+        """
+        return self._same(known).match(self.matrix)
+
+    def decompose(self, known: KnownSignatures, *, least: float = 0.05) -> Decomposition:
+        """Each as a sum of known signatures.
+
+        Parameters
+        ----------
+        known : KnownSignatures
+        least : float
+            As in `KnownSignatures.decompose`.
+
+        Raises
+        ------
+        DataError
+            If its channels are others.
+        """
+        return self._same(known).decompose(self.matrix, least=least)
+
+    def _same(self, known: KnownSignatures) -> KnownSignatures:
+        instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
+        if known.vocabulary != self.vocabulary:
+            told = f"{len(known.vocabulary)} channels, {known.vocabulary[0]} first"
+            own = f"the {len(self.vocabulary)} channels of the counts, {self.vocabulary[0]} first"
+            raise DataError(
+                "known", told, own,
+                "Read both with the same channels=...",
+            )  # fmt: skip
+        return known
+
+    # ------------------------------------------------------------------ tables
+
+    def overview(self, known: KnownSignatures | None = None) -> Columns:
+        """A row a signature: name, mutations, share, occurrence, samples, and the best known one.
+
+        Parameters
+        ----------
+        known : KnownSignatures, optional
+        """
+        held = self.exposures
+        table: dict[str, Any] = {
+            "signature": list(self.names),
+            "mutations": held.mean[:, :-1].sum(axis=0),
+            "share": self.components.shares,
+            "share_lower": self.components.shares_lower,
+            "share_upper": self.components.shares_upper,
+            "samples": (~held.zero[:, :-1]).sum(axis=0),
+            "occurrence": self.components.occurrence,
+            "chains": (self.components.occurrence_by_chain > 0).sum(axis=0),
+        }
+        if known is not None:
+            found, parts = self.match(known), self.decompose(known)
+            table |= {"best_match": list(found.names), "cosine": found.cosine}
+            table["decomposition"] = [
+                " + ".join(f"{share:.2f} {name}" for name, share in parts.parts(k)) for k in range(len(self))
+            ]
+            table["decomposition_cosine"] = parts.cosine
+        return table
+
+    def channel_table(self) -> Columns:
+        """A row a signature and channel: share with its interval."""
+        n, width = self.matrix.shape
+        return {
+            "signature": np.repeat(self.names, width).tolist(),
+            "channel": list(self.vocabulary) * n,
+            "share": self.matrix.ravel(),
+            "lower": self.lower.ravel(),
+            "upper": self.upper.ravel(),
+        }
+
+    def exposure_table(self) -> Columns:
+        """A row a sample and signature, and component "0": mutations with their interval, share, zero."""
+        table = self.exposures.table([*self.names, REST])
+        label = self.exposures.label
+        return {"sample": table.pop(label), "signature": table.pop("component"), **table}
+
+    def sample_table(self) -> Columns:
+        """A row a sample: mutations, and the cosine of the reconstructed spectrum."""
+        return {
+            "sample": list(self.exposures.names),
+            "mutations": self.corpus.document_lengths,
+            "cosine": self.cosine,
+        }
+
+
+def extract_signatures(
+    samples: Any,
+    corpus: Corpus | None = None,
+    *,
+    similarity: float = 0.9,
+    occurrence: float = 0.5,
+    chains: float = 0.5,
+    level: float = 0.9,
+    names: Any = None,
+) -> Signatures:
+    """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
+
+    It is `hdpkit.summaries.extract_components` under the names of the field: dishes of a state with a cosine
+    of ``similarity`` or more are one component, components are matched over samples and chains by the same
+    measure, and those are kept that occur in enough samples of enough chains. The rest is component "0".
+
+    Parameters
+    ----------
+    samples : Run, Trace, ChainTrace or sequence of Sample
+        Of a run that kept samples.
+    corpus : Corpus, optional
+        The counts, as `read_spectra` reads them; a run has its own.
+    similarity : float
+        Cosine from which components are one, above 0 and below 1.
+    occurrence : float
+        Share of a chain's samples in which a signature must occur.
+    chains : float
+        Share of the chains in which it must.
+    level : float
+        Probability of the intervals.
+    names : sequence of str, optional
+        Of the signatures, where their number is known.
+
+    Returns
+    -------
+    Signatures
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range. DataError: if there are no samples, or they are of other data.
+    """
+    if not 0.0 < real_number("similarity", similarity) < 1.0:
+        raise ParameterError("similarity", similarity, "above 0 and below 1", "0.9 is usual.")
+    given = samples.data if corpus is None and isinstance(samples, Run) else corpus
+    data: Corpus = instance(
+        "corpus", given, Corpus, "the Corpus of the run", remedy="read_spectra(path) returns one."
+    )
+    found = extract_components(
+        samples, threshold=1.0 - similarity, occurrence=occurrence, chains=chains, level=level
+    )
+    n_terms, n_groups = found.topics.shape[1], found.samples[0].n_groups
+    if n_terms != data.n_terms or n_groups != data.n_documents:
+        raise DataError(
+            "corpus", f"{data.n_documents} samples, {data.n_terms} channels",
+            f"that of the run: {n_groups} samples, {n_terms} channels", "Pass the corpus that was sampled.",
+        )  # fmt: skip
+    if names is not None:
+        names = items("names", names, "a sequence of names", remedy="Leave it out.")
+        if len(names) != len(found):
+            raise ParameterError("names", names, f"{len(found)} names", "Leave it out.")
+    return Signatures(found, data, names)

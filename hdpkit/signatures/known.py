@@ -1,0 +1,245 @@
+"""Reference signatures from a file that the user has: matches, and decompositions into them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import number_array, real_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.signatures.channels import Channels
+from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
+
+__all__ = ["Decomposition", "KnownSignatures", "Matches", "read_signatures"]
+
+Floats = npt.NDArray[np.float64]
+
+_ROUNDING = 0.01
+"""How far the shares of a signature may be from a sum of one: files round them."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Matches:
+    """For each component the known signature that is most like it. See `KnownSignatures.match`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the best known signature of each component.
+    cosine : float64 array, shape (T,)
+        With it.
+    cosines : float64 array, shape (T, n_known)
+        With all of them.
+    """
+
+    names: tuple[str, ...]
+    cosine: Floats
+    cosines: Floats
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{n} {c:.2f}" for n, c in zip(self.names, self.cosine.tolist(), strict=True))
+        return f"<Matches: {shown}>"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Decomposition:
+    """Components as sums of known signatures. See `KnownSignatures.decompose`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the known signatures.
+    shares : float64 array, shape (T, n_known)
+        Of each in each component; rows sum to one.
+    cosine : float64 array, shape (T,)
+        Of each component with its sum.
+    """
+
+    names: tuple[str, ...]
+    shares: Floats
+    cosine: Floats
+
+    def __repr__(self) -> str:
+        return f"<Decomposition: {len(self.shares)} components into {len(self.names)} known signatures>"
+
+    def parts(self, component: int) -> list[tuple[str, float]]:
+        """The known signatures of a component with their shares, the largest first.
+
+        Parameters
+        ----------
+        component : int
+        """
+        row = self.shares[component]
+        return [(self.names[i], float(row[i])) for i in np.argsort(-row, kind="stable") if row[i] > 0]
+
+
+@attrs.frozen(eq=False, repr=False)
+class KnownSignatures:
+    """Reference signatures. See `read_signatures`.
+
+    Attributes
+    ----------
+    names : tuple of str
+    vocabulary : tuple of str
+        The channels.
+    matrix : float64 array, shape (n_known, n_channels)
+        Rows sum to one.
+    channels : Channels or None
+        None where channels have any names.
+    """
+
+    names: tuple[str, ...]
+    vocabulary: tuple[str, ...]
+    matrix: Floats
+    channels: Channels | None = None
+
+    def __repr__(self) -> str:
+        return f"<KnownSignatures: {len(self)} of {len(self.vocabulary)} channels>"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def chosen(self, names: Sequence[str]) -> KnownSignatures:
+        """Some of them.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Raises
+        ------
+        ParameterError
+            If one isn't there.
+        """
+        places = {name: place for place, name in enumerate(self.names)}
+        for name in names:
+            if name not in places:
+                raise ParameterError("names", name, f"one of {list(self.names)}", "Check the name.")
+        rows = [places[name] for name in names]
+        return attrs.evolve(self, names=tuple(names), matrix=self.matrix[rows])
+
+    def match(self, components: Any) -> Matches:
+        """Find the known signature that is most like each component, by the cosine.
+
+        Parameters
+        ----------
+        components : array, shape (T, n_channels)
+            With the channels in the order of `vocabulary`.
+
+        Raises
+        ------
+        DataError
+            If the shape is another one.
+        """
+        given = self._components(components)
+        cosines = _unit(given) @ _unit(self.matrix).T
+        best = np.argmax(cosines, axis=1)
+        return Matches(tuple(self.names[i] for i in best), cosines[np.arange(len(given)), best], cosines)
+
+    def decompose(self, components: Any, *, least: float = 0.05) -> Decomposition:
+        """Write each component as a sum of known signatures, by non-negative least squares (Lawson & Hanson).
+
+        Parameters
+        ----------
+        components : array, shape (T, n_channels)
+        least : float
+            Known signatures of a smaller share are left out, the smallest first, and the others fitted again.
+
+        Raises
+        ------
+        DataError
+            If the shape is another one. ParameterError: if ``least`` isn't from 0 to below 1.
+        """
+        given = self._components(components)
+        if not 0.0 <= real_number("least", least) < 1.0:
+            raise ParameterError("least", least, "from 0 to below 1", "0 keeps all of them.")
+        shares = np.array([self._fitted(row, least) for row in given]).reshape(len(given), len(self))
+        sums = shares @ self.matrix
+        cosine = np.einsum("ij,ij->i", _unit(given), _unit(sums))
+        total = shares.sum(axis=1, keepdims=True)
+        return Decomposition(self.names, shares / np.where(total > 0, total, 1.0), cosine)
+
+    def _fitted(self, row: Floats, least: float) -> Floats:
+        weights = np.zeros(len(self))
+        kept = np.arange(len(self))
+        while len(kept):
+            found = scipy.optimize.nnls(self.matrix[kept].T, row)[0]
+            low = found < least * found.sum()
+            if not low.any():
+                weights[kept] = found
+                break
+            # Those at zero go together: they don't change the fit.
+            drop = low & (found == 0.0) if (found == 0.0).any() else found == found.min()
+            kept = kept[~drop]
+        return weights
+
+    def _components(self, components: Any) -> Floats:
+        found = number_array(components)
+        if found is None or found.ndim != 2 or found.shape[1] != len(self.vocabulary):
+            raise DataError(
+                "components", components, f"an array of shape (T, {len(self.vocabulary)})",
+                "They and the known signatures must have the same channels.",
+            )  # fmt: skip
+        return found
+
+
+def read_signatures(
+    path: str | os.PathLike[str],
+    *,
+    channels: str | Channels | None = None,
+    signatures: str = "auto",
+    delimiter: str | None = None,
+) -> KnownSignatures:
+    """Read reference signatures, as COSMIC has them for download: a row a channel, a column a signature.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV or the like, plain or packed.
+    channels : str or Channels, optional
+        As in `read_spectra`; give what the counts have, to be told where the file is of others.
+    signatures : str
+        Where the signatures are: "columns", "rows" or "auto".
+    delimiter : str, optional
+        Between fields; by default it is detected.
+
+    Returns
+    -------
+    KnownSignatures
+        Rows are scaled to a sum of one, of which files are short by rounding.
+
+    Raises
+    ------
+    DataError
+        With line and cell: if channels are wrong, doubled or missing, a share is negative or no number, or
+        those of a signature don't sum to one.
+    """
+    wanted = given_channels(channels)
+    table = read_table(path, delimiter)
+    side = side_of(table, wanted, "signatures", signatures)
+    values, names, order, words, known = arranged(table, wanted, side, "signature")
+    if (values < 0).any():
+        number, channel = (int(i[0]) for i in np.nonzero(values < 0))
+        cell = (order[channel], number) if side == "columns" else (number, order[channel])
+        raise DataError(
+            table.cell(*cell), float(values[number, channel]), "a share of 0 or more", "Correct it."
+        )
+    for name, total in zip(names, values.sum(axis=1).tolist(), strict=True):
+        if abs(total - 1.0) > _ROUNDING:
+            raise DataError(
+                f"{table.place}, signature {name!r}", total, "shares of channels that sum to one",
+                "Divide counts by their sum. Is the file one of signatures?",
+            )  # fmt: skip
+    return KnownSignatures(tuple(names), tuple(words), values / values.sum(axis=1, keepdims=True), known)
+
+
+def _unit(rows: Floats) -> Floats:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.where(norms > 0, norms, 1.0)
+    return unit

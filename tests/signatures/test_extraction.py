@@ -1,0 +1,169 @@
+"""Signatures of a run, known ones, and files for other programs."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.signatures import (
+    CHANNELS,
+    KnownSignatures,
+    extract_signatures,
+    read_signatures,
+    read_spectra,
+    write_signatures,
+)
+from hdpkit.signatures.extraction import names_of_signatures
+
+SBS96 = CHANNELS["SBS96"]
+TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)
+
+
+def written(path, matrix, names, order=None):
+    """Signatures as COSMIC's files have them."""
+    order = SBS96.ordered_for_sigprofiler() if order is None else order
+    rows = ["\t".join(["Type", *names])]
+    rows += ["\t".join([SBS96.names[i], *(f"{value:.12g}" for value in matrix[:, i])]) for i in order]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    """Two chains over thirty simulated samples, and the exposures that they were made with."""
+    rng = np.random.default_rng(0)
+    made = np.stack([rng.multinomial(800, shares) for shares in rng.dirichlet(np.full(3, 0.4), size=30)])
+    counts = np.stack(
+        [sum(rng.multinomial(n, law) for n, law in zip(row, TRUTH, strict=True)) for row in made]
+    )
+    corpus = hk.Corpus.from_counts(counts, vocabulary=SBS96.names, names=[f"T{i}" for i in range(30)])
+    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(
+        hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0)), corpus, store="counts",
+        root="weights",
+    )  # fmt: skip
+    schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+    trace = hk.Scheduler(schedule).run(
+        franchise, 90, rng=1, init=hk.init.Factors(3), samples=hk.Samples(after=30, every=2)
+    )
+    return extract_signatures(trace, corpus), made, trace, corpus
+
+
+def test_signatures_and_exposures_are_found(cohort):
+    found, made, _, _ = cohort
+    assert found.names[:2] == ("SBS96A", "SBS96B")
+    matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(found.matrix)
+    assert set(matches.names) == {"x", "y", "z"}
+    assert matches.cosine[:3].min() > 0.99
+    best = np.argmax(matches.cosines, axis=0)
+    held = found.exposures
+    assert np.abs(held.mean[:, best] - made).max() < 100
+    covered = (held.lower[:, best] <= made) & (made <= held.upper[:, best])
+    assert covered.mean() > 0.7  # 30 samples of one short chain
+    assert held.zero[made[:, 0] > 200][:, best[0]].sum() == 0
+    assert found.cosine.min() > 0.97
+    np.testing.assert_allclose(found.matrix.sum(axis=1), 1.0)
+    assert ((found.lower <= found.matrix) & (found.matrix <= found.upper)).mean() > 0.9
+
+
+def test_names_of_many_signatures():
+    names = names_of_signatures(30, SBS96)
+    assert (names[0], names[25], names[26], names[29]) == ("SBS96A", "SBS96Z", "SBS96AA", "SBS96AD")
+    assert names_of_signatures(1, None) == ("component A",)
+
+
+def test_known_signatures_are_read_and_matched(tmp_path, cohort):
+    found = cohort[0]
+    path = written(tmp_path / "COSMIC_v3.4_SBS_GRCh37.txt", TRUTH, ["SBS1", "SBS2", "SBS3"])
+    known = read_signatures(path, channels="SBS96")
+    np.testing.assert_allclose(known.matrix, TRUTH, rtol=1e-9)
+    assert known.channels is SBS96
+    assert len(found.overview(known)["best_match"]) == len(found)
+    mixed = 0.7 * TRUTH[0] + 0.3 * TRUTH[2]
+    parts = known.decompose([mixed])
+    assert [name for name, _ in parts.parts(0)] == ["SBS1", "SBS3"]
+    np.testing.assert_allclose(parts.shares[0], [0.7, 0.0, 0.3], atol=1e-9)
+    np.testing.assert_allclose(parts.cosine, 1.0)
+    # What is below the least share is left out, and the others fitted again.
+    faint = known.decompose([0.97 * TRUTH[0] + 0.03 * TRUTH[1]], least=0.05)
+    assert faint.shares[0].tolist() == [1.0, 0.0, 0.0]
+    assert 0.9 < faint.cosine[0] < 1.0
+    assert known.chosen(["SBS3"]).names == ("SBS3",)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda m: m * 2.0, "sum to one"),
+        (lambda m: np.where(np.arange(96) == 3, -0.001, m), "share of 0 or more"),
+    ],
+)
+def test_known_signatures_that_are_none(change, told, tmp_path):
+    with pytest.raises(DataError, match=told):
+        read_signatures(written(tmp_path / "k.txt", change(TRUTH), ["a", "b", "c"]))
+
+
+def test_known_signatures_of_other_channels(tmp_path, cohort):
+    path = written(tmp_path / "k.txt", TRUTH, ["a", "b", "c"])
+    with pytest.raises(DataError, match="DBS78"):
+        read_signatures(path, channels="DBS78", signatures="columns")
+    with pytest.raises(DataError, match="without"):
+        read_signatures(written(tmp_path / "k.txt", TRUTH, ["a", "b", "c"], order=range(90)))
+    other = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
+    with pytest.raises(DataError, match="96 channels of the counts"):
+        cohort[0].match(other)
+    with pytest.raises(DataError, match="shape"):
+        other.decompose(TRUTH)
+    with pytest.raises(ParameterError):
+        other.chosen(["b"])
+    with pytest.raises(ParameterError):
+        other.decompose(np.full((1, 78), 1 / 78), least=1.0)
+
+
+def test_arguments_of_the_extraction(cohort):
+    _, _, trace, corpus = cohort
+    for bad in ({"similarity": 1.0}, {"occurrence": 2}, {"chains": -1}, {"level": 1}, {"names": ["a"] * 99}):
+        with pytest.raises(ParameterError):
+            extract_signatures(trace, corpus, **bad)
+    with pytest.raises(ParameterError, match="corpus"):
+        extract_signatures(trace)
+    with pytest.raises(DataError, match="30 samples"):
+        extract_signatures(trace, hk.Corpus.from_counts(np.ones((2, 96), int)))
+
+
+def rows_of(path, delimiter="\t"):
+    with open(path, newline="") as file:
+        return list(csv.reader(file, delimiter=delimiter))
+
+
+def test_files_for_other_programs(tmp_path, cohort):
+    found = cohort[0]
+    known = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH)
+    files = write_signatures(found, tmp_path / "out", known=known)
+    assert len(files) == 6
+    assert [row[0] for row in rows_of(files[0])[:6]] == [
+        "MutationType", "A[C>A]A", "A[C>A]C", "A[C>A]G", "A[C>A]T", "A[C>G]A",
+    ]  # fmt: skip
+    again = read_signatures(files[0])
+    np.testing.assert_allclose(again.matrix, found.matrix, rtol=1e-7)
+    assert again.names == found.names
+    activities = rows_of(files[1])
+    assert activities[0] == ["Samples", *found.names]
+    assert [int(n) for n in activities[1][1:]] == np.rint(found.exposures.mean[0, :-1]).astype(int).tolist()
+    assert len(rows_of(tmp_path / "out" / "exposure_intervals.csv", ",")) == 1 + 30 * (len(found) + 1)
+    assert rows_of(tmp_path / "out" / "exposure_intervals.csv", ",")[len(found) + 1][1] == "0"
+    with pytest.raises(ParameterError, match="empty folder"):
+        write_signatures(found, tmp_path / "out")
+
+
+def test_the_way_from_a_table_to_signatures(tmp_path, cohort):
+    corpus = cohort[3]
+    counts = corpus.to_counts().toarray()
+    path = tmp_path / "cohort.SBS96.all"
+    rows = ["\t".join(["MutationType", *corpus.names])]
+    rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
+    path.write_text("\n".join(rows))
+    assert (read_spectra(path).to_counts() != corpus.to_counts()).nnz == 0
