@@ -69,8 +69,8 @@ def test_letters_are_composed():
 
 
 def test_columns_of_data_frames_are_texts():
-    import pandas
-    import polars
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
 
     expected = TextCounter().fit_count(TEXTS).toarray()
     for column in (
