@@ -81,7 +81,7 @@ __version__ = "0.1.0"
 
 
 def get_include() -> str:
-    """Folder of the C headers, for extensions that bring a compiled base measure (``hdpkit/measure.h``)."""
+    """Folder of the C headers, for extensions with a compiled base measure (``hdpkit/measure.h``)."""
     return str(Path(__file__).parent / "include")
 
 

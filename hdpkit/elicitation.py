@@ -43,13 +43,13 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     Parameters
     ----------
     n : int or array_like of int
-        Customers who eat the dish, whole numbers from 0; floats that are whole are taken.
+        Customers who have the dish: whole numbers from 0, also as floats.
     mass : float or array_like of float
         The mass a, finite and above 0. `n` and `mass` are broadcast against each other.
     method : {"exact", "sum", "digamma", "antoniak", "corrected"}
         - "exact": relative error below 1e-14 for every n and mass, in constant time;
         - "sum": the sum, term by term; n up to 10,000,000;
-        - "digamma": ``a (psi(a + n) - psi(a))`` as it stands: for large a the two psi are nearly equal, and
+        - "digamma": ``a (psi(a + n) - psi(a))``, computed directly; for large a the two are nearly equal, and
           about ``1e-16 a log(a) / n`` of the result is lost;
         - "antoniak": ``a log((n + a) / a)``, too small by about ``n / (2 (a + n))``: it tends to 0 where
           a does, the expectation to 1;

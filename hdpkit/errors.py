@@ -1,7 +1,7 @@
 """The typed errors of the package.
 
-Every error that bad input causes carries four facts: the parameter's name, its value, the allowed range and
-the way out. They are attributes as well as text, so that a program can react to them.
+Every error caused by bad input has four attributes: the name of the parameter, its value, the allowed range,
+and what to do. The message contains them too.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ Ints = npt.NDArray[np.int32]
 class Part:
     """A part of the state that belongs to dishes. Override what you need and `Franchise.register` it.
 
-    Births, deaths and new numbers are announced inside the step that causes them, after the statistics of the
-    dish have changed. A part must not use the franchise in these calls.
+    The methods for births, deaths and new numbers of dishes are called inside the step that causes them,
+    after the statistics of the dish have changed. A part must not use the franchise in these calls.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Part:
         source : ChoiceSource or None
             Of the verb that runs; None where a dish was opened outside of one.
         customers : int32 array
-            Data customers who bring the dish to life; empty where they are not known yet.
+            Data customers for whom the dish is created; empty if they are not known yet.
         """
 
     def died(self, slot: int) -> None:
@@ -113,7 +113,7 @@ class Part:
 
 
 class IntegrablePart(Part):
-    """A part that can be integrated out of the state for the length of a block.
+    """A part that can be integrated out of the state within a block.
 
     Within the block nothing may depend on its values. A move that leaves the posterior of everything else
     invariant there, followed by a draw of the part given everything else, leaves the posterior of all
@@ -138,4 +138,4 @@ class IntegrablePart(Part):
 
 
 class Component(Part):
-    """The name of `Part` before; kept for programs that derive from it."""
+    """Former name of `Part`, kept for programs that derive from it."""

@@ -156,8 +156,8 @@ class Beta:
     Parameters
     ----------
     a, b : float or prior
-        Shapes, finite and above 0. Priors of them are for `SparseDirichletMultinomial` alone, which resamples
-        them; anywhere else a Beta with such shapes is refused.
+        Shapes, finite and above 0. Only `SparseDirichletMultinomial` accepts priors of them, and resamples
+        them; elsewhere a Beta with such shapes is refused.
 
     Raises
     ------
@@ -336,8 +336,8 @@ def draw_beta(a: float, b: float, source: ChoiceSource | np.random.Generator, si
 class Shifted:
     """A prior of concentration + discount, so that the concentration may lie in (-discount, 0].
 
-    theta + d > 0 is all that a Pitman-Yor process asks. The joint prior of theta and d is p(d) p(theta + d).
-    A marker like `Each`, and inside it where both are wanted: ``Each(Shifted(prior))``.
+    A Pitman-Yor process only requires theta + d > 0. The joint prior of theta and d is p(d) p(theta + d). To
+    combine it with `Each`, write ``Each(Shifted(prior))``.
 
     Parameters
     ----------

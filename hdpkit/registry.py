@@ -34,7 +34,7 @@ class Entry(Generic[T]):
 
 
 class Registry(Mapping[str, Entry[T]]):
-    """Names to things of one kind. The harness tests every entry; there is no other way to be tested."""
+    """A registry of things of one kind by name. The test harness tests every entry, and nothing else."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -38,9 +38,9 @@ class Atom:
 class AtomicMeasure(BaseMeasure):
     """A distribution H over the values 0, 1, ... themselves. Each table of the root is one draw from it.
 
-    Several tables of the root may serve one value, so a franchise keeps dishes by value: they are never born
-    and never die (Teh 2006; Blunsom et al. 2009). A subclass says how many values there are and how probable
-    each is; moves, stores and kernels need no more.
+    Several tables of the root may serve one value, so a franchise identifies dishes by value: they are never
+    created or removed (Teh 2006; Blunsom et al. 2009). A subclass defines the number of values and their
+    probabilities; moves, stores and kernels need nothing else.
     """
 
     atomic = True

@@ -17,7 +17,7 @@ __all__ = ["BetaBernoulli"]
 
 @attrs.frozen(eq=False)
 class BetaBernoulli(BetaBernoulliReference):
-    """Vectors of independent bits, compiled: the one to use.
+    """Vectors of independent bits, compiled.
 
     x_d ~ Bernoulli(p_d), p_d ~ Beta(a, b).
 

@@ -20,7 +20,7 @@ __all__ = ["DirichletMultinomial"]
 
 @attrs.frozen(eq=False)
 class DirichletMultinomial(DirichletMultinomialReference):
-    """Dirichlet(eta) over the terms of a vocabulary, with compiled counts: the one to use.
+    """Dirichlet(eta) over the terms of a vocabulary, compiled.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["GammaPoisson"]
 
 @attrs.frozen(eq=False)
 class GammaPoisson(GammaPoissonReference):
-    """Counts from a Poisson distribution of unknown rate, compiled: the one to use.
+    """Counts from a Poisson distribution of unknown rate, compiled.
 
     x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors independently in each dimension.
 

@@ -86,9 +86,10 @@ _optional = attrs.validators.optional(_callable)
 class NonConjugate(BaseMeasure):
     """A base measure given by a likelihood and a prior sampler; parameters of dishes are part of the state.
 
-    A customer weighs each dish by its likelihood under the dish's parameter; the mass of a new dish is shared
-    by auxiliary dishes whose parameters are drawn from the prior, except that a dish that just lost its last
-    customer lends its own (Neal 2000, algorithm 8). `hdpkit.moves.DishParameters` updates the parameters.
+    The weight of a dish for a customer is proportional to the likelihood under the dish's parameter. The
+    weight of a new dish is divided among auxiliary dishes whose parameters are drawn from the prior, except
+    that one auxiliary dish has the parameter of a dish that just lost its last customer (Neal 2000, algorithm
+    8). `hdpkit.moves.DishParameters` updates the parameters.
 
     A customer who leaves a dish as its last keeps the parameter until it is seated again, so that `leave` and
     `enter` of one customer are a step of that algorithm, whatever comes between them: the parameter is an
@@ -111,7 +112,7 @@ class NonConjugate(BaseMeasure):
     simulate_value : callable, optional
         ``simulate_value(parameter, generator)``: an observation. `Franchise.simulate` needs it.
     auxiliary : int
-        Auxiliary dishes, m >= 1. More mix better and cost more.
+        Auxiliary dishes, m >= 1. With more of them the chain mixes better and sweeps take longer.
     examples : sequence, optional
         A few observations, for the test harness.
     """

@@ -18,7 +18,7 @@ __all__ = ["NormalGamma"]
 
 @attrs.frozen(eq=False)
 class NormalGamma(NormalGammaReference):
-    """Normal values of unknown mean and precision, compiled: the one to use.
+    """Normal values of unknown mean and precision, compiled.
 
     x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
     independently in each dimension (a diagonal covariance).
@@ -28,7 +28,7 @@ class NormalGamma(NormalGammaReference):
     mean : float or array of shape (D,)
         Prior mean of mu.
     strength : float or array of shape (D,)
-        How many observations the prior mean is worth.
+        Weight of the prior mean, as a number of observations.
     shape, rate : float or array of shape (D,)
         Of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
     """

@@ -18,7 +18,7 @@ __all__ = ["NormalInverseWishart"]
 
 @attrs.frozen(eq=False)
 class NormalInverseWishart(NormalInverseWishartReference):
-    """Normal vectors of unknown mean and covariance, compiled: the one to use.
+    """Normal vectors of unknown mean and covariance, compiled.
 
     x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength).
 
@@ -27,7 +27,7 @@ class NormalInverseWishart(NormalInverseWishartReference):
     mean : array, shape (D,)
         Prior mean of mu.
     strength : float
-        How many observations the prior mean is worth.
+        Weight of the prior mean, as a number of observations.
     dof : float
         Degrees of freedom of the inverse-Wishart, above D - 1.
     scale : array, shape (D, D)

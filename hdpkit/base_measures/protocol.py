@@ -32,21 +32,21 @@ class BaseMeasure(abc.ABC):
     """A conjugate base measure H together with the likelihood of one observation.
 
     The statistics of a dish are any object that `make` returns; `add` and `remove` change it in place. They
-    say what was observed and nothing else: parameters may change without a recount.
+    depend only on the observations: parameters may change without the statistics being recomputed.
 
     Attributes
     ----------
     exact_statistics : bool
         True where statistics are whole numbers, the same whatever the order of additions and removals.
-        Otherwise they are counted again after every sweep, so that rounding can't build up and a saved
-        state goes on bit for bit.
+        Otherwise they are recomputed after every sweep, so that rounding errors don't accumulate and a saved
+        state continues bit for bit.
     conjugate : bool
-        False where a dish keeps its parameters in the state; moves that need a marginal are refused then.
+        False if the parameters of dishes are part of the state. Moves that need a marginal are then refused.
     predicts : bool
         Whether the density of one observation under a new dish has a closed form, so that new groups can be
         folded in. By default `conjugate`.
     atomic : bool
-        True where dishes are observed, a customer's dish being its value (see `AtomicMeasure`).
+        True if dishes are observed: the dish of a customer is its value (see `AtomicMeasure`).
     support : str or method, optional
         What values there are, for the test harness: "real numbers", "positive numbers",
         "numbers from 0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length
@@ -54,8 +54,8 @@ class BaseMeasure(abc.ABC):
         returns the set over which the other part runs, that part, and a function that makes a value of
         another such part. None: the harness tries what the examples could come from.
     takes_terms : bool
-        False where values are quantities: data of words (a Corpus, NGrams), whose ids are names and no
-        numbers, are refused then.
+        False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, are
+        then refused.
     """
 
     exact_statistics: bool = False

@@ -23,10 +23,10 @@ __all__ = ["SparseDirichletMultinomial"]
 
 @attrs.frozen(eq=False)
 class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
-    """Dirichlet(smoothing) over a random selection of the vocabulary, compiled: the one to use.
+    """Dirichlet(smoothing) over a random selection of the vocabulary, compiled.
 
     Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
-    (Wang & Blei 2009): how sparse topics are and how smooth they are have a parameter each. Which terms are
+    (Wang & Blei 2009): one parameter controls how sparse topics are, another how smooth. Which terms are
     selected is integrated out. `SparseDirichletMultinomialReference` has the formulas.
 
     Parameters

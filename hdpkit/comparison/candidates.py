@@ -35,7 +35,7 @@ class Candidate:
     Parameters
     ----------
     franchise : Franchise
-        Stays as it is: chains run on copies.
+        Not changed: chains run on copies.
     schedule : Scheduler or sequence of Move
     """
 

@@ -54,9 +54,9 @@ def compare_schedules(
 
     Chains run one after the other in this process, since parallel chains would slow each other; chain 0 of
     every schedule runs before any chain 1, so that slow periods of the machine don't fall on one schedule.
-    Time is what the moves take: starts, records and the bookkeeping between sweeps don't count. A sweep that
-    has begun is finished. (A chain whose records take long ends after twenty times its seconds by the wall
-    clock.)
+    Only the time of the moves counts, not that of starts, recording and bookkeeping between sweeps. A sweep
+    that has begun is completed. (A chain whose records take long ends after twenty times its seconds by the
+    wall clock.)
 
     A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
 
@@ -67,7 +67,7 @@ def compare_schedules(
         `hk.Candidate`, which brings a franchise of its own. All franchises have the same restaurants and
         data; stores, kernels, and ``root="weights"`` in place of ``"restaurant"`` may differ.
     franchise : Franchise, optional
-        Stays as it is. Needed unless every schedule is a `Candidate`.
+        Not changed: chains run on copies. Required unless every schedule is a `Candidate`.
     seconds : float
         Of each chain of each schedule.
     chains : int
@@ -82,7 +82,7 @@ def compare_schedules(
     within : float
         The target is the best chain's mean log joint less this share of it.
     shares : int
-        How many of the largest dishes' shares of the data are followed.
+        The number of largest dishes whose shares of the data are compared.
     rule : ConvergenceRule, optional
         When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws a chain and
         halves of a chain within one standard deviation, of K, log joint and shares.

@@ -54,7 +54,7 @@ class ConvergenceRule:
     - in no chain do the means of the first and the second half differ by more than ``drift`` standard
       deviations of that chain.
 
-    Besides, the log joint changes at all, there are at least 20 recorded states a chain, and the chains agree
+    In addition, the log joint changes, there are at least 20 recorded states a chain, and the chains agree
     (R-hat of both schedules together at most ``rhat``) with those of at least half of the other schedules
     for which all this holds: schedules have one posterior, so of two that differ one hasn't converged.
     A number that never changes in any chain (K of a finite model) is not judged.

@@ -45,8 +45,8 @@ class Corpus(Documents):
     values, terms : ndarray of int32, shape (n_tokens,)
         Id of each token's term, 0..n_terms - 1.
     document : ndarray of int64, shape (n_tokens,)
-        Document of each token, 0..n_documents - 1. Made anew whenever it is asked for, as all codes of labels
-        are: what is kept is one code a document.
+        Document of each token, 0..n_documents - 1. Like all codes of labels it is computed at each access;
+        only one code a document is stored.
     n_terms, n_documents, n_tokens, n_customers : int
         Sizes; a customer is a token.
     vocabulary : tuple of str or None
@@ -335,8 +335,8 @@ class Corpus(Documents):
     def open(cls, folder: str | os.PathLike[str], verify: bool = True) -> Corpus:
         """Open a corpus that `save` or `convert` wrote: its tokens are mapped into memory, not read.
 
-        The system reads what a sweep asks for and forgets it when memory is short. Nobody may change or
-        shorten the files meanwhile; runs look whether somebody did (see docs/memory.md).
+        The operating system reads the parts that a sweep uses, and drops them when memory is short. The files
+        must not be changed or shortened while they are mapped; runs check this (see docs/memory.md).
 
         Parameters
         ----------

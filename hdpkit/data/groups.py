@@ -140,8 +140,8 @@ class Groups(GroupedData):
     ----------
     values : ndarray
         One entry a customer: shape (n_customers,) for scalars, (n_customers, p) for vectors; an object array
-        only where NumPy has no type for the values. Read-only. Whether a value makes sense (NaN, for
-        instance) is for the base measure to say.
+        only where NumPy has no type for the values. Read-only. The base measure decides which values are
+        valid (NaN, for instance).
     n_customers : int
         Number of customers.
     labels : dict

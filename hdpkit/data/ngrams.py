@@ -237,7 +237,7 @@ class NGrams(GroupedData):
         Parameters
         ----------
         ids : array-like of int, shape (k,)
-            Numbers of the symbols, nearest first, as in a row of `contexts`; NO_SYMBOL at the end is dropped.
+            Numbers of the symbols, nearest first, as in a row of `contexts`; NO_SYMBOL at the end is ignored.
 
         Raises
         ------

@@ -26,8 +26,8 @@ _REMEDY = "Record them: record={'dishes': lambda franchise: franchise.dishes}, a
 class RankedAllocations:
     """Allocations that were sampled, the most probable first, as `hdpkit.rank_allocations` returns them.
 
-    Dishes are numbered in order of their first customer, so that allocations that differ in the numbers of
-    dishes alone are one.
+    Dishes are numbered in order of their first customer, so that allocations that differ only in the
+    numbering of dishes are the same.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RankedAllocations:
         log p(z, data), which is log p(z | data) up to a constant: that of one allocation of customers to K
         numbered dishes, descending.
     log_partition : float64 array, shape (n,)
-        The same of the partition: K! / (K - n)! numbered allocations are the same partition into n dishes.
+        The same for the partition: K! / (K - n)! numbered allocations are the same partition into n dishes.
     count : int64 array, shape (n,)
         How many of the draws had it.
     """
@@ -55,7 +55,7 @@ class RankedAllocations:
 
 
 def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> RankedAllocations:
-    """Rank sampled allocations by their exact marginal posterior, topics and proportions integrated out.
+    """Rank sampled allocations by their exact posterior, with topics and proportions integrated out.
 
     For a finite model (Fuentes et al. 2011, equation 3, with the denominators that it lacks): with weights
     1/K, concentration alpha of a group and marginal likelihood m of a dish, p(z, data) is
@@ -65,8 +65,8 @@ def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> Ranked
     Parameters
     ----------
     franchise : Franchise
-        Two levels at most, ``root=hk.FixedWeights(K)``, a conjugate measure, no discounts. Hyperparameters
-        have their present values.
+        At most two levels, ``root=hk.FixedWeights(K)``, a conjugate measure, no discounts. The current values
+        of hyperparameters are used.
     allocations : int array, shape (n_draws, n_customers)
         The dish of each customer, in data order, in each draw: whole numbers >= 0.
 

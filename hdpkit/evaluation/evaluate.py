@@ -41,7 +41,7 @@ def evaluate(
     tolerance: float = TOLERANCE,
     rng: ChoiceSource | Seed = 0,
 ) -> Evaluation:
-    """Score groups that the states were not sampled with. The states stay as they are.
+    """Score groups that the states were not sampled with. The states don't change.
 
     In each state the dishes and all restaurants are fixed. Probabilities are averaged over states and
     particles, not their logarithms. See docs/evaluation.md.

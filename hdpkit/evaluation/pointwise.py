@@ -47,13 +47,13 @@ class GroupLogLikelihood:
     section 5.2; with ``root="weights"`` beta is in the state), and the number is
     log p(group | phi, beta, hyperparameters). The shares and seats of the group are summed out by
     left-to-right particles (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal likelihood
-    of Merkle, Furr & Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All that
-    is new counts as one dish with the predictive density of the prior: an approximation of little weight
-    where a new dish has little.
+    of Merkle, Furr & Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All new
+    dishes count as one dish with the predictive density of the prior. This is an approximation, whose effect
+    is small if a new dish has little weight.
 
-    ``arviz.loo`` leaves groups out by importance sampling. Its Pareto k is too large for groups that nearly
-    have a dish to themselves; it says so, and `hdpkit.evaluate` on held-out groups is the way then. The time
-    of left-to-right grows with the square of a group's size: record few draws.
+    ``arviz.loo`` leaves groups out by importance sampling. Its Pareto k is too large for groups that have a
+    dish nearly to themselves; ArviZ then warns, and `hdpkit.evaluate` on held-out groups should be used
+    instead. The time of left-to-right grows with the square of a group's size: record few draws.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def _required(high: int) -> Any:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The largest corpus that is taken from a file.
+    """The largest corpus that is read from a file.
 
     A file of a few bytes can name a term, a document or a count of any size, and memory is needed for all
     that it names. Files that ask for more than this are refused before the memory is taken.

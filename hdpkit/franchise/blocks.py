@@ -119,7 +119,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
         """
         self._check_units(units)
         check_range(first, last, len(units))
@@ -204,7 +204,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
         """
         self._check_units(units)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
@@ -229,7 +229,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or nobody knows who sits where: call it inside `seated_out`.
+            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
         """
         self.verbs.check_latent()
         self._check_units(units)
@@ -292,7 +292,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the measure is not conjugate, the root has weights, or nobody knows who sits where.
+            If the measure is not conjugate, the root has weights, or it isn't recorded who sits where.
         """
         self.verbs.root._check_restaurant("reseat_groups")
         self._need_tables()

@@ -94,9 +94,9 @@ def fold_in(
     Parameters
     ----------
     data : Corpus or Groups
-        Each value of the last declaration's label is a new group, whatever the groups of the franchise are
-        called. Labels of the levels in between name restaurants of the franchise; where one is missing the
-        group hangs on the restaurant above. Words are matched by the vocabularies, where both have one.
+        Each value of the last declaration's label is a new group, even if the franchise has a group of that
+        name. Labels of the levels in between name restaurants of the franchise; where one is missing the
+        group draws from the restaurant above. Words are matched by the vocabularies, where both have one.
     sweeps : int
         Sweeps that are averaged.
     burn_in : int

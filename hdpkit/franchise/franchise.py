@@ -62,20 +62,20 @@ def _of(owner: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Conc
 
 
 class Franchise(Copied):
-    """A tree of restaurants with its data: everything a chain moves.
+    """A tree of restaurants with its data: the state of a chain.
 
     Parameters
     ----------
     restaurant : Restaurant
-        The deepest declaration; its bases come with it. A single one is a flat mixture.
+        The deepest declaration, which includes its bases. A single restaurant is a mixture without groups.
     data : Corpus or Groups
         With the labels that the declarations name.
     store : str or type
-        How seating is remembered: "histogram", "explicit", "counts", or a SeatingStore class.
+        How seating is stored: "histogram", "explicit", "counts", or a SeatingStore class.
     kernel : str
-        "auto" takes the fastest code for each verb; "fused", "generic" or "reference" forces one. Verbs that
-        no fused sweep has, and hyperparameters at which it would not keep the law, are left to the next best
-        code. `kernel` tells which one runs now.
+        "auto" uses the fastest code for each verb; "fused", "generic" or "reference" forces one. If there is
+        no fused sweep for a verb, or it is too inaccurate at the current hyperparameters, the next fastest
+        code runs. The method `kernel` returns which one.
     root : str or FixedWeights
         "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
@@ -83,8 +83,9 @@ class Franchise(Copied):
 
     Notes
     -----
-    Dishes are numbered 0 .. K-1 in every array that leaves; the numbers are those of this moment. One thread
-    at a time may use a franchise, to read it, too; a second gets a BusyError. `look` is for all threads.
+    Dishes are numbered 0 .. K-1 in every returned array; the numbers may change with the next sweep. Only one
+    thread at a time may use a franchise, even to read it; a second one gets a BusyError. Any thread may call
+    `look`.
 
     Attributes
     ----------
@@ -173,9 +174,9 @@ class Franchise(Copied):
     def dish_ids(self) -> Ints:
         """Lasting id of each dish: int64, shape (K,), in the order of all arrays.
 
-        A dish keeps its id as long as it lives, through sweeps, copies, frozen states and run folders: its
-        number in the order of births since the start of the chain, 0, 1, 2, ... No id is given twice. Where
-        dishes are observed they are the atoms.
+        A dish keeps its id as long as it exists, through sweeps, copies, frozen states and run folders. Ids
+        are given in the order in which dishes are created since the start of the chain, 0, 1, 2, ..., and
+        none is used twice. Where dishes are observed the ids are the atoms.
         """
         return self._reading.dish_ids()
 
@@ -276,7 +277,7 @@ class Franchise(Copied):
 
     @property
     def counts_tables(self) -> bool:
-        """Whether tables are part of the state by their numbers alone: over counts, under a restaurant."""
+        """Whether tables are in the state only by their numbers: for a store of counts under a restaurant."""
         return self._verbs.counts_tables
 
     def kernel(self, verb: str) -> str:
@@ -289,19 +290,19 @@ class Franchise(Copied):
 
     @unguarded
     def turn(self) -> Block:
-        """Take the franchise for one thread, for the length of a block.
+        """Reserve the franchise for one thread within a block.
 
-        Another thread gets a BusyError, and so does this one where another works with the franchise. It waits
-        for no more than a read that is under way.
+        Another thread gets a BusyError, and so does this one if another is using the franchise. It waits only
+        for a read that is in progress.
         """
         return Block(self._turn, self)
 
     @unguarded
     def seated_out(self, source: ChoiceSource, sizes: bool = False) -> Block:
-        """Know who sits where for the length of a block.
+        """Record within a block who sits where.
 
-        A store of counts or sizes lends its state to one of seats: a labelled seating is drawn given what it
-        keeps, and reduced to that again at the end. Nested blocks share one seating.
+        For a store of counts or sizes, a labelled seating is drawn given its state, and reduced to counts or
+        sizes again at the end. Nested blocks share one seating.
 
         Parameters
         ----------
@@ -406,7 +407,7 @@ class Franchise(Copied):
 
     @property
     def measure_parts(self) -> Mapping[str, Part]:
-        """The parts that the base measure brought, by name."""
+        """The parts that the base measure provides, by name."""
         return dict(self._brought)
 
     @property
@@ -437,7 +438,7 @@ class Franchise(Copied):
 
     @changes
     def clear(self) -> None:
-        """Unseat everybody; hyperparameters stay."""
+        """Unseat all customers; hyperparameters don't change."""
         self._not_lent("cleared")
         self._held.check_start("clear()")
         self._turns.changing(self._clear)
@@ -485,6 +486,6 @@ class Franchise(Copied):
         return simulate(self, as_source(rng, Purpose.SIMULATE), keep)
 
     def audit(self) -> None:
-        """Recount everything from who sits where; raise an AuditError where the state contradicts itself."""
+        """Recompute everything from the seating, and raise an AuditError if the state is inconsistent."""
         self._statistics.fresh_bank()
         audit(self, self._parts)

@@ -48,7 +48,7 @@ class Freezing(Owner):
         self.held = held
 
     def freeze(self) -> dict[str, Any]:
-        """The whole state as arrays and numbers; `thaw` goes on from it exactly."""
+        """The whole state as arrays and numbers; a franchise that thaws it continues exactly."""
         state = self.state
         state._not_lent("frozen")
         if empty := self.statistics.open_dishes():
@@ -77,9 +77,9 @@ class Freezing(Owner):
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Take over a state that `freeze` returned, of a franchise of this shape.
 
-        A state of a store of more detail (counts, sizes, seats) is reduced to what this one keeps; the other
-        way what is missing is drawn, for which a ``source`` is needed. So are weights of the root that the
-        state lacks.
+        A state from a store of more detail (sizes have more than counts, seats more than sizes) is reduced to
+        what this store keeps. In the opposite case what is missing is drawn, for which a ``source`` is
+        needed; so are weights of the root that the state lacks.
 
         Parameters
         ----------

@@ -41,10 +41,10 @@ class Growth(Owner):
 
     @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
-        """Go over to data that continue the present ones, and seat the new customers by their predictive.
+        """Replace the data by data that continue them, and seat the new customers by their predictive.
 
-        Restaurants are made for contexts that were not there. If seating fails (or is interrupted) the
-        franchise goes back to the data that it had.
+        Restaurants are created for new contexts. If seating fails (or is interrupted) the franchise returns
+        to its previous data.
 
         Parameters
         ----------
@@ -90,7 +90,9 @@ class Growth(Owner):
 
     @changes
     def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
-        """Take sentences first .. last - 1 out for good; later customers move up, empty contexts are freed.
+        """Remove sentences first .. last - 1 permanently.
+
+        Later customers are renumbered, and empty contexts are freed.
 
         Parameters
         ----------

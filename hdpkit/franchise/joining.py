@@ -23,10 +23,10 @@ Ints = npt.NDArray[np.int64]
 
 @unguarded
 def with_documents(self: Any, data: Corpus, rng: ChoiceSource | Seed = None) -> Any:
-    """Return a franchise over more documents: who is seated stays, new customers sit down one by one.
+    """Return a franchise over more documents. Seated customers stay, and new ones are seated one by one.
 
-    Each new customer is seated by its predictive given all who are seated. That is a start for the sweeps
-    that follow, no draw from the posterior. This franchise stays as it is.
+    Each new customer is seated by its predictive given all who are seated. This is a start for further
+    sweeps, not a draw from the posterior. This franchise doesn't change.
 
     Parameters
     ----------

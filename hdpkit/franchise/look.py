@@ -104,11 +104,11 @@ class _Request:
 
 @unguarded
 def look(self: Any, timeout: float | None = None) -> Look:
-    """What a run last finished, from whichever thread: for watching a run while it goes on.
+    """The state at the end of a sweep, from any thread: for watching a run.
 
-    During a run in another thread it is the state at the end of the present sweep, which is waited for.
-    Between the draws of `Scheduler.sample`, outside a run, or when the run ends or fails it is made at
-    once. The run goes on as it would have. It does nothing for this unless somebody looks.
+    During a run in another thread this waits for the end of the current sweep. Between the draws of
+    `Scheduler.sample`, outside a run, or when the run ends or fails it returns at once. The run is not
+    affected, and has no extra work unless `look` is called.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def look(self: Any, timeout: float | None = None) -> Look:
     BusyError
         If no sweep ends in time.
     StateError
-        If the thread that runs looks while customers are seated out, in the midst of a move.
+        If the running thread itself calls it in the middle of a move, while customers are seated out.
     """
     if timeout is not None:
         positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")

@@ -229,7 +229,7 @@ class Reading(Owner):
         return sum(self.memory_parts().values())
 
     def memory_parts(self) -> dict[str, int]:
-        """The same by what it is for.
+        """Bytes by purpose.
 
         Returns
         -------

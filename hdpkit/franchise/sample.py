@@ -68,9 +68,10 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @attrs.frozen(eq=False, kw_only=True, slots=False)
 class Sample:
-    """What is kept of a state after a sweep, to summarise the posterior from. Nothing in it changes.
+    """The part of a state after a sweep that summaries of the posterior need. It never changes.
 
-    It stands alone: nothing but its arrays is needed, and their size is that of the counts, not of the data.
+    It doesn't refer to the franchise or the data, and the size of its arrays is that of the counts, not of
+    the data.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Sample:
     names : tuple
         Of the groups.
     group_counts : csr_array of int64, shape (n_groups, K)
-        Customers of each dish in each group.
+        Number of customers of each dish in each group.
     hyperparameters : dict
         Concentrations, discounts and parameters of the base measure, by the keys of a trace.
     log_joint : float

@@ -112,11 +112,12 @@ class Seats(Owner):
 
     @changes
     def tell_apart(self) -> None:
-        """Keep the dish of each customer from now on, where it was left open until now.
+        """From now on store the dish of each customer, if only numbers of customers were stored.
 
         Over ``store="counts"``, weights of the root and a corpus that was made from counts, a franchise keeps
-        how many customers of each document and term eat each dish. Every order of them is as likely: it is
-        drawn from a key that each sweep over cells draws. Verbs about single customers call this themselves.
+        how many customers of each document and term have each dish. All orders of them are equally likely;
+        the order is drawn from a key that each sweep over cells draws. Verbs about single customers call this
+        method.
         """
         if isinstance(self.state.store, KeepsCells):
             self.turns.changing(self._tell_apart)

@@ -114,9 +114,9 @@ class Statistics(Owner):
 
     @changes
     def settle(self) -> None:
-        """Squeeze free slots out, give memory back, count rounded statistics again. Between sweeps only.
+        """Remove free slots, release memory and recompute rounded statistics. Between sweeps only.
 
-        The state is then what `freeze` keeps, to the last bit. The order of dishes stays.
+        The state is then exactly what `freeze` returns. The order of dishes doesn't change.
         """
         state = self.state
         with self.kept_whole():  # which closes dishes without customers

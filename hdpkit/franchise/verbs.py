@@ -301,7 +301,7 @@ class Verbs(Owner):
 
     @property
     def counts_tables(self) -> bool:
-        """Whether tables are part of the state by their numbers alone: over counts, under a restaurant."""
+        """Whether tables are in the state only by their numbers: for a store of counts under a restaurant."""
         return detail_of(self.state.seating) is Detail.COUNTS and not self.draws_tables
 
     @changes
@@ -361,7 +361,7 @@ class Verbs(Owner):
 
     @changes
     def open_dish(self, source: ChoiceSource | None = None) -> int:
-        """A dish is born, without customers: whoever calls seats some at once.
+        """Create a dish without customers; the caller must seat some immediately.
 
         Parameters
         ----------

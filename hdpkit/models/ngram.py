@@ -29,9 +29,9 @@ class NGramModel(ModelFitting):
     """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.
 
     The distribution of the word after a context ``(w_-m, .., w_-1)`` is G ~ PY(discount, concentration, G'),
-    where G' is that of the shorter context ``(w_-m+1, .., w_-1)``; above the empty context is the base
-    measure. Seating is remembered as in Blunsom et al. (2009), unless another store is chosen.
-    With ``order=2, discounts=0.0`` it is the hierarchical Dirichlet bigram model of Goldwater et al. (2006).
+    where G' is that of the shorter context ``(w_-m+1, .., w_-1)``; the empty context draws from the base
+    measure. By default seating is stored as in Blunsom et al. (2009). With ``order=2, discounts=0.0`` it is
+    the hierarchical Dirichlet bigram model of Goldwater et al. (2006).
 
     Predictions are averages over samples of the posterior.
 
@@ -43,9 +43,9 @@ class NGramModel(ModelFitting):
         A value is a number (fixed), a prior (resampled; one hyperparameter for all restaurants of a level)
         or ``hk.Each(prior)`` (one for each restaurant). None: ``hk.Beta(1, 1)`` and ``hk.Gamma(1, 1)``.
     base : AtomicMeasure, optional
-        What words are drawn from in the end. None: ``hk.Uniform()``, the words that occur (the end of the
-        sentence is one). With more atoms than words (``hk.Uniform(V)``) or an open vocabulary, words that
-        never occurred have a probability too.
+        The distribution that the empty context draws words from. None: ``hk.Uniform()``, the words that occur
+        (the end of the sentence is one). With more atoms than words (``hk.Uniform(V)``) or an open
+        vocabulary, words that never occurred have a probability too.
     store : str or type
         How seating is remembered: "histogram", "explicit", or a SeatingStore class.
     start, end : hashable or None

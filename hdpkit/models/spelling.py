@@ -67,7 +67,7 @@ class Spelling(AtomicMeasure):
     once. Its own base is uniform over all code points of Unicode and the end, so every string has a positive
     probability, and those of all strings sum to one.
 
-    H is fitted before the franchise over words runs and then stays: an empirical Bayes choice. For this H the
+    H is fitted before the franchise over words runs and is then fixed, as in empirical Bayes. For this H the
     chain over words is exact. (Were the characters' franchise part of the state, each table of the root of
     words would be a customer there, and H would change whenever one opens or closes.) When the vocabulary
     grows, as by `Franchise.extend`, H is fitted anew, unless ``words`` are given.

@@ -218,10 +218,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Let new documents join, and go on sampling; the first call is `fit`.
+        """Add new documents and continue sampling; the first call is `fit`.
 
-        The new documents' tokens are seated one by one given all that is there; then `partial_sweeps` sweeps
-        reseat everybody, old documents included. Terms are those of the first call.
+        The tokens of the new documents are seated one by one given the current state. Then `partial_sweeps`
+        sweeps reseat all tokens, including those of old documents. Terms are those of the first call.
 
         Parameters
         ----------
@@ -283,9 +283,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         Returns
         -------
         float64 array, shape ``(n_documents, n_components_)``
-            Rows sum to one: proportions over the known topics. What a document gives to a topic that was not
-            seen yet is left out before; `Franchise.fold_in` tells it. A document without a word has the
-            shares of the corpus.
+            Rows sum to one: proportions over the known topics. The share of a topic not seen before is left
+            out; `Franchise.fold_in` returns it. A document without a word has the shares of the corpus.
         """
         check_is_fitted(self)
         method, tolerance, sweeps = self._check_transform()
@@ -351,9 +350,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
     # ------------------------------------------------------------------ folders
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a run folder, which holds no pickle.
+        """Write the fitted model to a run folder, which contains no pickle.
 
-        ``hdpkit topics``, ``hdpkit resume`` and `open_run` take it as a run; `load` makes the model again.
+        ``hdpkit topics``, ``hdpkit resume`` and `open_run` accept it as a run; `load` restores the model.
 
         Parameters
         ----------
@@ -371,7 +370,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
-        """Open a folder that `save` wrote.
+        """Load a model from a folder that `save` wrote.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Moves: Markov kernels that leave p(state | data) invariant.
 
-``moves`` in this package is also where one's own are entered: ``hdpkit.moves.registry.moves.register``.
+Register your own moves with ``hdpkit.moves.registry.moves.register``.
 """
 
 from hdpkit.moves.base_measure_parameters import BaseMeasureParameters

@@ -45,7 +45,7 @@ class Draw:
     sweep : int
         Number of the sweep, from 1.
     franchise : Franchise
-        The live franchise: copy() what must stay.
+        The live franchise, which changes with the next sweep: use copy() to keep it.
     moves : tuple of MoveRecord
         What the moves of this sweep did.
     values : dict
@@ -62,9 +62,9 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     """What a run recorded: ``trace[key]`` has one value a recorded sweep, shape (sweeps, ...).
 
     Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
-    largest_shares (of the data, that the five largest dishes have), log_likelihood, log_joint, and one's own.
-    The initial state is not in it. Own keys that begin with "log_likelihood/" are log likelihoods by
-    observation (`to_arviz`).
+    largest_shares (of the data, that the five largest dishes have), log_likelihood, log_joint, and the keys
+    of ``record``. The initial state is not included. Keys of ``record`` that begin with "log_likelihood/" are
+    log likelihoods by observation (`to_arviz`).
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ class Mixture(Move):
     Parameters
     ----------
     weighted : sequence of (Move, float)
-        Weights need not sum to one. Time tables belong on the mixture, not on its parts.
+        Weights need not sum to one. Set time tables on the mixture, not on the moves in it.
     """
 
     def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:

@@ -63,20 +63,20 @@ def bar_of(progress: Any) -> AbstractContextManager[Any]:
 class ProgressBar:
     """Shows the ticks of a run on standard error.
 
-    ``scheduler.run(franchise, sweeps=500, progress=ProgressBar())`` is all there is to it: the bar appears
-    with the first tick and closes itself with the last. As a context manager it also closes, and leaves the
-    terminal in order, when the run ends early. On a terminal it is one line (for several chains one each)
-    that is drawn again and again; into a file or a pipe it writes a plain line every few seconds. In a
-    notebook it is tqdm's bar (``pip install 'hdpkit[notebook]'``; plain lines without it).
+    Pass it to a run: ``scheduler.run(franchise, sweeps=500, progress=ProgressBar())``. The bar appears with
+    the first tick and closes with the last. As a context manager it also closes, and restores the terminal,
+    when the run ends early. On a terminal it is one line for each chain, which is updated in place; in a file
+    or a pipe it writes a plain line every few seconds. In a notebook it is tqdm's bar (``pip install
+    'hdpkit[notebook]'``; plain lines without it).
 
     Parameters
     ----------
     file : text file, optional
-        Where to write; by default what is standard error at the first tick.
+        Where to write; by default the standard error at the first tick.
     seconds_between_lines : float
-        How often at most a plain line is written where there is no terminal.
+        The shortest time between plain lines where there is no terminal.
     clock : callable
-        Seconds since whenever, for tests.
+        A clock in seconds, for tests.
     """
 
     def __init__(

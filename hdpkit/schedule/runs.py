@@ -49,9 +49,9 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     folder : path
         What was given to `Scheduler.run`.
     allow : iterable of str, class or function
-        What of your own may be imported: names of modules, or the classes and functions themselves. Moves,
-        measures, stores and recorded functions of other packages than this one are saved by name, and code
-        that a file names is not run without your leave. It is asked for when it is needed.
+        Code of your own that may be imported: names of modules, or the classes and functions themselves.
+        Moves, measures, stores and recorded functions from outside hdpkit are saved by name, and code named
+        in a file runs only if you allow it. An error names the module to allow when it is needed.
 
     Returns
     -------
@@ -196,8 +196,7 @@ class Run:
         Parameters
         ----------
         sweeps : int, optional
-            How many more, from where the run stands (the furthest of its chains). None: what is missing of
-            those that were planned.
+            How many more, counted from the chain with the most sweeps. None: the rest of the planned sweeps.
         progress, callbacks, checkpoint, processes, on_interrupt
             As in `Scheduler.run`; the interval of checkpoints is by default that of the run.
         record : dict of functions, optional

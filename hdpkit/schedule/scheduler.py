@@ -36,7 +36,7 @@ class Scheduler:
     moves : sequence of Move
         For instance ``[TableGibbs(), SplitMerge().until(50)]``.
     threads : int
-        For moves that can use some (`moves.SliceGibbs`). The chain doesn't depend on the number.
+        For moves that can use several (`moves.SliceGibbs`). The chain doesn't depend on the number.
     """
 
     def __init__(self, moves: Iterable[Move], threads: int = 1) -> None:
@@ -129,12 +129,12 @@ class Scheduler:
         sweeps : int
             How many to run now.
         rng : int, SeedSequence, Generator or None
-            None with ``init=None`` goes on with the streams of the last run; otherwise it takes a fresh
-            seed, which ``trace.seed`` tells.
+            None with ``init=None`` continues the streams of the last run; otherwise None takes a new seed,
+            which is in ``trace.seed``.
         init : start
             "auto" (``hk.init.TermClusters()`` for topic models that aren't sparse, else "sequential"),
-            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None goes on from
-            where the franchise stands, sweep counter included.
+            "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None continues from
+            the current state of the franchise, including its sweep counter.
         samples : int or Samples, optional
             Keep the state after some sweeps as a `Sample`, to summarise from: ``trace.samples``. A number n
             spreads at least n over the second half of these sweeps, where there are as many;

@@ -29,7 +29,7 @@ class Tick:
     log_joint : float or None
         After the last completed sweep, in nats.
     observed : bool
-        Whether dishes are observed: then their number says nothing, and the log joint is what moves.
+        Whether dishes are observed. Their number is then uninformative, and the log joint shows the progress.
     """
 
     sweep: int

@@ -40,7 +40,7 @@ _name, chosen = _choose()
 def instruction_set() -> str:
     """Name of the instruction set that the fused sweeps run on: "baseline", "avx2" or "avx512".
 
-    The widest that the processor has is chosen at import; the environment variable HDPKIT_ISA forces one. A
-    chain is the same on all of them, bit for bit.
+    The widest one that the processor supports is chosen at import; the environment variable HDPKIT_ISA forces
+    one. A chain is the same on all of them, bit for bit.
     """
     return _name

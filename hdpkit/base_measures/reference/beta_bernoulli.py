@@ -1,4 +1,4 @@
-"""The beta-Bernoulli in Python: the one to read."""
+"""The beta-Bernoulli in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BitCounts:
 
 @attrs.frozen(eq=False)
 class BetaBernoulliReference(VectorMeasure):
-    """Vectors of independent bits, in Python: the one to read.
+    """Vectors of independent bits, in Python, as a readable reference.
 
     x_d ~ Bernoulli(p_d), p_d ~ Beta(a, b). The predictive probability of a set bit is
     (a + ones) / (a + b + n) (Gelman et al., "Bayesian Data Analysis", section 2.4).

@@ -1,4 +1,4 @@
-"""The Dirichlet-multinomial in Python: the one to read."""
+"""The Dirichlet-multinomial in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _eta(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen(eq=False)
 class DirichletMultinomialReference(BaseMeasure):
-    """Dirichlet(eta) over the terms of a vocabulary, in Python: the one to read.
+    """Dirichlet(eta) over the terms of a vocabulary, in Python, as a readable reference.
 
     f_k(v) = (n_kv + eta_v) / (n_k + sum eta); a block's probability is a ratio of Dirichlet-multinomial
     marginals, never the product of its words' predictives (Teh et al. 2006, equation 30; Wang & Blei 2012,

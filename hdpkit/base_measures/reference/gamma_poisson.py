@@ -1,4 +1,4 @@
-"""The gamma-Poisson in Python: the one to read."""
+"""The gamma-Poisson in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CountSums:
 
 @attrs.frozen(eq=False)
 class GammaPoissonReference(VectorMeasure):
-    """Counts from a Poisson distribution of unknown rate, in Python: the one to read.
+    """Counts from a Poisson distribution of unknown rate, in Python, as a readable reference.
 
     x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors independently in each dimension. The
     predictive is negative binomial (Gelman et al., "Bayesian Data Analysis", section 2.6).

@@ -1,4 +1,4 @@
-"""The normal-gamma in Python: the one to read."""
+"""The normal-gamma in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOG_ENDS = 600.0  # of variances that are drawn, so that neither they nor their 
 
 @attrs.frozen(eq=False)
 class NormalGammaReference(VectorMeasure):
-    """Normal values of unknown mean and precision, in Python: the one to read.
+    """Normal values of unknown mean and precision, in Python, as a readable reference.
 
     x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
     independently in each dimension (a diagonal covariance). The predictive is Student's t with 2 shape
@@ -34,7 +34,7 @@ class NormalGammaReference(VectorMeasure):
     mean : float or array of shape (D,)
         Prior mean of mu.
     strength : float or array of shape (D,)
-        How many observations the prior mean is worth.
+        Weight of the prior mean, as a number of observations.
     shape, rate : float or array of shape (D,)
         Of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
     """

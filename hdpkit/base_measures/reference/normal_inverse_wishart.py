@@ -1,4 +1,4 @@
-"""The normal-inverse-Wishart in Python: the one to read."""
+"""The normal-inverse-Wishart in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _dof(value: Any) -> float:
 
 @attrs.frozen(eq=False)
 class NormalInverseWishartReference(VectorMeasure):
-    """Normal vectors of unknown mean and covariance, in Python: the one to read.
+    """Normal vectors of unknown mean and covariance, in Python, as a readable reference.
 
     x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength). The
     predictive is a multivariate t with dof - D + 1 degrees of freedom (Murphy 2007, "Conjugate Bayesian
@@ -105,7 +105,7 @@ class NormalInverseWishartReference(VectorMeasure):
     mean : array, shape (D,)
         Prior mean of mu.
     strength : float
-        How many observations the prior mean is worth.
+        Weight of the prior mean, as a number of observations.
     dof : float
         Degrees of freedom of the inverse-Wishart, above D - 1.
     scale : array, shape (D, D)

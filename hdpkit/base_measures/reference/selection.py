@@ -1,4 +1,4 @@
-"""How many terms a sparse topic has selected, in Python: the one to read.
+"""How many terms a sparse topic has selected, in Python, as a readable reference.
 
 Term v of topic k is selected with probability pi_k, and the topic is Dirichlet(lambda) over its selected
 terms (Wang & Blei 2009). Of a dish with n customers who have a distinct terms, at least these a are selected;

@@ -1,4 +1,4 @@
-"""The sparse Dirichlet-multinomial in Python: the one to read."""
+"""The sparse Dirichlet-multinomial in Python, as a readable reference."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _selection(value: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class SparseDirichletMultinomialReference(BaseMeasure):
-    """Dirichlet(smoothing) over a random selection of the vocabulary, in Python: the one to read.
+    """Dirichlet(smoothing) over a random selection of the vocabulary, in Python, as a readable reference.
 
     Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
     (Wang & Blei 2009); which are selected is integrated out. With N values of the terms A, and
@@ -120,7 +120,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         f(v) = (n_v + smoothing) Z(|A|, N+1) / Z(|A|, N) for v in A, else smoothing Z(|A|+1, N+1) / Z(|A|, N);
 
     the expectation is over pi, or at the pi that the dish has in the state. A dish that selects no term
-    yields one which nobody observes (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
+    generates an unobservable term (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
     are simulated given that no dish does (`simulate`).
 
     Parameters

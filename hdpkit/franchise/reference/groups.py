@@ -1,4 +1,4 @@
-"""Whole groups seated anew, in Python: the one to read. Twin: `hdpkit._compiled.generic_sweeps.groups`."""
+"""Whole groups seated anew, in Python. Twin: `hdpkit._compiled.generic_sweeps.groups`."""
 
 from __future__ import annotations
 

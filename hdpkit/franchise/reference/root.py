@@ -1,4 +1,4 @@
-"""What the root's children draw from, in Python: the one to read.
+"""What the root's children draw from, in Python, as a readable reference.
 
 Its twins are in `hdpkit._compiled.walk.root`.
 """

@@ -1,4 +1,4 @@
-"""The walk through the tree in Python: the one to read. Its twin is `hdpkit._compiled.walk.walk`."""
+"""The walk through the tree in Python, as a readable reference. Its twin is `hdpkit._compiled.walk.walk`."""
 
 from __future__ import annotations
 

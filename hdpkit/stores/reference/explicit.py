@@ -1,4 +1,4 @@
-"""The explicit store in Python: the one to read."""
+"""The explicit store in Python, as a readable reference."""
 
 from __future__ import annotations
 

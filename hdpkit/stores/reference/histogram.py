@@ -1,4 +1,4 @@
-"""The histogram store in Python: the one to read."""
+"""The histogram store in Python, as a readable reference."""
 
 from __future__ import annotations
 

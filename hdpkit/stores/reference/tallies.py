@@ -1,4 +1,4 @@
-"""The store of counts in Python: the one to read."""
+"""The store of counts in Python, as a readable reference."""
 
 from __future__ import annotations
 
