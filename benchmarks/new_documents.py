@@ -7,19 +7,21 @@ One run, one thread. The test documents are in two halves (see heldout.py, which
 - Speed: `transform` of the whole test documents by EM, median of --calls calls, tokens of the documents over
   processor time; and the same of tomotopy's `HDPModel.infer`, documents made besides (`pip install
   'hdpkit[benchmarks]'`; without it these rows are left out).
-- Perplexity of the held-out halves. "transform": fitted to the training documents; shares of the observed
-  halves by `transform`'s EM. "joined": fitted to the training documents and the observed halves together,
-  shares as the chain has them (`Sample.group_weights`). Both averaged over --samples samples of the chain's
-  second half: p(w | d) = mean over samples of sum_k theta_k phi_k(w).
-  "joined, shares by EM": the topics of the joined fit, shares as `transform` finds them. It shows what the
-  topics have learned from the observed halves, which no inference of shares can make up for.
-  "partial_fit": the observed halves join the first fit, for half as many sweeps. tomotopy: shares by `infer`,
-  its last state.
+- Perplexity of the held-out halves. "fixed": fitted to the training documents; shares of the observed
+  halves by `transform`'s EM under topics that stay as they are (`score_method="fixed"`). "learned": the same
+  fit as `TopicModel.perplexity` scores by default: topics learn the observed words of a document, each on its
+  own. "joined": fitted to the training documents and the observed halves together, shares as the chain has
+  them (`Sample.group_weights`). "partial_fit": the observed halves join the first fit, for --partial sweeps.
+  Each averaged over the --samples samples of the chain's second half, p(w | d) = mean over samples of
+  sum_k theta_k phi_k(w), and of its last state alone. tomotopy: shares by `infer`, its last state.
+- Where the gap comes from: how much of the difference between "fixed" and "joined" is of held-out words that
+  the document's own observed half has, and how much of all others.
 
 tomotopy gets as many sweeps, and 20 of each document in `infer` (--infer).
 """
 
 import argparse
+import copy
 import itertools
 import math
 import statistics
@@ -34,12 +36,56 @@ import hdpkit as hk
 from hdpkit.evaluation.fixed_topics import FixedTopics
 
 
-def perplexity(states, held):
-    """Of the held-out halves, probabilities averaged over states: pairs of FixedTopics and shares."""
-    cells = sp.csr_array(held)
+def log_probabilities(states, cells):
+    """Of cells of held-out halves, averaged over states: pairs of FixedTopics and shares."""
     logs = [topics.log_probabilities(theta, cells) for topics, theta in states]
-    mean = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
-    return math.exp(-float(mean @ cells.data) / cells.data.sum())
+    return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+
+
+def perplexity(states, held):
+    """Of the held-out halves."""
+    cells = sp.csr_array(held)
+    return math.exp(-float(log_probabilities(states, cells) @ cells.data) / cells.data.sum())
+
+
+def states_of(model, n):
+    """Samples of a model whose last n documents are the observed halves, with the shares of the chain."""
+    return [(topics_of(sample), sample.group_weights()[-n:]) for sample in model.samples_]
+
+
+def by_em(model, observed):
+    """Samples of a model with shares by EM."""
+    topics = [topics_of(sample) for sample in model.samples_]
+    return [(one, one.fit(observed, model.transform_tolerance)) for one in topics]
+
+
+def of_chain(model, held):
+    """Perplexity by the shares of the chain: over all samples, and of the last state."""
+    last, n = model.franchise_.sample(), held.shape[0]
+    one = perplexity([(topics_of(last), last.group_weights()[-n:])], held)
+    return perplexity(states_of(model, n), held), one
+
+
+def shown(found, beside=None):
+    """Perplexity over samples and of the last state as text, with what each is more than another's."""
+    more = [
+        "" if beside is None else f" ({a / b - 1:+.2%})" for a, b in zip(found, beside or found, strict=True)
+    ]
+    return f"{found[0]:.1f}{more[0]} averaged, {found[1]:.1f}{more[1]} the last state alone"
+
+
+def where_from(fixed, joined, observed, held):
+    """Print what words that a document's observed half has, and all others, contribute to the difference."""
+    cells = sp.csr_array(held)
+    gain = log_probabilities(joined, cells) - log_probabilities(fixed, cells)
+    document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    seen = np.asarray(sp.csr_array(observed)[document, cells.indices]).ravel() > 0
+    total = cells.data.sum()
+    for name, chosen in (("that the observed half has", seen), ("that it hasn't", ~seen)):
+        share, nats = cells.data[chosen].sum() / total, gain[chosen] @ cells.data[chosen] / total
+        print(
+            f"words {name}: {share:.1%} of the tokens, {nats:+.4f} nats of {gain @ cells.data / total:+.4f}"
+        )
 
 
 def topics_of(sample):
@@ -111,6 +157,7 @@ def main():
     parser.add_argument("--held", help="LDA-C file of held-out halves")
     parser.add_argument("--sweeps", type=int, default=200)
     parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--partial", type=int, nargs="+", help="sweeps of partial_fit; default half, and all")
     parser.add_argument("--calls", type=int, default=5)
     parser.add_argument("--infer", type=int, default=20)
     parser.add_argument("--eta", type=float, default=0.1)
@@ -128,26 +175,23 @@ def main():
     print(f"hdpkit: {model.n_components_} topics; transform: {new.sum() / seconds:,.0f} tokens/s, ", end="")
     print(f"rows sum to one within {sums:.1g}")
 
-    states = []
-    for sample in model.samples_:
-        topics = topics_of(sample)
-        states.append((topics, topics.fit(observed, model.transform_tolerance)))
-    found = perplexity(states, held)
     joined = hk.TopicModel(**settings).fit(sp.vstack([corpus.to_counts(), observed], format="csr"))
-    n = new.shape[0]
-    there = [(topics_of(sample), sample.group_weights()[-n:]) for sample in joined.samples_]
-    expected = perplexity(there, held)
-    last = topics_of(model.franchise_.sample())
-    one = perplexity([(last, last.fit(observed, model.transform_tolerance))], held)
-    print(f"perplexity, transform, the last state alone: {one:.1f}")
-    print(f"perplexity, transform, {len(states)} samples: {found:.1f}")
-    print(f"perplexity, joined, {len(there)} samples: {expected:.1f} (transform {found / expected - 1:+.2%})")
-    again = perplexity([(t, t.fit(observed, model.transform_tolerance)) for t, _ in there], held)
-    print(f"perplexity, joined, shares by EM: {again:.1f} (transform {found / again - 1:+.2%})")
-    model.set_params(partial_sweeps=max(1, options.sweeps // 2)).partial_fit(observed)
-    after = [(topics_of(sample), sample.group_weights()[-n:]) for sample in model.samples_]
-    grown = perplexity(after, held)
-    print(f"perplexity, partial_fit, {len(after)} samples: {grown:.1f} ({grown / expected - 1:+.2%})")
+    expected = of_chain(joined, held)
+    print(f"perplexity, joined: {shown(expected)}")
+    for method in ("fixed", "learned"):
+        model.set_params(score_method=method)
+        began = time.process_time()
+        averaged = model.perplexity(observed, held)
+        seconds = time.process_time() - began
+        kept, model.samples_ = model.samples_, ()
+        found = averaged, model.perplexity(observed, held)
+        model.samples_ = kept
+        print(f"perplexity, {method}: {shown(found, expected)}; {seconds:.1f} s")
+    print(f"joined, shares by EM, averaged: {perplexity(by_em(joined, observed), held):.1f}")
+    where_from(by_em(model, observed), states_of(joined, held.shape[0]), observed, held)
+    for sweeps in options.partial or (options.sweeps // 2, options.sweeps):
+        grown = copy.deepcopy(model).set_params(partial_sweeps=max(1, sweeps)).partial_fit(observed)
+        print(f"perplexity, partial_fit, {sweeps} sweeps: {shown(of_chain(grown, held), expected)}")
     if version("tomotopy") is not None:
         of_tomotopy(corpus, observed, held, options)
 

@@ -1,4 +1,4 @@
-"""Topics that stay as they are, and new documents under them: proportions, and scores of held-out tokens."""
+"""Topics of a state, and new documents under them: proportions, and scores of held-out tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import scipy
 
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
+from hdpkit._compiled.fixed_dishes.learned_words import Learning
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
@@ -22,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 _DOCUMENTS = 512  # that are fitted, or swept over, before Ctrl-C is answered
 _LONGEST = 5_000  # steps
+_PASSES = 200  # over a document whose words topics learn
 _EQUAL = 1e-9  # a probability above the least by less, relatively, is no excess
 
 
@@ -39,14 +41,18 @@ class FixedTopics:
     excess : csc_array, shape (K + 1, n_terms)
     prior : float64 array, shape (K + 1,)
         Pseudo-counts of the topics in a document: its concentration times their weights.
+    mass : float64 array, shape (K + 1,), or None
+        Tokens and pseudo-counts of each topic, positive: what its probabilities are relative to. None: topics
+        can't learn words.
     """
 
     base: Floats
     excess: Any
     prior: Floats
+    mass: Floats | None = None
 
     @classmethod
-    def of(cls, topics: Floats, new: Floats, prior: Floats) -> Self:
+    def of(cls, topics: Floats, new: Floats, prior: Floats, mass: Floats | None = None) -> Self:
         """Return the topics of arrays.
 
         Parameters
@@ -57,6 +63,7 @@ class FixedTopics:
             Mean of a topic that was not seen yet.
         prior : array, shape (K + 1,)
             Not negative; the last entry is for a new topic.
+        mass : array, shape (K + 1,), optional
         """
         base = np.append(topics.min(axis=1), new.min())
         rows = [*topics, new]
@@ -65,7 +72,7 @@ class FixedTopics:
         data = np.concatenate([row[p] - b for row, p, b in zip(rows, places, base, strict=True)])
         shape = (len(rows), topics.shape[1])
         by_topic = scipy.sparse.csr_array((data, np.concatenate(places), ends), shape=shape)
-        return cls(base, by_topic.tocsc(), np.ascontiguousarray(prior, dtype=np.float64))
+        return cls(base, by_topic.tocsc(), np.ascontiguousarray(prior, dtype=np.float64), mass)
 
     @property
     def n_topics(self) -> int:
@@ -160,6 +167,42 @@ class FixedTopics:
         logs: Floats = np.log(found)
         return logs
 
+    def learned_log_probabilities(self, counts: Any, held: Any, tolerance: float) -> Floats:
+        """Log probability of a token of each cell of the other halves, where topics learn the observed words.
+
+        Each document on its own: what it has of a topic's words is added to the topic, as it would be if the
+        document were the next one of the fit. See `hdpkit._compiled.fixed_dishes.learned_words`.
+
+        Parameters
+        ----------
+        counts, held : csr_arrays, shape (n_documents, n_terms)
+            The observed halves, and the others.
+        tolerance : float
+            As in `fit`; of a pass over a document's terms.
+
+        Returns
+        -------
+        float64 array, shape (n_cells,)
+            In the order of the cells of ``held``.
+
+        Raises
+        ------
+        ParameterError
+            As `fit`.
+        """
+        theta, cells, others = self.fit(counts, tolerance), _cells(counts), _cells(held)
+        learning = Learning(
+            self.base, self.excess.indptr.astype(np.int64), self.excess.indices.astype(np.int32),
+            self.excess.data, self.prior, np.ascontiguousarray(self.mass, dtype=np.float64),
+            cells.indptr.astype(np.int64), cells.indices.astype(np.int64), cells.data.astype(np.float64),
+            others.indptr.astype(np.int64), others.indices.astype(np.int64),
+        )  # fmt: skip
+        n, found = len(theta), np.empty(len(others.data))
+        for first in range(0, n, _DOCUMENTS):
+            learning.score(first, min(first + _DOCUMENTS, n), tolerance, _PASSES, theta, found)
+        logs: Floats = np.log(found)
+        return logs
+
 
 def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float) -> float:
     """Mean log probability of held-out tokens, in nats, by document completion.
@@ -167,7 +210,8 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
     Parameters
     ----------
     states : iterable of FixedTopics
-        Those of posterior states, over which probabilities are averaged.
+        Those of posterior states, over which probabilities are averaged. Topics with a ``mass`` learn the
+        observed words of each document.
     counts, held : csr_arrays, shape (n_documents, n_terms)
         The observed halves, to which proportions are fitted in each state, and the others.
     tolerance : float
@@ -186,7 +230,11 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
         )
     sums, n_states = np.full(len(cells.data), -np.inf), 0
     for state in states:
-        np.logaddexp(sums, state.log_probabilities(state.fit(counts, tolerance), cells), out=sums)
+        if state.mass is None:
+            logs = state.log_probabilities(state.fit(counts, tolerance), cells)
+        else:
+            logs = state.learned_log_probabilities(counts, cells, tolerance)
+        np.logaddexp(sums, logs, out=sums)
         n_states += 1
     mean = float((sums - math.log(n_states)) @ cells.data) / total
     return mean if math.isfinite(mean) else -math.inf

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.models import topic_saved
 from hdpkit.models.topic_input import TopicInput, seed_of
 from hdpkit.models.topic_parts import root_of, topic_measure, topic_restaurants
@@ -73,6 +73,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         The largest step of a proportion at which EM ends.
     transform_sweeps : int
         Sweeps that Gibbs sampling averages, after half as many that it does not.
+    score_method : "learned" or "fixed"
+        How `score` and `perplexity` take topics: their words are counted on with those that were observed of
+        a document, each document on its own; or they stay as they are, as in `hdpkit.evaluate`.
     random_state : int, RandomState, Generator or None
         The same number gives the same model.
     n_jobs : int, optional
@@ -132,6 +135,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         transform_method: Any = "em",
         transform_tolerance: Any = 1e-4,
         transform_sweeps: Any = 50,
+        score_method: Any = "learned",
         random_state: Any = None,
         n_jobs: Any = None,
         progress: Any = None,
@@ -155,6 +159,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         self.transform_method = transform_method
         self.transform_tolerance = transform_tolerance
         self.transform_sweeps = transform_sweeps
+        self.score_method = score_method
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -300,8 +305,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         """Mean log probability of a held-out token, in nats: higher is better.
 
         Document completion: half of the tokens of each document, always the same, are observed, proportions
-        are fitted to them by EM, and the other half is scored. Probabilities are averaged over `samples_`, or
-        are those of the last state where there are none. See docs/evaluation.md.
+        are fitted to them, and the other half is scored. Probabilities are averaged over `samples_`, or
+        are those of the last state where there are none. By default topics learn a document's observed words
+        (`score_method`), as they would in the fit: a rare word that was seen in it is likely to come again.
+        No document influences another one. See docs/topic_model.md.
 
         Parameters
         ----------
@@ -336,16 +343,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
                     "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
                     "Give the same documents in the same order.",
                 )  # fmt: skip
-        return completion(self._states(), observed, held, tolerance)
+        return completion(self._states(self._topics_learn()), observed, held, tolerance)
 
-    def _states(self) -> Iterator[FixedTopics]:
+    def _states(self, learning: bool) -> Iterator[FixedTopics]:
         """Topics of the samples, one state at a time; of the last state where there are no samples."""
-        if not self.samples_:
-            yield self._topics
         new = _new_topic(self.franchise_)
-        for sample in self.samples_:
+        for sample in self.samples_ or (self.franchise_.sample(),):
             prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
-            yield FixedTopics.of(sample.topics(), new, prior)
+            yield FixedTopics.of(sample.topics(), new, prior, _mass(sample) if learning else None)
 
     # ------------------------------------------------------------------ folders
 
@@ -442,6 +447,16 @@ def _best(trace: Trace | ChainTrace) -> int:
         return 0
     means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
     return int(np.argmax(means))
+
+
+def _mass(sample: Sample) -> Floats | None:
+    """Tokens and pseudo-counts of each topic and, last, of a new one; None where topics have none."""
+    means = sample.term_means
+    if means is None:
+        return None
+    new = float(np.mean(means.smoothing)) * sample.counts.shape[1]
+    mass: Floats = np.append(1.0 / np.asarray(means.inside, dtype=np.float64), new)
+    return mass
 
 
 def _new_topic(franchise: Franchise) -> Floats:

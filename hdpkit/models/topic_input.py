@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import warnings
 from collections.abc import Iterable
@@ -150,6 +151,7 @@ class TopicInput:
     transform_method: Any
     transform_tolerance: Any
     transform_sweeps: Any
+    score_method: Any
     schedule: Any
     n_jobs: Any
     text: Any
@@ -177,6 +179,7 @@ class TopicInput:
                 "New documents have none of their own.",
             )  # fmt: skip
         self._check_transform()
+        self._topics_learn()
 
     def _check_transform(self) -> tuple[str, float, int]:
         return (
@@ -184,6 +187,17 @@ class TopicInput:
             positive_number("transform_tolerance", self.transform_tolerance),
             whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
         )
+
+    def _topics_learn(self) -> bool:
+        """Whether topics learn the observed words of documents that are scored."""
+        allowed = ("learned", "fixed")
+        return choice("score_method", self.score_method, allowed, remedy="Leave it out.") == "learned"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a pickle's state; parameters that are newer than it have their defaults."""
+        given = inspect.signature(type(self)).parameters.values()
+        known = {one.name: one.default for one in given if one.default is not one.empty}
+        super().__setstate__({**known, **state})  # type: ignore[misc]
 
     def _scheduler(self, restaurant: Any) -> Scheduler:
         document, root = restaurant, restaurant.base

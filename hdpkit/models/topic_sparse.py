@@ -22,7 +22,9 @@ class SparseTopicModel(TopicModel):
         Prior of the share of the terms that a topic selects, or that share. None: Beta(1, 1).
     concentration, root_concentration, n_components, sweeps, partial_sweeps, samples, chains, schedule, init
         As in `TopicModel`.
-    store, root, text, transform_method, transform_tolerance, transform_sweeps, random_state, n_jobs, progress
+    store, root, text, transform_method, transform_tolerance, transform_sweeps, score_method
+        As in `TopicModel`.
+    random_state, n_jobs, progress
         As in `TopicModel`.
     """
 
@@ -46,6 +48,7 @@ class SparseTopicModel(TopicModel):
         transform_method: Any = "em",
         transform_tolerance: Any = 1e-4,
         transform_sweeps: Any = 50,
+        score_method: Any = "learned",
         random_state: Any = None,
         n_jobs: Any = None,
         progress: Any = None,
@@ -56,5 +59,5 @@ class SparseTopicModel(TopicModel):
             partial_sweeps=partial_sweeps, samples=samples, chains=chains, schedule=schedule, init=init,
             store=store, root=root, text=text, transform_method=transform_method,
             transform_tolerance=transform_tolerance, transform_sweeps=transform_sweeps,
-            random_state=random_state, n_jobs=n_jobs, progress=progress,
+            score_method=score_method, random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip

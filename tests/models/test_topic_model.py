@@ -12,6 +12,7 @@ import polars
 import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
+from learned_words import learned_probabilities
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -146,14 +147,14 @@ def test_scores_are_those_of_evaluate(fitted):
     observed, held = halves(COUNTS, 0)
     assert ((observed + held) != sp.csr_array(COUNTS)).nnz == 0
     assert observed.sum() == 30 * 12
-    exact = clone(fitted).set_params(transform_tolerance=1e-8, samples=0).fit(COUNTS)
+    exact = clone(fitted).set_params(transform_tolerance=1e-8, samples=0, score_method="fixed").fit(COUNTS)
     corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
     expected = hk.evaluate(exact.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-8)
     assert exact.perplexity(observed, held) == pytest.approx(expected.perplexity, rel=1e-5)
     assert exact.perplexity(COUNTS) == pytest.approx(expected.perplexity, rel=1e-5)
     assert exact.score(COUNTS) == pytest.approx(-np.log(expected.perplexity), rel=1e-5)
     states = [one.franchise_ for one in (model(sweeps=n, samples=0).fit(COUNTS) for n in (13, 15))]
-    several = model(sweeps=15, samples=hk.Samples(after=11, every=2)).fit(COUNTS)
+    several = model(sweeps=15, samples=hk.Samples(after=11, every=2), score_method="fixed").fit(COUNTS)
     expected = hk.evaluate(states, corpora[0], held_out=corpora[1])
     assert [sample.sweep for sample in several.samples_] == [13, 15]
     assert several.perplexity(observed, held) == pytest.approx(expected.perplexity, rel=1e-3)
@@ -161,6 +162,48 @@ def test_scores_are_those_of_evaluate(fitted):
         exact.perplexity(observed, held[:3])
     with pytest.raises(DataError, match="no token"):
         exact.score(COUNTS * 0)
+
+
+def test_topics_learn_the_observed_words_of_a_document():
+    one = model(eta=0.2, transform_tolerance=1e-12, sweeps=8, samples=0).fit(COUNTS)
+    sample, rng = one.franchise_.sample(), np.random.default_rng(3)
+    observed, held = (sp.csr_array(rng.poisson(0.7, size=(5, COUNTS.shape[1]))) for _ in range(2))
+    n_terms, n_tokens = COUNTS.shape[1], np.append(sample.sizes, 0)
+    phi = np.vstack([sample.topics(), np.full(n_terms, 1 / n_terms)])
+    prior = float(one.franchise_.concentration("document")) * sample.root_weights
+    logs = []
+    for d in range(5):
+        terms, counts = observed[[d]].indices, observed[[d]].data.astype(float)
+        theta = fit_proportions(phi[:, terms], prior, counts, 1e-12)
+        mass = n_tokens + 0.2 * n_terms
+        found = learned_probabilities(phi, prior, mass, theta, terms, counts, held[[d]].indices)
+        logs.append(held[[d]].data @ np.log(found))
+    assert one.score(observed) == one.score(observed)
+    assert -np.log(one.perplexity(observed, held)) == pytest.approx(sum(logs) / held.sum(), rel=1e-6)
+    # Documents don't influence each other.
+    alone = [-np.log(one.perplexity(observed[[d]], held[[d]])) * held[[d]].sum() for d in range(5)]
+    np.testing.assert_allclose(alone, logs, rtol=1e-6)
+
+
+def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
+    counts = np.zeros((30, 40), int)
+    counts[:, :10] = np.random.default_rng(0).poisson(2.0, size=(30, 10))
+    observed = np.zeros((1, 40), int)
+    observed[0, :10], observed[0, 30] = 1, 4
+    held = np.zeros((1, 40), int)
+    held[0, 30] = 1
+    for make in (hk.TopicModel, hk.SparseTopicModel):
+        one = make(sweeps=10, random_state=0).fit(counts)
+        fixed = clone(one).set_params(score_method="fixed").fit(counts)
+        assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
+
+
+def test_pickles_that_are_older_than_a_parameter_are_read(fitted):
+    state = {name: value for name, value in fitted.__getstate__().items() if name != "score_method"}
+    back = hk.TopicModel.__new__(hk.TopicModel)
+    back.__setstate__(state)
+    assert back.score_method == "learned"
+    assert back.get_params() == fitted.get_params()
 
 
 # ---------------------------------------------------------------------- texts
@@ -398,6 +441,7 @@ def test_folders_that_are_something_else(fitted, tmp_path):
         *[("root", value) for value in ("tree", None)],
         *[("text", value) for value in ("english", 5)],
         *[("transform_method", value) for value in ("cvb", None)],
+        *[("score_method", value) for value in ("cvb", None)],
         *[("transform_tolerance", value) for value in (0.0, -1, None, "x")],
         *[("random_state", value) for value in (-1, 1.5, "x")],
         ("progress", 5),
