@@ -9,7 +9,15 @@ import click
 
 from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
 from hdpkit.cli.folders import check_new_folder
-from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
+from hdpkit.cli.options import (
+    ARGUMENTS,
+    Parsed,
+    config_option,
+    path_type,
+    positive,
+    quiet_option,
+    seed_option,
+)
 from hdpkit.cli.parse import parse_init, parse_moves
 from hdpkit.cli.priors import (
     base_measure_of,
@@ -21,6 +29,7 @@ from hdpkit.cli.priors import (
 )
 from hdpkit.cli.runs import carry_out
 from hdpkit.io.reading import Reading, kept_reading
+from hdpkit.record.command import kept_command
 from hdpkit.stores import stores
 
 __all__ = ["fit"]
@@ -148,5 +157,6 @@ def fit(corpus: Path, **options: Any) -> None:
             checkpoint=hk.Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
         )
 
-    with kept_reading(folder, Reading.of(read)):
+    arguments = click.get_current_context().meta.get(ARGUMENTS, ())
+    with kept_reading(folder, Reading.of(read)), kept_command(folder, arguments):
         carry_out(run, folder, options["terms"], quiet)

@@ -20,6 +20,7 @@ from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED
 from hdpkit.cli.infer import infer
 from hdpkit.cli.lm import lm
+from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
 from hdpkit.cli.runs import resume, topics, verify
@@ -61,8 +62,11 @@ class FriendlyGroup(click.Group):
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Read the arguments; what a message quotes of them is made safe to print."""
+        given = list(args[1] if len(args) > 1 else options["args"])
         with _safe_messages():
-            return super().make_context(*args, **options)
+            context = super().make_context(*args, **options)
+        context.meta.setdefault(ARGUMENTS, given)
+        return context
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of the package becomes a message and an exit code."""

@@ -16,6 +16,7 @@ from hdpkit.data import Limits
 from hdpkit.errors import DataError, ParameterError
 
 __all__ = [
+    "ARGUMENTS",
     "Parsed",
     "config_option",
     "given_limits",
@@ -27,6 +28,9 @@ __all__ = [
     "seed_option",
     "text_type",
 ]
+
+ARGUMENTS = "hdpkit.arguments"
+"""Key of the context's ``meta`` under which commands find what was typed after the name of the program."""
 
 _CONFIG_BYTES = 2**20
 

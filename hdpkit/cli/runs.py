@@ -35,8 +35,9 @@ from hdpkit.franchise import Franchise
 from hdpkit.io.reading import load_reading
 from hdpkit.io.run_topics import topics_of_run
 from hdpkit.io.verification import Check, verify_run
+from hdpkit.record.command import load_command
 from hdpkit.record.leave import NotAllowed
-from hdpkit.record.run_folder import MODEL, READING
+from hdpkit.record.run_folder import COMMAND, MODEL, READING
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.summaries import diagnose
@@ -242,6 +243,13 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     yield from verify_run(folder, allow)
+    if os.path.lexists(folder / COMMAND):
+        try:
+            load_command(folder)
+        except HdpkitError as error:
+            yield Check(COMMAND, False, str(error))
+        else:
+            yield Check(COMMAND, True, "checksum")
     if os.path.lexists(folder / READING):
         try:
             read = load_reading(folder, allow)

@@ -36,12 +36,23 @@ from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
 from hdpkit.record.samples import Samples
 
-__all__ = ["MODEL", "MOST_CHAINS", "READING", "RunFolder", "Settings", "Start", "check_free", "versions"]
+__all__ = [
+    "COMMAND",
+    "MODEL",
+    "MOST_CHAINS",
+    "READING",
+    "RunFolder",
+    "Settings",
+    "Start",
+    "check_free",
+    "versions",
+]
 
 MODEL = "model"
 """What a model keeps in the folder of its run is in this subfolder, made before the run begins."""
 
 READING = "reading.json"
+COMMAND = "command.json"
 """How the corpus was read (`hdpkit.io.reading`), written before the run begins."""
 
 MOST_CHAINS = 10_000
@@ -382,7 +393,7 @@ def _refuse_strangers(path: Path) -> None:
     """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
-    others = found - left - {MODEL, READING}
+    others = found - left - {COMMAND, MODEL, READING}
     if others:
         raise RunError(
             "folder", str(path), f"empty, or not there; it holds {sorted(others)[:3]}",

@@ -21,6 +21,7 @@ __all__ = ["TopicGroups", "group_topics"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+_METHODS = ("average", "complete", "ward")
 _DISTANCES = {"jensen-shannon": "jensenshannon", "cosine": "cosine"}
 
 
@@ -116,9 +117,10 @@ def group_topics(
     n_groups: int | None = None,
     *,
     distance: str = "jensen-shannon",
+    method: str = "average",
     vocabulary: Any = None,
 ) -> TopicGroups:
-    """Arrange topics in a tree by average linkage of the distances between them.
+    """Arrange topics in a tree by the distances between them.
 
     Parameters
     ----------
@@ -131,6 +133,10 @@ def group_topics(
         Into how many the tree is cut where a method isn't told; it can be cut into any number later.
     distance : "jensen-shannon" or "cosine"
         The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
+    method : "average", "complete" or "ward"
+        Which two branches are joined, as in `scipy.cluster.hierarchy.linkage`. With hundreds of topics, most
+        of which are small and unlike all others, "average" leaves nearly all of them in one group, and "ward"
+        cuts them into groups that differ less in size.
     vocabulary : sequence of str, optional
         Word of each term; by default the franchise's.
 
@@ -146,6 +152,7 @@ def group_topics(
     values = weights_of(topics)
     k, n_terms = values.shape
     choice("distance", distance, _DISTANCES, remedy="Leave it out.")
+    choice("method", method, _METHODS, remedy="Leave it out.")
     if n_groups is not None:
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
     if weights is None and isinstance(topics, Sample):
@@ -171,7 +178,7 @@ def group_topics(
         apart = scipy.spatial.distance.pdist(values, _DISTANCES[distance])
         # Rounding may leave the distance of equal topics not quite 0, or not a number.
         apart = np.maximum(np.nan_to_num(apart, nan=0.0), 0.0)
-        linkage = scipy.cluster.hierarchy.linkage(apart, "average")
+        linkage = scipy.cluster.hierarchy.linkage(apart, method)
     shares = shares / shares.sum()
     for array in (linkage, values, shares):
         array.setflags(write=False)

@@ -29,6 +29,13 @@ def test_planted_groups_are_found(distance):
     assert scipy.cluster.hierarchy.is_valid_linkage(found.linkage)
 
 
+@pytest.mark.parametrize("method", ["average", "complete", "ward"])
+def test_the_tree_is_that_of_scipy(method):
+    apart = scipy.spatial.distance.pdist(TOPICS, "jensenshannon")
+    expected = scipy.cluster.hierarchy.linkage(apart, method)
+    np.testing.assert_allclose(group_topics(TOPICS, method=method).linkage, expected)
+
+
 def test_the_distance_is_that_of_jensen_and_shannon():
     p, q = TOPICS[0], TOPICS[9]
     m = 0.5 * (p + q)
