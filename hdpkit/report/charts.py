@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["AREAS", "bars", "heat", "lines", "scatter", "tree"]
+__all__ = ["AREAS", "bars", "heat", "intervals", "lines", "scatter", "tree"]
 
 _ROW = 20
 AREAS = (25, 1600)
@@ -40,6 +40,30 @@ def bars(
         values,
         mark={"type": "bar", "cornerRadiusEnd": 2},
         encoding={"y": y, "x": _quantitative(value, title, form, stack=None), "tooltip": tooltip},
+    )
+
+
+def intervals(values: Sequence[Any], category: str, title: str, form: str = ".1%") -> dict[str, Any]:
+    """Shares as points with their intervals, a row each; fainter where fewer samples have the topic."""
+    y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 260}}
+    faint = {"field": "occurrence", "type": "quantitative", "legend": None,
+             "scale": {"domain": [0, 1], "range": [0.35, 1]}}  # fmt: skip
+    tooltip = [
+        {"field": category, "type": "nominal"},
+        *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "lower", "upper")),
+        {"field": "occurrence", "type": "quantitative", "format": ".0%", "title": "states that have it"},
+    ]
+    x = _quantitative("lower", title, form, scale={"zero": True})
+    rule = {"mark": {"type": "rule", "strokeWidth": 2.5}, "encoding": {"x": x, "x2": {"field": "upper"}}}
+    point = {
+        "mark": {"type": "circle", "size": 60, "opacity": 1},
+        "encoding": {"x": _quantitative("share", title, form)},
+    }
+    return _chart(
+        _ROW * len(values),
+        values,
+        encoding={"y": y, "opacity": faint, "tooltip": tooltip},
+        layer=[rule, point],
     )
 
 

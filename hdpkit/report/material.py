@@ -12,9 +12,11 @@ import scipy
 
 from hdpkit.data import Corpus
 from hdpkit.errors import printable
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.record import ChainTrace, Trace
+from hdpkit.report.layout import distances, frequent, number_of_groups
 from hdpkit.schedule import Run
+from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, group_topics
 
 __all__ = ["Material", "rounded"]
 
@@ -141,6 +143,57 @@ class Material:
         return scipy.sparse.csc_array(
             (counts.data / lengths[counts.row], (counts.row, counts.col)), shape=shape
         )
+
+    # ------------------------------------------------------------------ topics beside each other
+
+    @cached_property
+    def _frequent(self) -> npt.NDArray[np.float64]:
+        return frequent(self.weights, self.term_counts)
+
+    @cached_property
+    def apart(self) -> npt.NDArray[np.float64]:
+        """Jensen-Shannon distances of the topics, shape (K, K)."""
+        return distances(self._frequent)
+
+    @cached_property
+    def groups(self) -> TopicGroups:
+        """The topics in groups, by Ward's method: `TopicGroups.cut` has the group of each."""
+        n_groups = number_of_groups(self.n_topics)
+        return group_topics(self._frequent, self.sizes, n_groups, method="ward")
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """States that the run kept, the newest ones of other chains, and last the one that is shown."""
+        found = [*getattr(self.trace, "samples", ())]
+        if self.run is not None:
+            found = [*self.run.samples]
+            standing = [number for number, sweep in enumerate(self.run.sweeps) if sweep is not None]
+            found += [
+                self.run.franchise(number).sample() for number in standing if number != self.shown.chain
+            ]
+        # Of other terms they are no samples of this state: someone gave another run's trace.
+        width = self.corpus.n_terms
+        found = [one for one in found if one.counts is not None and one.counts.shape[1] == width]
+        of = {(one.chain, one.sweep): one for one in found}
+        of.pop((self.shown.chain, self.shown.sweep), None)
+        return (*sorted(of.values(), key=lambda one: (one.chain, one.sweep)), self.shown)
+
+    @cached_property
+    def shown(self) -> Sample:
+        """The state that is shown, as a sample."""
+        return self.franchise.sample()
+
+    @cached_property
+    def aligned(self) -> AlignedTopics | None:
+        """The topics that samples have in common; None where there is only the state that is shown."""
+        return None if len(self.samples) < 2 else align_topics(self.samples)
+
+    @cached_property
+    def common(self) -> npt.NDArray[np.int64]:
+        """For each topic its number among those that samples have in common, -1 for none: shape (K,)."""
+        if self.aligned is None:
+            return np.full(self.n_topics, -1, dtype=np.int64)
+        return self.aligned.which(self.shown)[self._order]
 
     @cached_property
     def labels(self) -> list[str]:

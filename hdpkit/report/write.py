@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hdpkit.errors import DataError, ParameterError, StateError, StorageError, p
 from hdpkit.formats.writing import written_aside
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.command import load_command
 from hdpkit.report.material import Material
 from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.section import Section
@@ -55,7 +57,8 @@ def write_report(
     title : str, optional
         By default the name of the run's folder, or "Topics".
     command : str, optional
-        What to type to get this run again, for the page to say.
+        What to type to get this run again, for the page to say; by default what a run of ``hdpkit fit`` has
+        kept.
     topics : int
         At most so many topics are shown, the largest.
     terms, documents : int
@@ -156,6 +159,9 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
         )
     if franchise.n_dishes == 0:
         raise StateError("run", franchise, "a franchise with topics", "Run some sweeps first.")
+    if options["command"] is None and opened is not None:
+        kept = load_command(opened.folder)
+        options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])
     if options["title"] is None:
         options["title"] = "Topics" if opened is None else f"Topics of {opened.folder.name}"
     options["title"] = printable(options["title"])

@@ -84,6 +84,20 @@ def test_axe_finds_nothing(shown, theme):
         shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_a_topic_shows_its_interval_over_the_samples(shown):
+    number = shown.execute_script("return page.data.common.findIndex((one) => one !== null) + 1")
+    shown.execute_script(f"showTopic({number}, false)")
+    text = shown.execute_script("return byId('topic-common').textContent")
+    assert "interval of 90% from" in text
+    row = "[...document.querySelectorAll('#topic-terms tr:first-child td')]"
+    cells = shown.execute_script(f"return {row}.map((one) => one.textContent)")
+    assert len(cells) == 5
+    assert all(cell.endswith("%") for cell in cells[2:])
+    shown.execute_script("page.data.common[0] = null; showTopic(1, false)")
+    none = shown.execute_script("return byId('topic-common').textContent")
+    assert none.startswith("No other state")
+
+
 def test_search_by_keyboard(shown):
     press(shown, "/")
     assert focused(shown).get_attribute("id") == "query"

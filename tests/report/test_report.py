@@ -15,6 +15,7 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
+from hdpkit.record.command import load_command
 from hdpkit.report import SECTIONS, Content, Section, write_report
 from hdpkit.report.page import as_json
 
@@ -90,6 +91,48 @@ def test_the_data_are_the_runs(run, read):
     assert HOSTILE[0] in name
 
 
+def test_topics_are_those_that_samples_have_in_common(run, read):
+    trace = run.trace
+    chain = int(np.argmax(trace["log_joint"][:, -1]))
+    franchise = run.franchise(chain)
+    newest = [run.franchise(number).sample() for number in range(2)]
+    there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
+    aligned = hk.summaries.align_topics(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
+    data, shown = read.data(), newest[chain]
+    order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
+    common = aligned.which(shown)[order]
+    assert any(common >= 0)
+    for one, j, topic in zip(data["common"], common, data["topics"], strict=True):
+        assert (one is None) == (j < 0)
+        if one is None:
+            continue
+        expected = [
+            aligned.occurrence[j],
+            aligned.shares[j],
+            aligned.shares_lower[j],
+            aligned.shares_upper[j],
+        ]
+        assert one[:4] == pytest.approx(expected, rel=0.01)
+        assert len(one[4]) == 3 * len(topic["terms"])
+        means, lower, upper = np.array(one[4]).reshape(-1, 3).T
+        assert (lower <= means).all()
+        assert (means <= upper).all()
+
+
+def test_groups_are_those_of_group_topics(run, read):
+    chain = int(np.argmax(run.trace["log_joint"][:, -1]))
+    franchise = run.franchise(chain)
+    order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
+    groups = read.data()["groups"]
+    found = hk.summaries.group_topics(
+        franchise.dish_parameters()[order],
+        franchise.dish_counts.sum(axis=1)[order],
+        max(groups),
+        method="ward",
+    )
+    assert groups == (found.cut() + 1).tolist()
+
+
 def test_json_is_inert_in_a_script():
     text = as_json({"a": HOSTILE, "n": np.float64(1.5), "k": np.arange(2)})
     assert not re.search("[<>&\u2028\u2029]", text)
@@ -99,7 +142,15 @@ def test_json_is_inert_in_a_script():
 def test_charts_are_valid(read):
     altair = pytest.importorskip("altair")
     charts = read.data()["charts"]
-    assert {"map", "groups-tree", "labels-0", "trace-0", "move-times", "topic-terms"} <= set(charts)
+    assert {
+        "map",
+        "groups-tree",
+        "labels-0",
+        "trace-0",
+        "move-times",
+        "topic-terms",
+        "samples-shares",
+    } <= set(charts)
     for specification in charts.values():
         altair.Chart.from_dict(specification, validate=True)
 
@@ -176,6 +227,33 @@ def test_the_command_writes_the_page_and_says_where(run):
     assert len(Page(page.read_text(encoding="utf-8")).data()["topics"]) == 2
     assert CliRunner().invoke(main, ["verify", str(run.folder)]).exit_code == 0
     assert CliRunner().invoke(main, ["report", str(run.folder / "nothing")]).exit_code == 2
+
+
+def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a <b>.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n" * 4)
+    given = ["fit", "a <b>.txt", "--out", "run", "--sweeps", "6", "--min-documents", "1", "--quiet"]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    assert load_command(tmp_path / "run") == tuple(given)
+    html = write_report("run", tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "hdpkit fit &#39;a &lt;b&gt;.txt&#39; --out run --sweeps 6 --min-documents 1 --quiet</pre>" in html
+    assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 0
+    file = tmp_path / "run" / "command.json"
+    text = file.read_text()
+    file.write_text(text.replace("--quiet", "--loud"))
+    with pytest.raises(errors.CorruptRunError, match=r"command\.json"):
+        load_command(tmp_path / "run")
+    assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 1
+    file.write_text(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(errors.RunVersionError):
+        load_command(tmp_path / "run")
+    file.unlink()
+    assert load_command(tmp_path / "run") is None
+    assert (
+        CliRunner().invoke(main, ["fit", "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
+    )
+    assert not (tmp_path / "new").exists()
 
 
 def test_no_page_without_the_extra(small, tmp_path, monkeypatch):

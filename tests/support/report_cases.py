@@ -40,5 +40,5 @@ def hostile_run(folder):
     franchise = hk.Franchise(hk.Restaurant(root, each="document"), hostile_corpus())
     schedule = [moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()]
     scheduler = hk.Scheduler(schedule)
-    scheduler.run(franchise, sweeps=20, rng=0, init=np.arange(1200) % 6, chains=2, folder=folder)
+    scheduler.run(franchise, sweeps=20, rng=0, init=np.arange(1200) % 6, chains=2, folder=folder, samples=3)
     return hk.open_run(folder)

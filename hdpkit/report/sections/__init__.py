@@ -7,6 +7,7 @@ from hdpkit.report.sections.groups import read_groups
 from hdpkit.report.sections.labels import read_labels
 from hdpkit.report.sections.overview import read_overview
 from hdpkit.report.sections.reproduce import read_reproduce
+from hdpkit.report.sections.samples import read_samples
 from hdpkit.report.sections.topic_map import read_map
 from hdpkit.report.sections.topics import read_topics
 
@@ -15,6 +16,7 @@ __all__ = ["SECTIONS"]
 SECTIONS = (
     Section(key="overview", title="Overview", template="overview.html", read=read_overview),
     Section(key="topics", title="Topics", template="topics.html", read=read_topics),
+    Section(key="samples", title="Topics over samples", template="samples.html", read=read_samples),
     Section(key="map", title="Map of topics", template="map.html", read=read_map),
     Section(key="groups", title="Groups of topics", template="groups.html", read=read_groups),
     Section(key="labels", title="Shares by label", template="labels.html", read=read_labels),

@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 
 from hdpkit.report.charts import tree
-from hdpkit.report.grouping import Grouping, grouping_of
 from hdpkit.report.material import Material, rounded
 from hdpkit.report.section import Content
 
@@ -21,17 +20,16 @@ def read_groups(material: Material) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
     if material.n_topics < 4:
         return None
-    grouping = grouping_of(material)
-    groups = [_group(material, grouping, g) for g in range(grouping.n_groups)]
+    group = material.groups.cut()
+    groups = [_group(material, np.flatnonzero(group == g), g) for g in range(int(group.max()) + 1)]
     return Content(
         values={"groups": groups, "n_topics": material.n_topics},
-        charts={"groups-tree": _tree(grouping, groups)},
-        data={"groups": (grouping.group + 1).tolist()},
+        charts={"groups-tree": _tree(material.groups.linkage, group, groups)},
+        data={"groups": (group + 1).tolist()},
     )
 
 
-def _group(material: Material, grouping: Grouping, g: int) -> dict[str, Any]:
-    topics = np.flatnonzero(grouping.group == g)
+def _group(material: Material, topics: Any, g: int) -> dict[str, Any]:
     counts = material.counts[topics].sum(axis=0)
     top = [material.words[v] for v in np.argsort(-counts, kind="stable")[:_TERMS] if counts[v] > 0]
     return {
@@ -45,10 +43,9 @@ def _group(material: Material, grouping: Grouping, g: int) -> dict[str, Any]:
     }
 
 
-def _tree(grouping: Grouping, groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _tree(linkage: Any, group: Any, groups: list[dict[str, Any]]) -> dict[str, Any]:
     """The top of the tree, down to the groups."""
-    n = grouping.n_groups
-    linkage = grouping.linkage
+    n = len(groups)
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
     branches = [
         {"branch": b, "order": i, "place": place, "distance": distance}
@@ -57,7 +54,7 @@ def _tree(grouping: Grouping, groups: list[dict[str, Any]]) -> dict[str, Any]:
     ]
     leaves = []
     for i, node in enumerate(drawn["leaves"]):
-        one = groups[int(grouping.group[_a_leaf(linkage, node)])]
+        one = groups[int(group[_a_leaf(linkage, node)])]
         label = f"{one['number']}  {' '.join(one['terms'][:4])}  ({one['share']:.0%})"
         leaves.append({"place": 5 + 10 * i, "distance": 0.0, "label": label})
     return tree(branches, leaves, float(linkage[-1, 2]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from hdpkit.report.charts import AREAS, scatter
-from hdpkit.report.grouping import grouping_of
 from hdpkit.report.layout import coordinates
 from hdpkit.report.material import Material, rounded
 from hdpkit.report.section import Content
@@ -21,9 +20,10 @@ def read_map(material: Material) -> Content | None:
     if material.n_topics < 3:
         return None
     n = min(material.n_topics, _MOST)
-    grouping = grouping_of(material)
-    places = coordinates(grouping.apart[:n, :n])
-    names = [f"{g + 1}" for g in range(grouping.n_groups)]
+    group = material.groups.cut()
+    n_groups = int(group.max()) + 1
+    places = coordinates(material.apart[:n, :n])
+    names = [f"{g + 1}" for g in range(n_groups)]
     areas = AREAS[0] + (AREAS[1] - AREAS[0]) * material.shares / material.shares.max()
     radii = np.sqrt(areas / np.pi)
     values = [
@@ -32,7 +32,7 @@ def read_map(material: Material) -> Content | None:
             "label": material.labels[k],
             "short": " ".join(material.words[v] for v in material.top_terms(k, 2)),
             "share": rounded([material.shares[k]])[0],
-            "group": names[grouping.group[k]],
+            "group": names[group[k]],
             "x": x,
             "y": y,
             "named": k < _NAMED,
@@ -40,14 +40,14 @@ def read_map(material: Material) -> Content | None:
         }
         for k, (x, y) in enumerate(rounded(places))
     ]
-    near = _nearest(grouping.apart[:n, :n])
+    near = _nearest(material.apart[:n, :n])
     rows = [
-        {"number": k + 1, "label": material.labels[k], "group": grouping.group[k] + 1, "near": near[k] + 1,
+        {"number": k + 1, "label": material.labels[k], "group": group[k] + 1, "near": near[k] + 1,
          "near_label": material.labels[near[k]], "share": float(material.shares[k])}
         for k in range(n)
     ]  # fmt: skip
     return Content(
-        values={"rows": rows, "n": n, "n_topics": material.n_topics, "n_groups": grouping.n_groups},
+        values={"rows": rows, "n": n, "n_topics": material.n_topics, "n_groups": n_groups},
         charts={"map": scatter(values, names)},
     )
 

@@ -41,6 +41,7 @@ def read_topics(material: Material) -> Content:
             "rows": rows,
             "present": _PRESENT,
             "n_hidden": material.franchise.n_dishes - material.n_topics,
+            "has_common": material.aligned is not None and len(material.aligned) > 0,
             "largest_share": float(material.shares.max(initial=0.0)),
         },
         charts={"topic-terms": bars([], "term", "weight", "share of the topic", ".1%", height=0)},

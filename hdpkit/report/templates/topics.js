@@ -16,6 +16,7 @@ function showTopic(number, focus) {
   byId("topic-heading").replaceChildren("Topic " + number + ": ", bdi(topic.label));
   const group = page.data.groups ? ", group " + page.data.groups[number - 1] : "";
   byId("topic-facts").textContent = count(topic.tokens, "token") + ", " + percent(topic.share, 2) + " of all" + group;
+  showCommon(number);
   byId("topic-previous").disabled = number === 1;
   byId("topic-next").disabled = number === topics.length;
   byId("topic-documents").replaceChildren(...topic.documents.map(([document_, share]) =>
@@ -32,13 +33,33 @@ function showTopic(number, focus) {
   return true;
 }
 
+/** Whether other states have the topic, and its share in them. */
+function showCommon(number) {
+  const place = byId("topic-common"), all = page.data.common;
+  place.hidden = !all;
+  if (!all) return;
+  const one = all[number - 1];
+  place.textContent = one
+    ? "In " + percent(one[0], 0) + " of the states that were kept; share " + percent(one[1], 2) + ", interval of "
+      + percent(page.data.level, 0) + " from " + percent(one[2], 2) + " to " + percent(one[3], 2)
+    : "No other state that was kept has this topic.";
+}
+
+/** Mean and interval of a term's probability over the states, as cells; empty where none is known. */
+function commonCells(place) {
+  if (!page.data.common) return [];
+  const one = page.data.common[page.topic - 1];
+  const at = page.data.topics[page.topic - 1].terms.findIndex(([word]) => word === place);
+  return [0, 1, 2].map((i) => element("td", { class: "figure" }, one && at >= 0 ? percent(one[4][3 * at + i], 2) : "–"));
+}
+
 function showTerms() {
   const order = document.querySelector("input[name=order]:checked").value;
   const terms = page.data.topics[page.topic - 1][order];
-  const values = terms.map(([place, weight, lift]) => ({ term: page.data.words[place], weight, lift }));
-  byId("topic-terms").replaceChildren(...values.map(({ term, weight, lift }) =>
+  const values = terms.map(([place, weight, lift]) => ({ place, term: page.data.words[place], weight, lift }));
+  byId("topic-terms").replaceChildren(...values.map(({ place, term, weight, lift }) =>
     element("tr", { class: term === page.term ? "chosen" : "" }, element("th", { scope: "row" }, bdi(term)),
-      element("td", { class: "figure" }, percent(weight, 2)), element("td", { class: "figure" }, lift.toPrecision(2)))));
+      element("td", { class: "figure" }, percent(weight, 2)), element("td", { class: "figure" }, lift.toPrecision(2)), ...commonCells(place))));
   const place = byId("topic-chart"), bars = structuredClone(page.data.charts["topic-terms"]);
   place.setAttribute("aria-label", "Bars of the " + values.length + " terms of topic " + page.topic + ". The table after it has the same numbers.");
   bars.data.values = values;

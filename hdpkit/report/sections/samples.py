@@ -1,0 +1,103 @@
+"""Topics that samples have in common, over sweeps and chains, with credible intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.report.charts import intervals
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+from hdpkit.summaries import consensus
+
+__all__ = ["read_samples"]
+
+_TERMS = 8
+_IN_CHART = 30
+_MOST = 500
+
+
+def read_samples(material: Material) -> Content | None:
+    """A row for each topic that samples have in common; None where the run kept no samples."""
+    aligned = material.aligned
+    if aligned is None or not len(aligned):
+        return None
+    here = {int(j): k + 1 for k, j in enumerate(material.common.tolist()) if j >= 0}
+    agreed = set(consensus(aligned).number.tolist())
+    n = min(len(aligned), _MOST)
+    has = aligned.occurrence_by_chain > 0
+    rows: list[dict[str, Any]] = [
+        {
+            "number": here.get(j),
+            "terms": [material.words[v] for v in _first(aligned.topics[j])],
+            "share": float(aligned.shares[j]),
+            "lower": float(aligned.shares_lower[j]),
+            "upper": float(aligned.shares_upper[j]),
+            "occurrence": float(aligned.occurrence[j]),
+            "chains": int(has[:, j].sum()),
+            "agreed": j in agreed,
+        }
+        for j in range(n)
+    ]
+    values = [
+        {
+            "topic": f"{row['number'] or '–'}  {' '.join(row['terms'][:3])}" + _again(rows, place),
+            **dict(
+                zip(
+                    ("share", "lower", "upper", "occurrence"),
+                    rounded([row["share"], row["lower"], row["upper"], row["occurrence"]], 3),
+                    strict=True,
+                )
+            ),
+        }
+        for place, row in enumerate(rows[:_IN_CHART])
+    ]
+    return Content(
+        values={
+            "rows": rows,
+            "n_common": len(aligned),
+            "n_samples": len(aligned.samples),
+            "n_chains": len(aligned.chain_numbers),
+            "n_agreed": len(agreed),
+            "n_missing": int((material.common < 0).sum()),
+            "level": aligned.level,
+            "rest": aligned.rest,
+            "n_charted": len(values),
+        },
+        charts={"samples-shares": intervals(values, "topic", "share of the tokens")},
+        data={"common": _terms(material), "level": aligned.level},
+    )
+
+
+def _first(row: Any) -> list[int]:
+    order = np.argsort(-row, kind="stable")[:_TERMS]
+    return [int(v) for v in order]
+
+
+def _again(rows: list[dict[str, Any]], place: int) -> str:
+    """What tells a topic from one before it that begins with the same words and has no number either."""
+    row = rows[place]
+    same = [one for one in rows[:place] if one["number"] is None and one["terms"][:3] == row["terms"][:3]]
+    return f" ({len(same) + 1})" if row["number"] is None and same else ""
+
+
+def _terms(material: Material) -> list[list[Any] | None]:
+    """For each topic of the page that samples have in common: its occurrence, its share with the interval,
+    and for each of its most frequent terms the mean and the interval of the probability.
+    """
+    aligned = material.aligned
+    assert aligned is not None
+    found: list[list[Any] | None] = []
+    for k, j in enumerate(material.common.tolist()):
+        if j < 0:
+            found.append(None)
+            continue
+        facts = [
+            aligned.occurrence[j], aligned.shares[j], aligned.shares_lower[j], aligned.shares_upper[j],
+        ]  # fmt: skip
+        terms = material.top_terms(k)
+        ends = (aligned.topics[j, terms], aligned.topics_lower[j, terms], aligned.topics_upper[j, terms])
+        words = [x for one in zip(*ends, strict=True) for x in one]
+        found.append([*rounded(facts, 3), rounded(words, 3)])
+    return found
