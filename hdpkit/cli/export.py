@@ -14,16 +14,18 @@ from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data import Corpus
 from hdpkit.io.export import EXPORTS, export_topics, export_trace
 from hdpkit.io.run_topics import topics_of_run
+from hdpkit.signatures import write_signatures
+from hdpkit.signatures.settings import signatures_of_run
 
 __all__ = ["export"]
 
 
 @click.command()
 @run_argument
-@click.option("--to", type=click.Choice(EXPORTS), required=True, help="The format.")
+@click.option("--to", type=click.Choice([*EXPORTS, "signatures"]), required=True, help="The format.")
 @click.option(
     "--out", type=path_type, required=True, metavar="PATH",
-    help="A new folder (csv, parquet), or a file (json, pyldavis; arviz: .nc, or a folder .zarr).",
+    help="A new folder (csv, parquet, signatures), or a file (json, pyldavis; arviz: .nc, or .zarr).",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms of a topic to write.")
 @click.option("--chain", type=click.IntRange(min=0), help="The topics of this chain alone.")
@@ -40,6 +42,7 @@ def export(
     json          one file with the same
     pyldavis      one JSON file with what pyLDAvis.prepare(**data) takes
     arviz         the trace, for arviz.from_netcdf
+    signatures    a folder with signatures and exposures as SigProfiler has them, and tables with intervals
 
     Topics are numbered by falling share, from 1. Those of several chains are aligned: a topic is written if
     most chains have it, and its share, terms and documents are averages over the samples that have it.
@@ -53,6 +56,9 @@ def export(
     there = open_corpus_run(run, allow)
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
+    elif to == "signatures":
+        found, settings = signatures_of_run(there)
+        written, told = write_signatures(found, out, known=settings.known), f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain)
         told = f"{topics.n_topics} topics of {topics.source}"

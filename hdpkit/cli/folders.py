@@ -10,7 +10,7 @@ import click
 from hdpkit.errors import RunError
 from hdpkit.models import NGramModel
 from hdpkit.record.files import refusals
-from hdpkit.record.run_folder import COMMAND, MODEL, READING
+from hdpkit.record.run_folder import COMMAND, MODEL, READING, SIGNATURES
 
 __all__ = [
     "INTERRUPTED",
@@ -24,7 +24,7 @@ __all__ = [
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
-_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", COMMAND, MODEL, READING)
+_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", COMMAND, MODEL, READING, SIGNATURES)
 
 allow_option = click.option(
     "--allow",

@@ -24,6 +24,7 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
 from hdpkit.cli.runs import resume, topics, verify
+from hdpkit.cli.signatures import signatures
 from hdpkit.errors import (
     ChainError,
     CorruptRunError,
@@ -111,6 +112,7 @@ def main() -> None:
       hdpkit resume run --sweeps 200
       hdpkit verify run
       hdpkit report run
+      hdpkit signatures cohort.SBS96.all --levels types.csv --out run
       hdpkit compare ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
@@ -119,5 +121,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, report, infer, export, resume, verify, convert, compare, lm):
+for command in (demo, fit, topics, report, infer, export, resume, verify, signatures, convert, compare, lm):
     main.add_command(command)

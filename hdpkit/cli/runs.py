@@ -51,7 +51,7 @@ terms_option = click.option(
 
 
 def carry_out(
-    run: Callable[[Any], Any], folder: Path, n_terms: int, quiet: bool, allow: tuple[str, ...] = ()
+    run: Callable[[Any], Any], folder: Path, n_terms: int | None, quiet: bool, allow: tuple[str, ...] = ()
 ) -> None:
     """Run with a bar, print topics and facts, and say how to go on where something ended the run.
 
@@ -62,7 +62,7 @@ def carry_out(
     folder : Path
         The run's folder.
     n_terms : int
-        Top terms to print of a topic.
+        Top terms to print of a topic; None prints no topics.
     quiet : bool
     allow : tuple of str
         Modules that may be imported, as the run needed them.
@@ -96,7 +96,7 @@ def carry_out(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _report(folder: Path, trace: Any, n_terms: int, allow: tuple[str, ...]) -> None:
+def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> None:
     numbers = getattr(trace, "numbers", (0,)) if trace is not None else ()
     there = open_run(folder, allow) if numbers else None
     for place, number in enumerate(numbers):
@@ -105,7 +105,7 @@ def _report(folder: Path, trace: Any, n_terms: int, allow: tuple[str, ...]) -> N
             franchise = there.franchise(number)
         except RunError:  # it was ended before its start was done
             continue
-        if place == 0:
+        if place == 0 and n_terms is not None:
             found = franchise_topics(franchise, n_terms)
             echo_table(found, found[:SHOWN])
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""

@@ -55,15 +55,18 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
             "data", type(corpus).__name__, "a Corpus, whose dishes are topics",
             "See hk.open_run(folder).franchise().dish_parameters().",
         )  # fmt: skip
+    sample = franchise.sample()  # of counts: nothing in it is as large as the tokens are many
+    by_document = sample.label == "document" and sample.n_groups == corpus.n_documents
     return summarise_topics(
         franchise.dish_counts,
-        franchise.dishes,
-        corpus.document,
+        () if by_document else franchise.dishes,
+        () if by_document else corpus.document,
         corpus.vocabulary,
         n_documents=corpus.n_documents,
         n_terms=n_terms,
         at_least=PRESENT,
         selected_terms=(franchise.selected_terms() if franchise.measure.supports("selected_terms") else None),
+        document_counts=sample.group_counts if by_document else None,
     )
 
 

@@ -29,7 +29,7 @@ class Factors:
 
     Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
     scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
-    to the square root of its length: otherwise the few largest would decide. A customer of document d and
+    to a sum of one: otherwise the few largest would decide. A customer of document d and
     term v begins with dish k with a probability proportional to W_dk H_kv. It is made for few terms and large
     documents. This is not part of the chain: what comes after is exact from any start.
 
@@ -73,7 +73,7 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
     default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    scale = scipy.sparse.diags(1.0 / np.sqrt(np.maximum(lengths, 1.0)))
+    scale = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0))
     seed = int(source.generator.integers(2**31))
     few = n_dishes <= min(counts.shape[0], len(used))
     model = NMF(

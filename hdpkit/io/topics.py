@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -132,6 +133,7 @@ def summarise_topics(
     n_terms: int = 10,
     at_least: float = 0.05,
     selected_terms: ArrayLike | None = None,
+    document_counts: Any = None,
 ) -> list[TopicSummary]:
     """Terms and shares of all topics, the largest first.
 
@@ -151,6 +153,8 @@ def summarise_topics(
         See `document_shares`.
     selected_terms : array_like of float, shape (K,), optional
         Expected number of terms that each topic selects (`Franchise.selected_terms`).
+    document_counts : csr_array of int, shape (n_documents, K), optional
+        Tokens of each topic in each document: `dishes` and `document` are not looked at then.
 
     Returns
     -------
@@ -163,7 +167,13 @@ def summarise_topics(
         n_documents = int(where.max()) + 1 if where.size else 0
     terms = top_terms(counts, vocabulary, n_terms)
     sizes, tokens = counts.sum(axis=1), token_shares(counts)
-    documents = document_shares(dishes, where, len(counts), n_documents, at_least)
+    if document_counts is None:
+        documents = document_shares(dishes, where, len(counts), n_documents, at_least)
+    else:
+        lengths = np.asarray(document_counts.sum(axis=1)).ravel()
+        cells = document_counts.tocoo()
+        there = cells.data >= at_least * lengths[cells.row]
+        documents = np.bincount(cells.col[there], minlength=len(counts)) / max(int((lengths > 0).sum()), 1)
     distinct = np.count_nonzero(counts, axis=1)
     if selected_terms is None:
         sparsity: list[float] | list[None] = [None] * len(counts)

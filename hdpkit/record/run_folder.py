@@ -41,6 +41,7 @@ __all__ = [
     "MODEL",
     "MOST_CHAINS",
     "READING",
+    "SIGNATURES",
     "RunFolder",
     "Settings",
     "Start",
@@ -54,6 +55,9 @@ MODEL = "model"
 READING = "reading.json"
 COMMAND = "command.json"
 """How the corpus was read (`hdpkit.io.reading`), written before the run begins."""
+
+SIGNATURES = "signatures.json"
+"""How signatures are taken of the run (`hdpkit.signatures.settings`), written before it begins."""
 
 MOST_CHAINS = 10_000
 _INIT_MAGIC = b"hdp-INIT"
@@ -393,7 +397,7 @@ def _refuse_strangers(path: Path) -> None:
     """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
-    others = found - left - {COMMAND, MODEL, READING}
+    others = found - left - {COMMAND, MODEL, READING, SIGNATURES}
     if others:
         raise RunError(
             "folder", str(path), f"empty, or not there; it holds {sorted(others)[:3]}",

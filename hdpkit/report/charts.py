@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["AREAS", "bars", "heat", "intervals", "lines", "scatter", "tree"]
+__all__ = [
+    "AREAS",
+    "bars",
+    "channel_bars",
+    "cosines",
+    "heat",
+    "intervals",
+    "lines",
+    "scatter",
+    "stacked",
+    "tree",
+]
 
 _ROW = 20
 AREAS = (25, 1600)
@@ -185,3 +196,84 @@ def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dic
         "encoding": {"x": x, "y": y, "text": {"field": "label", "type": "nominal"}},
     }
     return _chart(max(26 * len(leaves), 80), branches, layer=[line, words])
+
+
+def channel_bars(
+    values: Sequence[Any], channels: Sequence[str], colours: Mapping[str, str], height: int = 130
+) -> dict[str, Any]:
+    """Shares of channels as bars, coloured by group, with the interval of each as a line."""
+    x = {
+        "field": "channel", "type": "nominal", "sort": list(channels),
+        "axis": {"title": None, "labels": False, "ticks": False},
+    }  # fmt: skip
+    tooltip = [
+        {"field": "channel", "type": "nominal"},
+        *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "low", "high")),
+    ]
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    bar = {
+        "mark": {"type": "bar"},
+        "encoding": {
+            "x": x,
+            "y": _quantitative("share", "share", ".0%"),
+            "color": {
+                "field": "group", "type": "nominal", "scale": scale,
+                "legend": {"title": None, "orient": "top", "columns": 16, "symbolType": "square"},
+            },
+            "tooltip": tooltip,
+        },
+    }  # fmt: skip
+    line = {
+        "mark": {"type": "rule", "strokeWidth": 0.8, "opacity": 0.7},
+        "encoding": {"x": x, "y": _quantitative("low", "share", ".0%"), "y2": {"field": "high"}},
+    }
+    return _chart(height, values, layer=[bar, line])
+
+
+def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
+    """Shares of parts in each row as bars beside each other; they sum to one."""
+    return _chart(
+        _ROW * len(rows),
+        values,
+        mark={"type": "bar"},
+        encoding={
+            "y": {"field": "level", "type": "nominal", "sort": list(rows),
+                  "axis": {"title": None, "labelLimit": 240}},
+            "x": _quantitative("share", "mean share of the mutations", ".0%", stack="zero",
+                               scale={"domain": [0, 1]}),
+            "color": {
+                "field": "signature", "type": "nominal", "sort": list(parts),
+                "scale": {"scheme": "tableau20"}, "legend": {"title": None, "orient": "bottom", "columns": 8},
+            },
+            "order": {"field": "order", "type": "quantitative"},
+            "tooltip": [
+                {"field": "level", "type": "nominal"},
+                {"field": "signature", "type": "nominal"},
+                {"field": "share", "type": "quantitative", "format": ".1%"},
+            ],
+        },
+    )  # fmt: skip
+
+
+def cosines(values: Sequence[Any], rows: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
+    """Cosines of signatures (rows) with known ones or with each other (columns)."""
+    return _chart(
+        _ROW * len(rows),
+        values,
+        mark={"type": "rect"},
+        encoding={
+            "y": {"field": "signature", "type": "nominal", "sort": list(rows),
+                  "axis": {"title": None, "labelLimit": 240}},
+            "x": {"field": "known", "type": "nominal", "sort": list(columns),
+                  "axis": {"title": None, "orient": "top", "labelAngle": -90, "labelLimit": 140}},
+            "color": {
+                "field": "cosine", "type": "quantitative", "scale": {"domain": [0, 1]},
+                "legend": {"title": "cosine", "orient": "bottom"},
+            },
+            "tooltip": [
+                {"field": "signature", "type": "nominal"},
+                {"field": "known", "type": "nominal"},
+                {"field": "cosine", "type": "quantitative", "format": ".3f"},
+            ],
+        },
+    )  # fmt: skip

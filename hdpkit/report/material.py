@@ -121,6 +121,9 @@ class Material:
     @cached_property
     def document_counts(self) -> scipy.sparse.csr_array:
         """Tokens of each topic in each document, shape (n_documents, K)."""
+        held = self.franchise.sample()
+        if held.label == "document" and held.n_groups == self.corpus.n_documents:
+            return scipy.sparse.csr_array(held.group_counts[:, self._order], dtype=np.int64)
         rank = np.full(len(self._all_counts) + 1, -1, dtype=np.int64)  # the last is for -1, the unseated
         rank[self._order] = np.arange(len(self._order))
         dishes, shape = self.franchise.dishes, (self.corpus.n_documents, self.n_topics)

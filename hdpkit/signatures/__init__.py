@@ -4,6 +4,7 @@ from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 from hdpkit.signatures.export import write_signatures
 from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
+from hdpkit.signatures.pictures import plot_cosines, plot_exposures, plot_spectra
 from hdpkit.signatures.spectra import read_spectra
 
 __all__ = [
@@ -15,6 +16,9 @@ __all__ = [
     "Signatures",
     "channels_of",
     "extract_signatures",
+    "plot_cosines",
+    "plot_exposures",
+    "plot_spectra",
     "read_signatures",
     "read_spectra",
     "write_signatures",

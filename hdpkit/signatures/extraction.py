@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import instance, items, real_number
+from hdpkit.checks import instance, items, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.tables import Columns
 from hdpkit.schedule import Run
 from hdpkit.signatures.channels import Channels, channels_of
-from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches
+from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
 from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction
 
 __all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
@@ -119,7 +119,7 @@ class Signatures:
         DataError
             If its channels are others.
         """
-        return self._same(known).match(self.matrix)
+        return check_channels(known, self.vocabulary).match(self.matrix)
 
     def decompose(self, known: KnownSignatures, *, least: float = 0.05) -> Decomposition:
         """Each as a sum of known signatures.
@@ -135,18 +135,7 @@ class Signatures:
         DataError
             If its channels are others.
         """
-        return self._same(known).decompose(self.matrix, least=least)
-
-    def _same(self, known: KnownSignatures) -> KnownSignatures:
-        instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
-        if known.vocabulary != self.vocabulary:
-            told = f"{len(known.vocabulary)} channels, {known.vocabulary[0]} first"
-            own = f"the {len(self.vocabulary)} channels of the counts, {self.vocabulary[0]} first"
-            raise DataError(
-                "known", told, own,
-                "Read both with the same channels=...",
-            )  # fmt: skip
-        return known
+        return check_channels(known, self.vocabulary).decompose(self.matrix, least=least)
 
     # ------------------------------------------------------------------ tables
 
@@ -211,6 +200,7 @@ def extract_signatures(
     occurrence: float = 0.5,
     chains: float = 0.5,
     level: float = 0.9,
+    min_samples: int = 1,
     names: Any = None,
 ) -> Signatures:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
@@ -233,6 +223,8 @@ def extract_signatures(
         Share of the chains in which it must.
     level : float
         Probability of the intervals.
+    min_samples : int
+        Signatures whose exposure has an interval above zero in fewer samples belong to component "0".
     names : sequence of str, optional
         Of the signatures, where their number is known.
 
@@ -247,6 +239,7 @@ def extract_signatures(
     """
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.9 is usual.")
+    whole_number("min_samples", min_samples, 0, remedy="1 asks for one sample.")
     given = samples.data if corpus is None and isinstance(samples, Run) else corpus
     data: Corpus = instance(
         "corpus", given, Corpus, "the Corpus of the run", remedy="read_spectra(path) returns one."
@@ -260,6 +253,10 @@ def extract_signatures(
             "corpus", f"{data.n_documents} samples, {data.n_terms} channels",
             f"that of the run: {n_groups} samples, {n_terms} channels", "Pass the corpus that was sampled.",
         )  # fmt: skip
+    if min_samples:
+        often = (~exposures(found).zero[:, :-1]).sum(axis=0) >= min_samples
+        if not often.all():
+            found = found.selected(np.flatnonzero(often).tolist())
     if names is not None:
         names = items("names", names, "a sequence of names", remedy="Leave it out.")
         if len(names) != len(found):

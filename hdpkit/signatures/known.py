@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import number_array, real_number
+from hdpkit.checks import instance, number_array, real_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
 
-__all__ = ["Decomposition", "KnownSignatures", "Matches", "read_signatures"]
+__all__ = ["Decomposition", "KnownSignatures", "Matches", "check_channels", "read_signatures"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -237,6 +237,17 @@ def read_signatures(
                 "Divide counts by their sum. Is the file one of signatures?",
             )  # fmt: skip
     return KnownSignatures(tuple(names), tuple(words), values / values.sum(axis=1, keepdims=True), known)
+
+
+def check_channels(known: Any, vocabulary: Sequence[str]) -> KnownSignatures:
+    """Return known signatures that have these channels, in this order; raises a DataError otherwise."""
+    instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
+    found: KnownSignatures = known
+    if found.vocabulary != tuple(vocabulary):
+        told = f"{len(found.vocabulary)} channels, {found.vocabulary[0]} first"
+        own = f"the {len(vocabulary)} channels of the counts, {vocabulary[0]} first"
+        raise DataError("known", told, own, "Read both with the same channels=...")
+    return found
 
 
 def _unit(rows: Floats) -> Floats:

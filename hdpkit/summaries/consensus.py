@@ -38,6 +38,26 @@ class Consensus(AlignedTopics):
 
     number: npt.NDArray[np.int64]
 
+    def selected(self, topics: Any) -> Consensus:
+        """The same with some of the topics; the others belong to the rest.
+
+        Parameters
+        ----------
+        topics : sequence of int
+            Which ones.
+
+        Returns
+        -------
+        Consensus
+        """
+        made = Consensus(self.samples, self._kept(topics), self._vectors, self.level)
+        number = np.full(len(made), -1, dtype=np.int64)
+        # The new topics are in descending order of their shares, whatever the order of those given.
+        for new, old in zip(made._labels, self._labels, strict=True):
+            number[new[new >= 0]] = self.number[old[new >= 0]]
+        made.number = number
+        return made
+
     @cached_property
     def _root_weights(self) -> Floats:
         """Mean weights of the topics in the root and, last, of the rest."""

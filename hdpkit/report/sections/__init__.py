@@ -8,6 +8,7 @@ from hdpkit.report.sections.labels import read_labels
 from hdpkit.report.sections.overview import read_overview
 from hdpkit.report.sections.reproduce import read_reproduce
 from hdpkit.report.sections.samples import read_samples
+from hdpkit.report.sections.signatures import read_signatures_section
 from hdpkit.report.sections.topic_map import read_map
 from hdpkit.report.sections.topics import read_topics
 
@@ -15,6 +16,7 @@ __all__ = ["SECTIONS"]
 
 SECTIONS = (
     Section(key="overview", title="Overview", template="overview.html", read=read_overview),
+    Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
     Section(key="topics", title="Topics", template="topics.html", read=read_topics),
     Section(key="samples", title="Topics over samples", template="samples.html", read=read_samples),
     Section(key="map", title="Map of topics", template="map.html", read=read_map),

@@ -1,0 +1,280 @@
+"""``hdpkit signatures``: mutational signatures of a matrix of counts, in a run folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.options import (
+    Parsed,
+    config_option,
+    given_limits,
+    limit_options,
+    path_type,
+    positive,
+    quiet_option,
+    seed_option,
+)
+from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.parse import parse_init
+from hdpkit.cli.priors import prior_type
+from hdpkit.cli.runs import carry_out
+from hdpkit.cli.summary import WIDTH_OF_A_FILE
+from hdpkit.data import Corpus, downsample
+from hdpkit.errors import printable
+from hdpkit.io.labels import check_nested, read_labels
+from hdpkit.schedule import open_run
+from hdpkit.signatures import CHANNELS, Signatures, channels_of, read_signatures, read_spectra
+from hdpkit.signatures.known import check_channels
+from hdpkit.signatures.settings import Settings, save_settings, signatures_of_run
+from hdpkit.signatures.spectra import ANY
+
+__all__ = ["echo_signatures", "signatures"]
+
+share = click.FloatRange(0.0, 1.0)
+inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("matrix", type=path_type)
+@click.option(
+    "--out", required=True, type=path_type, metavar="RUN",
+    help="Folder to keep the run in; a new or an empty one.",
+)  # fmt: skip
+@config_option
+@click.option(
+    "--channels", type=click.Choice([*CHANNELS, ANY]),
+    help="What the channels are; any: names as they are.  [default: what most names are of]",
+)  # fmt: skip
+@click.option(
+    "--samples-in", type=click.Choice(["auto", "rows", "columns"]), default="auto", show_default=True,
+    help="Where the samples are.",
+)  # fmt: skip
+@click.option("--drop-empty", is_flag=True, help="Leave samples without a mutation out.")
+@click.option(
+    "--levels", type=path_type, metavar="TABLE",
+    help="Table with a row a sample: its name, and labels that become levels, the widest first.",
+)  # fmt: skip
+@click.option("--level-column", multiple=True, metavar="NAME", help="A column of TABLE.  [default: all]")
+@click.option("--id-column", metavar="NAME", help="The column of TABLE with the names.  [default: the first]")
+@click.option(
+    "--flat", is_flag=True,
+    help="Keep the labels for pictures and tables, but put no level above the samples.",
+)  # fmt: skip
+@click.option(
+    "--known", type=path_type, metavar="FILE",
+    help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
+)  # fmt: skip
+@click.option(
+    "--max-per-sample", type=positive, metavar="N",
+    help="Draw N mutations of each sample that has more: see below.",
+)  # fmt: skip
+@click.option("--eta", type=prior_type("eta"), default="0.5", show_default=True,
+              help="Dirichlet parameter of signatures over channels.")  # fmt: skip
+@click.option("--sample-concentration", type=prior_type("sample-concentration"), default="gamma(1,1)",
+              show_default=True, help="Of samples over signatures.")  # fmt: skip
+@click.option("--level-concentration", type=prior_type("level-concentration"), default="gamma(1,1)",
+              show_default=True, help="Of each level over signatures.")  # fmt: skip
+@click.option("--root-concentration", type=prior_type("root-concentration"), default="gamma(1,1)",
+              show_default=True, help="Of the signatures of all samples.")  # fmt: skip
+@click.option("--sweeps", type=positive, default=1000, show_default=True, help="Sweeps to run.")
+@click.option("--chains", type=positive, default=4, show_default=True, help="Chains, a process each.")
+@click.option(
+    "--samples", type=positive, default=50, show_default=True,
+    help="States of each chain to keep, from the second half of its sweeps.",
+)  # fmt: skip
+@click.option(
+    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
+    default="factors:20", show_default=True, help="The start of a chain.",
+)  # fmt: skip
+@seed_option
+@click.option("--threads", type=positive, default=1, show_default=True, help="Of each chain.")
+@click.option("--checkpoint-seconds", type=click.FloatRange(0, min_open=True), default=60.0,
+              show_default=True, help="Save the state after so many seconds.")  # fmt: skip
+@click.option("--similarity", type=inside, default=0.9, show_default=True,
+              help="Cosine from which components are one.")  # fmt: skip
+@click.option("--occurrence", type=share, default=0.5, show_default=True,
+              help="Share of a chain's samples that must have a signature.")  # fmt: skip
+@click.option("--agreement", type=share, default=0.5, show_default=True,
+              help="Share of the chains that must have it.")  # fmt: skip
+@click.option(
+    "--min-samples", type=click.IntRange(min=0), default=1, show_default=True,
+    help="Samples that must have a signature with an interval above zero.",
+)  # fmt: skip
+@click.option("--interval", type=inside, default=0.9, show_default=True, help="Probability of intervals.")
+@limit_options
+@quiet_option
+def signatures(matrix: Path, **options: Any) -> None:
+    """Find mutational signatures in a matrix of counts; keep the run in a folder.
+
+    MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS288, SBS1536, DBS78, ID83), MutationalPatterns,
+    ICAMS or R's hdp, as CSV or TSV, plain or packed. Channels are checked by name and put in order.
+
+    Without --levels all samples share one distribution over signatures, and a sweep is over the cells of the
+    matrix, however many mutations they hold. With --levels each value of a label has one of its own, and a
+    sweep is one over mutations: give --max-per-sample where there are millions, or --flat.
+
+    Counts of tumours vary more than the model says. In a tumour of a million mutations deviations of a
+    thousandth count as evidence, and become signatures. --max-per-sample draws so many mutations of larger
+    samples, without replacement; exposures are then those of the drawn ones. It is off unless you ask for it.
+
+    The run is gone on with by hdpkit resume, and shown by hdpkit report; hdpkit export RUN --to signatures
+    writes signatures and exposures for SigProfilerAssignment.
+
+    \b
+    Examples:
+      hdpkit signatures cohort.SBS96.all --out run
+      hdpkit signatures cohort.SBS96.all --levels types.csv --max-per-sample 5000 --out run
+      hdpkit signatures matrix.csv --known COSMIC_v3.4_SBS_GRCh37.txt --sweeps 5000 --chains 4 --out run
+    """
+    import hdpkit as hk
+
+    folder: Path = options["out"]
+    quiet = options["quiet"]
+    check_new_folder(folder)
+    corpus, levels = _corpus(matrix, options)
+    known = None
+    if options["known"] is not None:
+        kind = options["channels"] or getattr(channels_of(corpus.vocabulary), "name", ANY)
+        known = read_signatures(options["known"], channels=kind)
+        check_channels(known, corpus.vocabulary or ())
+    settings = Settings(
+        similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
+        level=options["interval"], min_samples=options["min_samples"], known=known,
+    )  # fmt: skip
+    franchise, schedule = _model(corpus, levels, options)
+    scheduler = hk.Scheduler(schedule, threads=options["threads"])
+
+    def run(progress: Any) -> Any:
+        return scheduler.run(
+            franchise,
+            sweeps=options["sweeps"],
+            rng=options["seed"],
+            init=options["init"],
+            chains=options["chains"] if options["chains"] > 1 else None,
+            samples=options["samples"],
+            progress=progress,
+            folder=folder,
+            checkpoint=hk.Checkpoint(None, options["checkpoint_seconds"]),
+        )
+
+    save_settings(folder, settings)
+    carry_out(run, folder, None, quiet)
+    echo_signatures(*signatures_of_run(open_run(folder)))
+
+
+def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
+    """The counts with their labels, and which labels are levels."""
+    quiet, limits = options["quiet"], given_limits(options)
+    if not quiet:
+        say(f"reading {shown_path(matrix)}", err=True)
+    corpus = read_spectra(
+        matrix, channels=options["channels"], samples=options["samples_in"],
+        drop_empty=options["drop_empty"], limits=limits,
+    )  # fmt: skip
+    levels: list[str] = []
+    if options["levels"] is not None:
+        groups = read_labels(
+            options["levels"], corpus.names or (), columns=options["level_column"] or None,
+            id_column=options["id_column"],
+        )  # fmt: skip
+        if not options["flat"]:
+            check_nested(groups)
+            levels = list(groups)
+        corpus = Corpus.from_counts(
+            corpus.to_counts(), vocabulary=corpus.vocabulary, names=corpus.names, groups=groups
+        )
+    if options["max_per_sample"] is not None:
+        most = options["max_per_sample"]
+        n = int((corpus.document_lengths > most).sum())
+        corpus = downsample(corpus, most, rng=options["seed"])
+        say(f"{n:,} samples had more than {most:,} mutations: {most:,} of each are drawn", err=True)
+    if not quiet:
+        told = f"{corpus.n_documents:,} samples, {corpus.n_tokens:,} mutations, {corpus.n_terms:,} channels"
+        say(told, err=True)
+    return corpus, levels
+
+
+def _model(corpus: Corpus, levels: list[str], options: dict[str, Any]) -> Any:
+    """The franchise and its schedule: over cells for two levels, over mutations for more."""
+    import hdpkit as hk
+    from hdpkit import moves
+
+    above = hk.Restaurant(
+        base=hk.DirichletMultinomial(eta=options["eta"]), concentration=options["root_concentration"],
+        name="root",
+    )  # fmt: skip
+    for label in levels:
+        above = hk.Restaurant(base=above, concentration=options["level_concentration"], each=label)
+    sample = hk.Restaurant(base=above, concentration=options["sample_concentration"], each="document")
+    priors = [options[f"{name}_concentration"] for name in ("root", "sample")]
+    priors += [options["level_concentration"]] if levels else []
+    updates: list[Any] = []
+    if any(isinstance(prior, hk.Gamma) for prior in priors):
+        updates.append(moves.Concentration())
+    if isinstance(options["eta"], hk.Gamma):
+        updates.append(moves.BaseMeasureParameters())
+    if levels:
+        franchise = hk.Franchise(sample, corpus)
+        return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
+    franchise = hk.Franchise(sample, corpus, store="counts", root="weights")
+    return franchise, [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), *updates]
+
+
+def _plural(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _shortened(decomposition: str, most: int = 3) -> str:
+    parts = decomposition.split(" + ")
+    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def echo_signatures(found: Signatures, settings: Settings) -> None:
+    """Print signatures as a table, and a line about component "0".
+
+    Parameters
+    ----------
+    found : Signatures
+    settings : Settings
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("")
+    table.add_column("largest channels", overflow="fold")
+    for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if settings.known is not None:
+        table.add_column("most like", no_wrap=True)
+        table.add_column("cosine", justify="right", no_wrap=True)
+        table.add_column("as a sum", overflow="fold")
+    rows = found.overview(settings.known)
+    for k, name in enumerate(found.names):
+        top = (-found.matrix[k]).argsort(kind="stable")[:4]
+        words = [printable(found.vocabulary[v]) for v in top]
+        numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
+        cells: list[Any] = [name, Text(" ".join(words)), *numbers, str(int(rows["chains"][k]))]
+        if settings.known is not None:
+            sums = _shortened(rows["decomposition"][k])
+            cells += [
+                Text(printable(rows["best_match"][k])),
+                f"{rows['cosine'][k]:.3f}",
+                Text(printable(sums)),
+            ]
+        table.add_row(*cells)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(table)
+    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
+    held = found.components
+    chains = _plural(len(held.chain_numbers), "chain")
+    say(
+        f"{len(found)} signatures of {len(held.samples)} samples of {chains}; {held.rest:.1%} of the "
+        f"mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
+    )

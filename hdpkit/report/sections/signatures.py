@@ -1,0 +1,129 @@
+"""Mutational signatures, where the terms are channels: spectra, exposures by level, cosines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.errors import printable
+from hdpkit.report.charts import channel_bars, cosines, stacked
+from hdpkit.report.material import Material, rounded
+from hdpkit.report.section import Content
+from hdpkit.signatures import Signatures, channels_of, extract_signatures
+from hdpkit.signatures.extraction import REST
+from hdpkit.signatures.pictures import levels_of
+from hdpkit.signatures.settings import Settings, signatures_of_run
+
+__all__ = ["read_signatures_section"]
+
+_MOST = 40  # signatures that are drawn
+_MOST_LEVELS = 40
+_MOST_SAMPLES = 500  # rows of the table of samples
+_MOST_KNOWN = 60
+
+
+def read_signatures_section(material: Material) -> Content | None:
+    """Of a run over channels of mutations; None for any other."""
+    channels = channels_of(material.corpus.vocabulary or ())
+    if channels is None:
+        return None
+    found, settings = _found(material)
+    charts: dict[str, Any] = {}
+    rows = []
+    table = found.overview(settings.known)
+    for k in range(min(len(found), _MOST)):
+        values = [
+            {"channel": name, "group": group, "share": share, "low": low, "high": high}
+            for name, group, share, low, high in zip(
+                channels.names, channels.groups, rounded(found.matrix[k]), rounded(found.lower[k]),
+                rounded(found.upper[k]), strict=True,
+            )
+        ]  # fmt: skip
+        charts[f"signatures-{k}"] = channel_bars(values, channels.names, channels.colours)
+        top = np.argsort(-found.matrix[k], kind="stable")[:5]
+        rows.append(
+            {name: values[k] for name, values in table.items()}
+            | {
+                "chart": f"signatures-{k}",
+                "channels": [(channels.names[v], float(found.matrix[k, v])) for v in top],
+            }
+        )
+    charts["signatures-levels"] = _levels(found)
+    if len(found) > 1 or settings.known is not None:
+        charts["signatures-cosines"] = _cosines(found, settings)
+    label = next((name for name in material.corpus.label_names if name != "document"), None)
+    return Content(
+        values={
+            "rows": rows,
+            "classification": channels.name,
+            "n_hidden": max(0, len(found) - _MOST),
+            "rest": found.components.rest,
+            "n_samples": len(found.components.samples),
+            "n_chains": len(found.components.chain_numbers),
+            "settings": settings,
+            "known": settings.known is not None,
+            "label": printable(label or "all samples"),
+            "samples": _samples(found, material),
+            "n_hidden_samples": max(0, material.corpus.n_documents - _MOST_SAMPLES),
+            "has_cosines": "signatures-cosines" in charts,
+        },
+        charts=charts,
+    )
+
+
+def _found(material: Material) -> tuple[Signatures, Settings]:
+    if material.run is not None:
+        return signatures_of_run(material.run)
+    samples = getattr(material.trace, "samples", ()) or [material.franchise.sample()]
+    return extract_signatures(samples, material.corpus), Settings()
+
+
+def _levels(found: Signatures) -> dict[str, Any]:
+    keys, members = levels_of(found, None)
+    shares = found.exposures.shares
+    names = [*found.names, REST]
+    columns = [f"{printable(key)} ({len(group)})" for key, group in zip(keys, members, strict=True)]
+    values = [
+        {"level": column, "signature": name, "order": k, "share": share}
+        for column, group in zip(columns[:_MOST_LEVELS], members, strict=False)
+        for k, (name, share) in enumerate(zip(names, rounded(shares[group].mean(axis=0)), strict=True))
+    ]
+    return stacked(values, columns[:_MOST_LEVELS], names)
+
+
+def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
+    unit = found.matrix / np.linalg.norm(found.matrix, axis=1, keepdims=True)
+    if settings.known is None:
+        names, products = list(found.names), unit @ unit.T
+    else:
+        products = found.match(settings.known).cosines
+        kept = np.sort(np.argsort(-products.max(axis=0), kind="stable")[:_MOST_KNOWN])
+        names, products = [printable(settings.known.names[i]) for i in kept], products[:, kept]
+    values = [
+        {"signature": one, "known": other, "cosine": value}
+        for one, row in zip(found.names, rounded(products, 3), strict=True)
+        for other, value in zip(names, row, strict=True)
+    ]
+    return cosines(values, found.names, names)
+
+
+def _samples(found: Signatures, material: Material) -> list[dict[str, Any]]:
+    """The samples that are reconstructed worst, with their signatures."""
+    held, rows = found.exposures, []
+    for i in np.argsort(found.cosine, kind="stable")[:_MOST_SAMPLES].tolist():
+        order = np.argsort(-held.mean[i, :-1], kind="stable")
+        parts = [
+            {
+                "name": found.names[k], "share": float(held.shares[i, k]),
+                "low": float(held.lower[i, k]), "high": float(held.upper[i, k]),
+            }
+            for k in order.tolist() if not held.zero[i, k]
+        ]  # fmt: skip
+        rows.append(
+            {
+                "name": material.names[i], "mutations": round(float(held.totals[i])),
+                "cosine": float(found.cosine[i]), "parts": parts, "rest": float(held.shares[i, -1]),
+            }
+        )  # fmt: skip
+    return rows

@@ -1,0 +1,286 @@
+"""Pictures of signatures with matplotlib: spectra in the field's order and colours, exposures, cosines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, instance, items, number_array, whole_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.plots.canvas import colours, given_axes, given_figure, plain
+from hdpkit.signatures.channels import CHANNELS, Channels
+from hdpkit.signatures.extraction import REST, Signatures
+from hdpkit.signatures.known import KnownSignatures
+
+__all__ = ["levels_of", "plot_cosines", "plot_exposures", "plot_spectra", "short_channel"]
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_TICKS = 100
+_REST_COLOUR = "#d9d9d9"
+
+
+def short_channel(name: str, channels: Channels) -> str:
+    """What an axis says of a channel below its group: the context, what a doublet becomes, how many units.
+
+    Parameters
+    ----------
+    name : str
+    channels : Channels
+    """
+    if channels.name.startswith("SBS"):
+        before, _, rest = name.partition("[")
+        return before + rest[0] + rest.partition("]")[2]
+    return name.rpartition(":")[2] if channels.name == "ID83" else name.partition(">")[2]
+
+
+def plot_spectra(
+    spectra: Any,
+    channels: str | Channels | None = None,
+    *,
+    names: Any = None,
+    most: int = 12,
+    figure: Any = None,
+) -> Any:
+    """Draw signatures, or spectra of samples, as bars by channel in the field's order and colours.
+
+    Parameters
+    ----------
+    spectra : Signatures, KnownSignatures or array of shape (n, n_channels)
+        Of signatures with the intervals of their channels. Rows of an array are drawn as they are.
+    channels : str or Channels, optional
+        Of an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", its columns in that order.
+    names : sequence of str, optional
+        Of the panels.
+    most : int
+        How many are drawn, the first ones.
+    figure : matplotlib.figure.Figure, optional
+        Where to draw; by default a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ParameterError
+        If these are none, or channels have no classification. DataError: if the width is another one.
+        MissingExtraError: without matplotlib.
+    """
+    whole_number("most", most, 1, remedy="12 fit on a page.")
+    values, ends, own = _values(spectra)
+    known = getattr(spectra, "channels", None) if channels is None else channels
+    if not isinstance(known, Channels):
+        known = CHANNELS[choice("channels", known, CHANNELS, remedy="Channels of other names have no order.")]
+    if values.shape[1] != len(known):
+        raise DataError(
+            "spectra", f"{values.shape[1]} channels", f"the {len(known)} of {known.name}", "Give channels=..."
+        )
+    titles = own if names is None else items("names", names, "a sequence of names", remedy="Leave it out.")
+    if len(titles) != len(values):
+        raise ParameterError("names", names, f"{len(values)} names", "Leave it out.")
+    n = min(most, len(values))
+    figure = given_figure(figure, (11.0, 1.9 * n))
+    axes = figure.subplots(n, 1, squeeze=False)[:, 0]
+    for k, ax in enumerate(axes):
+        both = None if ends is None else (ends[0][k], ends[1][k])
+        _draw(ax, values[k], both, known)
+        ax.set_title(plain(titles[k]), loc="left", fontsize=9, pad=14)
+    return figure
+
+
+def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequence[str]]:
+    if isinstance(spectra, Signatures):
+        return spectra.matrix, (spectra.lower, spectra.upper), spectra.names
+    if isinstance(spectra, KnownSignatures):
+        return spectra.matrix, None, spectra.names
+    found = number_array(spectra)
+    if (
+        found is None
+        or found.ndim != 2
+        or not found.size
+        or not np.isfinite(found).all()
+        or (found < 0).any()
+    ):
+        raise ParameterError(
+            "spectra", spectra, "signatures, or an array of shape (n, n_channels) of numbers of 0 or more",
+            "extract_signatures(run, corpus).",
+        )  # fmt: skip
+    return found, None, [str(number + 1) for number in range(len(found))]
+
+
+def _draw(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels) -> None:
+    n = len(values)
+    ax.bar(np.arange(n), values, width=0.75, color=[channels.colours[group] for group in channels.groups])
+    if ends is not None:
+        ax.vlines(np.arange(n), *ends, color="#555555", linewidth=0.6)
+    ax.set_xlim(-0.7, n - 0.3)
+    ax.set_ylim(0.0, None)
+    ax.tick_params(axis="y", labelsize=7)
+    ax.spines[["top", "right"]].set_visible(False)
+    ticks = [short_channel(name, channels) for name in channels.names] if n <= _MOST_TICKS else []
+    ax.set_xticks(np.arange(len(ticks)), ticks, fontsize=4.5, rotation=90, family="monospace")
+    ax.tick_params(axis="x", length=0, pad=1)
+    first = 0
+    for group, members in groupby(channels.groups):
+        width = sum(1 for _ in members)
+        _strip(ax, first, width, group, channels.colours[group])
+        first += width
+
+
+def _strip(ax: Any, first: int, width: int, group: str, colour: str) -> None:
+    """A coloured strip with the group's name above its bars."""
+    from matplotlib.patches import Rectangle
+
+    place = (first - 0.4, 1.02)
+    ax.add_patch(
+        Rectangle(place, width - 0.2, 0.05, color=colour, transform=ax.get_xaxis_transform(), clip_on=False)
+    )
+    ax.text(
+        first + width / 2 - 0.5, 1.09, plain(group), transform=ax.get_xaxis_transform(), ha="center",
+        va="bottom", fontsize=6,
+    )  # fmt: skip
+
+
+def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
+    """Values of a label, those of most samples first, and the samples of each.
+
+    Parameters
+    ----------
+    signatures : Signatures
+    label : str or None
+        None: the first label; where there is none all samples are one.
+
+    Raises
+    ------
+    ParameterError
+        If the corpus has no such label.
+    """
+    labels = {n: codes for n, codes in signatures.corpus.document_labels.items() if n != "document"}
+    if label is None and not labels:
+        return ["all"], [list(range(signatures.corpus.n_documents))]
+    chosen = next(iter(labels)) if label is None else label
+    if chosen not in labels:
+        raise ParameterError("level", label, f"a label of the samples: {list(labels)}", "Leave it out.")
+    codes, keys = labels[chosen]
+    members = [np.flatnonzero(codes == code).tolist() for code in range(len(keys))]
+    order = sorted((i for i in range(len(keys)) if members[i]), key=lambda i: -len(members[i]))
+    return [str(keys[i]) for i in order], [members[i] for i in order]
+
+
+def plot_exposures(
+    signatures: Signatures, level: str | None = None, *, by: str = "sample", most: int = 400, ax: Any = None
+) -> Any:
+    """Draw exposures as stacked bars, the samples of each level beside each other.
+
+    Parameters
+    ----------
+    signatures : Signatures
+    level : str, optional
+        Label of the samples; by default the first that the corpus has.
+    by : str
+        "sample": a bar a sample, in descending order of its largest signature. "level": a bar for each value
+        of the level, the mean of its samples' shares.
+    most : int
+        How many samples are drawn, as many of each level as its share of them.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError
+        If an argument is none of these. MissingExtraError: without matplotlib.
+    """
+    instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
+    choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
+    whole_number("most", most, 1, remedy="400 fit.")
+    keys, members = levels_of(signatures, level)
+    shares = signatures.exposures.shares
+    ax = given_axes(ax, (11.0, 4.0))
+    each = [*colours(len(signatures)), _REST_COLOUR]
+    if by == "level":
+        rows, ends, ticks = np.array([shares[group].mean(axis=0) for group in members]), [], list(keys)
+        places = np.arange(len(keys), dtype=np.float64)
+    else:
+        n_all = sum(map(len, members))
+        kept = [
+            _ordered(shares, group, max(1, round(most * len(group) / max(n_all, most)))) for group in members
+        ]
+        rows = shares[np.concatenate(kept)]
+        bounds = np.concatenate([[0], np.cumsum([len(group) for group in kept])])
+        ends, ticks = bounds[1:-1].tolist(), list(keys)
+        places = (bounds[:-1] + bounds[1:] - 1) / 2.0
+    bottom = np.zeros(len(rows))
+    for k, name in enumerate([*signatures.names, REST]):
+        width = 0.8 if by == "level" else 1.0
+        ax.bar(np.arange(len(rows)), rows[:, k], width, bottom=bottom, color=each[k], label=plain(name))
+        bottom += rows[:, k]
+    for end in ends:
+        ax.axvline(end - 0.5, color="black", linewidth=0.8)
+    ax.set_xticks(places, [plain(key) for key in ticks], rotation=90, fontsize=7)
+    ax.set_xlim(-0.5, len(rows) - 0.5)
+    ax.set_ylim(0.0, 1.0)
+    ax.set_ylabel("share of the mutations")
+    ax.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(signatures) // 20)
+    return ax
+
+
+def _ordered(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:
+    """Some samples of a level, by their largest signature and then by its share."""
+    chosen = np.asarray(group)[np.unique(np.linspace(0, len(group) - 1, min(most, len(group))).astype(int))]
+    largest = np.argmax(shares[chosen], axis=1)
+    found: npt.NDArray[np.int64] = chosen[np.lexsort((-shares[chosen, largest], largest))]
+    return found
+
+
+def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any = None) -> Any:
+    """Draw the cosines of signatures with known ones, or with each other, as a heat map.
+
+    Parameters
+    ----------
+    signatures : Signatures or KnownSignatures
+    known : Signatures or KnownSignatures, optional
+        By default the signatures themselves.
+    most : int
+        How many known ones are drawn: those that are most like a signature.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError
+        If these are none. DataError: if they are of other channels. MissingExtraError: without matplotlib.
+    """
+    kinds = (Signatures, KnownSignatures)
+    instance("signatures", signatures, kinds, "Signatures", remedy="extract_signatures(run, corpus).")
+    other = signatures if known is None else known
+    instance("known", other, kinds, "Signatures or KnownSignatures", remedy="read_signatures(path).")
+    whole_number("most", most, 1, remedy="40 fit.")
+    if other.vocabulary != signatures.vocabulary:
+        raise DataError(
+            "known", f"{len(other.vocabulary)} channels",
+            f"the {len(signatures.vocabulary)} of the signatures", "Read both with the same channels=...",
+        )  # fmt: skip
+    unit = [one.matrix / np.linalg.norm(one.matrix, axis=1, keepdims=True) for one in (signatures, other)]
+    cosines = unit[0] @ unit[1].T
+    kept = np.arange(len(other.names))
+    if len(kept) > most:
+        kept = np.sort(np.argsort(-cosines.max(axis=0), kind="stable")[:most])
+    ax = given_axes(ax, (1.5 + 0.25 * len(kept), 1.5 + 0.25 * len(cosines)))
+    image = ax.imshow(cosines[:, kept], vmin=0.0, vmax=1.0, cmap="Blues", aspect="auto")
+    ax.set_xticks(np.arange(len(kept)), [plain(other.names[i]) for i in kept], rotation=90, fontsize=7)
+    ax.set_yticks(np.arange(len(cosines)), [plain(name) for name in signatures.names], fontsize=7)
+    ax.figure.colorbar(image, ax=ax, label="cosine")
+    return ax

@@ -1,0 +1,126 @@
+"""Pictures of signatures show what they are given."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.signatures import (
+    CHANNELS,
+    KnownSignatures,
+    extract_signatures,
+    plot_cosines,
+    plot_exposures,
+    plot_spectra,
+)
+from hdpkit.signatures.pictures import levels_of, short_channel
+
+pytest.importorskip("matplotlib").use("agg")
+
+SBS96 = CHANNELS["SBS96"]
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    from matplotlib import pyplot
+
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def signatures():
+    counts = np.random.default_rng(0).poisson(3.0, size=(9, 96))
+    corpus = hk.Corpus.from_counts(
+        counts, vocabulary=SBS96.names, groups={"type": ["a", "b", "b"] * 3, "$x$": [0] * 9}
+    )
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="document", concentration=1.0), corpus, store="counts",
+                             root="weights")  # fmt: skip
+    trace = hk.Scheduler([hk.moves.CountGibbs(), hk.moves.TableCounts(), hk.moves.RootWeights()]).run(
+        franchise, 4, rng=0, init=hk.init.Random(2), samples=2
+    )
+    return extract_signatures(trace, corpus)
+
+
+@pytest.mark.parametrize("name", list(CHANNELS))
+def test_bars_stand_in_the_order_and_the_colours_of_the_field(name):
+    from matplotlib.colors import to_hex
+
+    channels = CHANNELS[name]
+    values = np.random.default_rng(0).dirichlet(np.ones(len(channels)), size=2)
+    figure = plot_spectra(values, name, names=["one", "two"])
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["one", "two"]
+    bars = figure.axes[1].containers[0]
+    np.testing.assert_allclose([bar.get_height() for bar in bars], values[1])
+    assert [to_hex(bar.get_facecolor()) for bar in bars] == [
+        channels.colours[group] for group in channels.groups
+    ]
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == list(channels.colours)
+    assert len(figure.axes[0].get_xticklabels()) == (len(channels) if len(channels) <= 100 else 0)
+
+
+def test_short_names_of_channels():
+    found = [short_channel(CHANNELS[name].names[-1], CHANNELS[name]) for name in CHANNELS]
+    assert found == ["TTT", "N:TTT", "TTTTT", "GG", "5"]
+
+
+def test_signatures_have_intervals(signatures):
+    figure = plot_spectra(signatures, most=1)
+    (ax,) = figure.axes
+    (lines,) = ax.collections
+    ends = np.array([segment[:, 1] for segment in lines.get_segments()])
+    np.testing.assert_allclose(ends, np.stack([signatures.lower[0], signatures.upper[0]], axis=1))
+    assert ax.get_title(loc="left") == signatures.names[0]
+
+
+def test_exposures_are_stacked_by_level(signatures):
+    assert levels_of(signatures, None)[0] == ["b", "a"]
+    ax = plot_exposures(signatures)
+    totals = sum(np.array([bar.get_height() for bar in container]) for container in ax.containers)
+    np.testing.assert_allclose(totals, 1.0)
+    assert len(ax.containers) == len(signatures) + 1
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "a"]
+    mean = plot_exposures(signatures, "type", by="level")
+    shares = signatures.exposures.shares
+    assert mean.containers[0][1].get_height() == pytest.approx(shares[::3, 0].mean())
+    assert len(plot_exposures(signatures, most=3).containers[0]) == 3
+    with pytest.raises(ParameterError, match="level"):
+        plot_exposures(signatures, "stage")
+
+
+def test_cosines(signatures):
+    known = KnownSignatures(("flat", "first"), SBS96.names, np.stack([np.full(96, 1 / 96), np.eye(96)[0]]))
+    ax = plot_cosines(signatures, known)
+    row = signatures.matrix[0]
+    np.testing.assert_allclose(
+        ax.images[0].get_array()[0], [row.sum() / 96**0.5, row[0]] / np.linalg.norm(row)
+    )
+    assert [label.get_text() for label in plot_cosines(signatures, known, most=1).get_xticklabels()] == [
+        "flat"
+    ]
+    np.testing.assert_allclose(np.diag(plot_cosines(signatures).images[0].get_array()), 1.0)
+
+
+def test_bad_arguments(signatures):
+    for bad in (None, 5, "x", [1.0], [[-1.0]], np.full((1, 96), np.nan)):
+        with pytest.raises(ParameterError):
+            plot_spectra(bad, "SBS96")
+    for call in (
+        lambda: plot_spectra(np.ones((1, 96))),
+        lambda: plot_spectra(np.ones((1, 96)), "SBS97"),
+        lambda: plot_spectra(signatures, most=0),
+        lambda: plot_spectra(signatures, names=["a"] * 50),
+        lambda: plot_exposures(None),
+        lambda: plot_exposures(signatures, by="type"),
+        lambda: plot_exposures(signatures, ax=5),
+        lambda: plot_cosines(None),
+        lambda: plot_cosines(signatures, 5),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+    other = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
+    for call in (lambda: plot_cosines(signatures, other), lambda: plot_spectra(np.ones((1, 5)), "SBS96")):
+        with pytest.raises(DataError):
+            call()

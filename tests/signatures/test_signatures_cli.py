@@ -1,0 +1,122 @@
+"""hdpkit signatures, and what report, resume and export do with its run."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.errors import CorruptRunError
+from hdpkit.report import write_report
+from hdpkit.signatures import CHANNELS
+from hdpkit.signatures.settings import load_settings
+
+SBS96 = CHANNELS["SBS96"]
+LAWS = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=2)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A matrix, labels and reference signatures of twelve samples."""
+    folder = tmp_path_factory.mktemp("cohort")
+    rng = np.random.default_rng(0)
+    counts = np.stack([rng.multinomial(300, p @ LAWS) for p in rng.dirichlet([0.5, 0.5], size=12)])
+    names = [f"T{i}" for i in range(12)]
+    rows = ["\t".join(["MutationType", *names])]
+    rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
+    (folder / "cohort.SBS96.all").write_text("\n".join(rows))
+    types = ["sample,type,batch"] + [
+        f"{n},{'lung' if i < 6 else 'skin'},b{i % 2}" for i, n in enumerate(names)
+    ]
+    (folder / "types.csv").write_text("\n".join(types))
+    rows = ["Type\tSBS1\tSBS2"] + [f"{n}\t{LAWS[0, i]}\t{LAWS[1, i]}" for i, n in enumerate(SBS96.names)]
+    (folder / "known.txt").write_text("\n".join(rows))
+    return folder
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+SHORT = ("--sweeps", 12, "--samples", 4, "--init", "factors:3", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def run(files):
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--levels", files / "types.csv", "--level-column", "type",
+        "--flat", "--known", files / "known.txt", "--chains", 1, "--out", files / "run", *SHORT,
+    )  # fmt: skip
+    return files / "run", result
+
+
+def test_a_run_over_cells_ends_with_a_table(run):
+    folder, result = run
+    assert result.exit_code == 0, result.output
+    assert "SBS96A" in result.output
+    assert "samples of 1 chain;" in result.output
+    assert "SBS1" in result.output
+    there = hk.open_run(folder)
+    assert there.franchise(0).topology.cells is not None
+    assert there.data.document_labels["type"][1] == ["lung", "skin"]
+
+
+def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
+    folder, _ = run
+    assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
+    assert call("verify", folder).exit_code == 0
+    result = call("export", folder, "--to", "signatures", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "signatures.tsv").read_text().startswith("MutationType\tSBS96A")
+    assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
+    page = write_report(folder, tmp_path / "page.html").read_text()
+    assert "Signatures (SBS96)" in page
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    chart = data["charts"]["signatures-0"]
+    assert len(chart["data"]["values"]) == 96
+    assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == list(SBS96.colours.values())
+    assert {"signatures-levels", "signatures-cosines"} <= set(data["charts"])
+
+
+def test_levels_stand_above_the_samples(files, tmp_path):
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--levels", files / "types.csv", "--level-column", "type",
+        "--max-per-sample", 50, "--chains", 1, "--out", tmp_path / "run", *SHORT,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    franchise = hk.open_run(tmp_path / "run").franchise()
+    assert [one.each for one in franchise.declarations] == [None, "type", "document"]
+    assert franchise.data.document_lengths.max() == 50
+    assert "12 samples had more than 50 mutations" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--levels", "types.csv"], "tree"),
+        (["--levels", "types.csv", "--level-column", "stage"], "stage"),
+        (["--channels", "DBS78"], "channels"),
+        (["--known", "cohort.SBS96.all"], "sum to one"),
+        (["--known", "types.csv"], "known|fields|finite|channels"),
+        (["--similarity", "1.5"], "similarity"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_written(arguments, told, files, tmp_path):
+    given = [
+        files / one if "." in one and one[0] != "-" and not one[0].isdigit() else one for one in arguments
+    ]
+    result = call("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *SHORT, *given)
+    assert result.exit_code == 2
+    assert any(word in result.output for word in told.split("|")), result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_that_were_damaged(run, tmp_path):
+    for content in ("", "[]", '{"format": "hdpkit signatures", "version": 2}'):
+        (tmp_path / "signatures.json").write_text(content)
+        with pytest.raises(CorruptRunError):
+            load_settings(tmp_path)
+    assert load_settings(run[0]).known.names == ("SBS1", "SBS2")
+    assert load_settings(tmp_path / "none") is None
