@@ -14,6 +14,7 @@ from rich.text import Text
 
 from hdpkit.cli.folders import check_new_folder
 from hdpkit.cli.options import (
+    ARGUMENTS,
     Parsed,
     config_option,
     given_limits,
@@ -31,6 +32,7 @@ from hdpkit.cli.summary import WIDTH_OF_A_FILE
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import printable
 from hdpkit.io.labels import check_nested, read_labels
+from hdpkit.record.command import kept_command
 from hdpkit.schedule import open_run
 from hdpkit.signatures import CHANNELS, Signatures, channels_of, read_signatures, read_spectra
 from hdpkit.signatures.known import check_channels
@@ -167,7 +169,8 @@ def signatures(matrix: Path, **options: Any) -> None:
         )
 
     save_settings(folder, settings)
-    carry_out(run, folder, None, quiet)
+    with kept_command(folder, click.get_current_context().meta.get(ARGUMENTS, ())):
+        carry_out(run, folder, None, quiet)
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 
