@@ -16,7 +16,7 @@ from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    TABULATED = 4096     # counts whose logarithms are kept where all bits have one prior
+    TABULATED = 4096     # counts whose logarithms are kept where all bits have one prior, if there are so many
 
 
 cdef cppclass BetaBernoulliModel:
@@ -48,11 +48,11 @@ cdef int bb_refresh(void *model, const double *row, double *cache) noexcept nogi
     """Log probability of no bit at all; log odds by bit."""
     cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
     cdef double n = row[0], total = 0.0, of_one, of_zero
-    cdef int64_t d, set_, unset
+    cdef int64_t d, set_, unset, tabulated = <int64_t>m.log_a.size()
     for d in range(m.D):
         set_ = <int64_t>row[1 + d]
         unset = <int64_t>(n - row[1 + d])
-        if m.one_prior and set_ < TABULATED and unset < TABULATED:
+        if m.one_prior and set_ < tabulated and unset < tabulated:
             of_one = m.log_a[set_]
             of_zero = m.log_b[unset]
         else:
@@ -138,20 +138,20 @@ cdef class BetaBernoulliBank(DenseBank):
     def adopt(self, measure):
         """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
         cdef Held hold = in_turn(self.turn)
-        cdef int64_t j
+        cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] a = given[0]
         cdef const double[::1] b = given[1]
         cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
         if one_prior:
-            self.m.log_a.resize(TABULATED)
-            self.m.log_b.resize(TABULATED)
+            self.m.log_a.resize(tabulated)
+            self.m.log_b.resize(tabulated)
         # From here on only the first time can fail.
         take_numbers(&self.m.a, a)
         take_numbers(&self.m.b, b)
         self.m.one_prior = one_prior
         if one_prior:
-            for j in range(TABULATED):
+            for j in range(tabulated):
                 self.m.log_a[j] = det_log(self.m.a[0] + j)
                 self.m.log_b[j] = det_log(self.m.b[0] + j)
         return self.parameters_changed()

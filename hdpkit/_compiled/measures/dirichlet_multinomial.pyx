@@ -18,7 +18,7 @@ from hdpkit._compiled.measures.term_counts cimport (
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table, if the data have so many customers
     SHORT = 16           # customers of a block whose probability is a plain product
 
 # Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
@@ -215,8 +215,10 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef int64_t v
         cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
         cdef double least = float(np.min(e)), total = float(np.sum(e))
+        cdef int64_t n = self.terms.shape[0]      # 0 for a bank that counts by cell
         self.b.eta.resize(e.shape[0])
-        self.b.table.resize(TABULATED if symmetric else 0)     # from here on nothing can fail
+        # From here on nothing can fail.
+        self.b.table.resize((min(n + 1, <int64_t>TABULATED) if n > 0 else TABULATED) if symmetric else 0)
         for v in range(e.shape[0]):
             self.b.eta[v] = e[v]
         self.b.plain = least >= PLAIN

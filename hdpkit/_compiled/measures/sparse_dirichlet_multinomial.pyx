@@ -21,7 +21,7 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
 
 cdef enum:
-    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table
+    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table, if the data have so many customers
 
 # Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
 cdef double NEW_DISH = 1.0 / (1 << 17)        # the least weight of a new dish over lambda
@@ -66,7 +66,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef int64_t k
         cdef double smoothing = measure.smoothing_without_values
         law = measure.law_numbers()
-        self.b.table.resize(TABULATED)      # from here on nothing can fail
+        self.b.table.resize(min(<int64_t>self.terms.shape[0] + 1, <int64_t>TABULATED))      # from here on nothing can fail
         self.measure = measure
         self.b.smoothing = smoothing
         if law[0] is None:
@@ -78,7 +78,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
             self.b.factors[k].n_distinct = -1
             forget_cells(&self.b.near[k], 0, 0)
         self.b.seen.assign(self.b.stride, -1)
-        for k in range(TABULATED):
+        for k in range(<int64_t>self.b.table.size()):
             self.b.table[k] = log_rising(smoothing, k)
         return 0
 
@@ -217,12 +217,13 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef double[::1] o = out
         cdef int64_t v, i
         cdef int32_t count
+        cdef int64_t tabulated = self.b.table.size()
         with nogil:
             for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
-                        o[i] += self.b.table[count] if count < TABULATED else log_rising(self.b.smoothing, count)
+                        o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.smoothing, count)
         for i in range(s.shape[0]):
             o[i] += self.log_sum(s[i])
         return out
@@ -247,7 +248,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         for i in range(1, <int64_t>self.b.tally.size()):
             if self.b.tally[i] > 0:
                 total += self.b.tally[i] * (
-                    self.b.table[i] if i < TABULATED else log_rising(self.b.smoothing, i))
+                    self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.smoothing, i))
         for i in range(<int64_t>self.b.rare.size()):
             total += log_rising(self.b.smoothing, self.b.rare[i])
         for i in range(s.shape[0]):
