@@ -110,7 +110,7 @@ class ExactModel:
         template = self.franchise.freeze()
         for key in ("dish_ids", "births"):  # of other dishes than the states have
             template.pop(key, None)
-        self._hyperparameters = (template["concentration"].tobytes(), template["discount"].tobytes())
+        self._version = -1  # of the hyperparameters, when they were last seen to be those of the states
         self._frozen = [
             {**template, "seating": seatings[state], "slots": _slots(seatings[state])}
             for state in self.states
@@ -124,16 +124,19 @@ class ExactModel:
         if franchise.parts or frozen["measure"] or franchise._lent is not None:
             franchise._freezing.take_over(frozen)
         else:
-            franchise._turns.within(franchise._turns.changing, self._enter, frozen)
+            franchise._turns.within(self._enter, frozen)
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
-        """What `Franchise._thaw` does, but for what a state of an enumeration has not."""
-        franchise = self.franchise
+        """What `Franchise.thaw` does, but for what a state of an enumeration has not.
+
+        It is not marked as a change that may be torn: the next state replaces all of it.
+        """
+        franchise, numbers = self.franchise, self.franchise.hyperparameters
         franchise.store.thaw(frozen["seating"])
-        present = (franchise.hyperparameters.theta.tobytes(), franchise.hyperparameters.d.tobytes())
-        if present != self._hyperparameters:
-            franchise.hyperparameters.replace(frozen["concentration"], frozen["discount"])
+        if numbers.version != self._version:
+            numbers.replace(frozen["concentration"], frozen["discount"])
+            self._version = numbers.version
         franchise.sweep, franchise.attempt = frozen["sweep"], frozen["attempt"]
         franchise._statistics.reset_slots(frozen["slots"], frozen["held"])
         franchise.bank.thaw(frozen["bank"])
@@ -161,18 +164,21 @@ class ExactModel:
         """Every branch of one application: (state before, state after, probability)."""
         paths = 0
         for state in range(len(self.states)):
-            source = ScriptedSource()
-            while True:
-                with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+            found = []
+            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                source = ScriptedSource()
+                while True:
                     self.enter(state)
                     apply(self.franchise, source)
-                    after = self.read()
-                yield state, after, source.probability
-                paths += 1
-                if paths > max_paths:
-                    raise ExactFailure(f"more than {max_paths} branches: test a smaller step or franchise")
-                if not source.advance():
-                    break
+                    found.append((state, self.read(), source.probability))
+                    paths += 1
+                    if paths > max_paths:
+                        raise ExactFailure(
+                            f"more than {max_paths} branches: test a smaller step or franchise"
+                        )
+                    if not source.advance():
+                        break
+            yield from found
 
     def matrix(self, apply: Apply) -> Matrix:
         """Transition matrix of one application, shape (n_states, n_states)."""

@@ -70,8 +70,9 @@ class PointModel(ExactModel, abc.ABC):
         ends: dict[Point, tuple[float, Floats]] = {}
         source, total = ScriptedSource(continuous=[drawn]), 0.0
         while True:
-            move.apply(self.enter(state, numbers), source, (step, step + 1))
-            after = self.numbers()
+            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                move.apply(self.enter(state, numbers), source, (step, step + 1))
+                after = self.numbers()
             flow = source.probability
             total += flow
             if source.values:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise import Franchise
@@ -90,12 +91,10 @@ class ExactSelectionModel(PointModel):
 
     def density(self, state: int, numbers: Numbers) -> float:
         """p(seating, proportions | data), with respect to the proportions."""
-        from scipy.stats import beta
-
         r, s = self.r_s
         total, R = float(self.pi[state]), np.arange(self.n_terms + 1)
         for law, x in zip(self.mixtures[state], numbers, strict=True):
-            total *= float(np.dot(law, beta.pdf(x, r + R, s + self.n_terms - R)))
+            total *= float(np.dot(law, _beta_density(x, r + R, s + self.n_terms - R)))
         return total
 
     def exact_draws(self, state: int, generator: np.random.Generator) -> Floats:
@@ -106,12 +105,10 @@ class ExactSelectionModel(PointModel):
 
     def uniform(self, state: int, proportions: Floats) -> list[float]:
         """Distribution functions of the proportions given a seating: uniform numbers."""
-        from scipy.stats import beta
-
         r, s = self.r_s
         R = np.arange(self.n_terms + 1)
         return [
-            float(np.dot(law, beta.cdf(x, r + R, s + self.n_terms - R)))
+            float(np.dot(law, special.betainc(r + R, s + self.n_terms - R, x)))
             for law, x in zip(self.mixtures[state], proportions, strict=True)
         ]
 
@@ -137,6 +134,13 @@ class ExactSmoothedSelectionModel(ExactSelectionModel, ExactParameterModel):
     def _smoothing(self, frozen: dict[str, Any], dish: int) -> float:
         kept = frozen["bank"]
         return float(kept["parameters"][kept["slots"].tolist().index(dish)])
+
+
+# SciPy's laws are checked and looked up anew at every call, which takes longer than all else here.
+def _beta_density(x: float, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
+    log_density = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
+    density: Floats = np.exp(log_density)
+    return density
 
 
 def one_step_of_selections(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.weights import NAME
@@ -122,8 +123,6 @@ def one_step_of_weights(
 
 def _uniform(shapes: Floats, weights: Floats) -> list[float | None]:
     """Distribution functions of the remainder and of the shares of two dishes, None where there is no law."""
-    from scipy.stats import beta
-
     found: list[float | None] = []
     left, total = 1.0, float(shapes.sum())
     for place in (-1, 0, 1):
@@ -132,6 +131,6 @@ def _uniform(shapes: Floats, weights: Floats) -> list[float | None]:
             found.append(None)
             continue
         a = float(shapes[place])
-        found.append(float(beta.cdf(min(weights[place] / left, 1.0), a, total - a)))
+        found.append(float(special.betainc(a, total - a, min(weights[place] / left, 1.0))))
         left, total = left - float(weights[place]), total - a
     return found

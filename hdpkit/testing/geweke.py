@@ -103,9 +103,10 @@ def _of_data(values: Any) -> float:
 
 def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
     """Apply moves in their order; those with a time table only if they have a turn in this sweep."""
-    for move in moves:
-        if move.runs_in(sweep):
-            move.apply(franchise, rng)
+    with franchise.turn():  # taken once, as a scheduler does, and not by each verb
+        for move in moves:
+            if move.runs_in(sweep):
+                move.apply(franchise, rng)
 
 
 def geweke(

@@ -39,9 +39,10 @@ def one_step_counts(
     """How often each state results when the moves are applied once from each of these states."""
     schedule = [moves] if isinstance(moves, Move) else list(moves)
     ends = np.empty(len(starts), dtype=np.int64)
-    for number, start in enumerate(starts.tolist()):
-        apply_moves(model.enter(start), schedule, streams.source(place, number))
-        ends[number] = model.read()
+    with model.franchise.turn():  # taken once, and not by each verb
+        for number, start in enumerate(starts.tolist()):
+            apply_moves(model.enter(start), schedule, streams.source(place, number))
+            ends[number] = model.read()
     return np.bincount(ends, minlength=len(model.states))
 
 
@@ -71,7 +72,8 @@ def exact_row(
     """Law of the state that one whole application leads to from this state: every branch enumerated."""
     row, source, paths = np.zeros(len(model.states)), ScriptedSource(), 0
     while True:
-        move.apply(model.enter(state), source)
+        with model.franchise.turn():
+            move.apply(model.enter(state), source)
         row[model.read()] += source.probability
         paths += 1
         if paths > max_paths:

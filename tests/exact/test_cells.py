@@ -92,7 +92,8 @@ class Model:
     def law_from(self, state, few, fault=0):
         law, source = Counter(), Splits()
         while True:
-            slot = self.enter(state)
+            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                slot = self.enter(state)
             order = np.argsort([slot[k] for k in range(K)])
             proportions = np.zeros((1 + len(self.theta), 16))
             for k, at in slot.items():

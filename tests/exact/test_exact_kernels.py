@@ -186,11 +186,12 @@ def is_lent(move):
 def stores_at(shape, move):
     """Of four and five customers explicit stores alone for moves that all others lend their states for.
 
-    With three customers all stores have them (`test_every_move_with_every_discount_and_concentration`).
+    With three customers all stores have them (`stores_with`). Dish Gibbs shows for all of them what is drawn
+    and taken back; of five customers, where a histogram is seated out in many ways, with `-m long`.
     """
     if has_many_branches(move, shape) and shape == "3+2":
         return ["explicit"]
-    return LENT_TO if is_lent(move) else None
+    return LENT_TO if is_lent(move) or (move.needs_tables and shape == "3+2") else None
 
 
 # Every shape has the corner with discounts. The other corners have one shape each, and all have the small
@@ -245,7 +246,7 @@ def test_lent_states_of_four_customers(move, shape):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
+@pytest.mark.parametrize("move", [move for move in DISCRETE if move.needs_tables], ids=repr)
 def test_many_branches_over_every_store(move):
     check(move, smaller("3+2", move), "discounts", SYMMETRIC, kernels=COMPILED)
 
@@ -265,13 +266,29 @@ def paired(number):
     return corner_of(PITMAN_YOR[number], PITMAN_YOR[(3 * number + 5) % 8])
 
 
+WITH_LENT = (WITH_READABLE, 2)  # the latter without readable kernels: a theta below zero at the root
+
+
+def stores_with(number, move):
+    """Every store where states are lent (`is_lent`) at two of the corners, and else for dish Gibbs."""
+    return LENT_TO if is_lent(move) and number not in WITH_LENT else None
+
+
 @pytest.mark.parametrize("move", DISCRETE, ids=repr)
 @pytest.mark.parametrize("number", range(8))
 @pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
 def test_every_move_with_every_discount_and_concentration(move, number, shape):
     # Each pair stands once at the root and once below, with another one.
     kernels = None if number == WITH_READABLE else COMPILED
-    check(move, shape, paired(number), SYMMETRIC, kernels=kernels)
+    check(move, shape, paired(number), SYMMETRIC, stores=stores_with(number, move), kernels=kernels)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
+@pytest.mark.parametrize("number", [number for number in range(8) if number not in WITH_LENT])
+@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
+def test_lent_states_with_every_discount_and_concentration(move, number, shape):
+    check(move, shape, paired(number), SYMMETRIC, kernels=COMPILED)
 
 
 @pytest.mark.long
@@ -297,7 +314,7 @@ def is_compiled(measure):
 
 
 # Moves see a measure through its bank, and no store sees it: readable kernels over a readable store, compiled
-# ones over one store at each of the other depths.
+# ones over one store at each of the other depths. Moves that states are lent for have explicit stores alone.
 @pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_every_base_measure(move, measure):
@@ -305,7 +322,9 @@ def test_every_base_measure(move, measure):
     symmetric = type(measure) is DirichletMultinomial and np.ndim(measure.eta) == 0
     shape = fewer_units("2+2", move) if symmetric and not isinstance(move, ReseatGroups) else "2+1"
     both = isinstance(measure, DirichletMultinomialReference)
-    check(move, shape, "middle", fitted(measure), readable=READABLE_STORES if both else READABLE_STORES[:1])
+    readable = READABLE_STORES if both else READABLE_STORES[:1]
+    stores = LENT_TO if is_lent(move) and not both else None
+    check(move, shape, "middle", fitted(measure), stores=stores, readable=readable)
 
 
 # Readable kernels see a measure through its bank, at any depth alike: the others of them are the next test's.
@@ -313,7 +332,8 @@ def test_every_base_measure(move, measure):
 @pytest.mark.parametrize("measure", [measure for measure in MEASURES if is_compiled(measure)], ids=repr)
 @pytest.mark.parametrize(("shape", "store"), [("flat 3", "explicit"), ("three levels of three", "histogram")])
 def test_every_compiled_base_measure_at_other_depths(move, measure, shape, store):
-    check(move, shape, "middle", fitted(measure), stores=[store], kernels=COMPILED)
+    stores = LENT_TO if is_lent(move) else [store]
+    check(move, shape, "middle", fitted(measure), stores=stores, kernels=COMPILED)
 
 
 @pytest.mark.long

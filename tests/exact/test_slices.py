@@ -86,9 +86,10 @@ class Model:
         for start, z in enumerate(self.states):
             source = ScriptedSource()
             while True:
-                slot = self.enter(z)
+                with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                    slot = self.enter(z)
+                    self.franchise._slices.sweep(self.plan(slot, fault), source)
                 label = {at: k for k, at in slot.items()}
-                self.franchise._slices.sweep(self.plan(slot, fault), source)
                 after = tuple(label[at] for at in self.franchise.seating.dishes().tolist())
                 P[start, place[after]] += source.probability
                 if not source.advance():

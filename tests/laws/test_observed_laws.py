@@ -174,5 +174,9 @@ def test_geweke_catches_one_table_a_value_in_the_root():
 def test_runs_catch(name):
     runs("two contexts", "explicit", "reference", 1, 1)  # so that the law is known before the bug is planted
     with planted(bug_named(name)):
-        p_values = runs("two contexts", "explicit", "reference", 2 * DRAWS, 1)
-    assert min(p_values.values()) < LIMIT  # the first look, which has half, suspects what is so far off
+        for draws in (DRAWS // 5, 2 * DRAWS):
+            p_values = runs("two contexts", "explicit", "reference", draws, 1)
+            # A fifth of the first look's draws see most; else twice as many, so that the look suspects it.
+            if min(p_values.values()) < LIMIT:
+                return
+    raise AssertionError(p_values)

@@ -117,9 +117,11 @@ def matrix(franchise, apply):
     P = np.zeros((len(PI), len(PI)))
     for row, frozen in enumerate(frozen_states(franchise)):
         source = ScriptedSource(continuous=[0.5] * N)
+        franchise.thaw(frozen)  # which checks it: once is enough
         while True:
-            franchise.thaw(frozen)
-            apply(franchise, source)
+            with franchise.turn():  # taken once, as a scheduler does, and not by each verb
+                franchise._freezing.take_over(frozen)
+                apply(franchise, source)
             # The least remainder is not 0, but a new dish has next to no probability.
             if source.probability > 1e-200:
                 P[row, read(franchise)] += source.probability
