@@ -28,9 +28,12 @@ CASES = [
 ]
 
 
+EXAMPLES = 20  # as many see what is planted below
+
+
 @pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids=["-".join(case) for case in CASES])
 def test_franchise_machine(store, kernel, measure):
-    run_franchise_machine(store, kernel, MEASURES[measure], examples=30, steps=30)
+    run_franchise_machine(store, kernel, MEASURES[measure], examples=EXAMPLES, steps=30)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +51,16 @@ OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))
 @pytest.mark.parametrize(("store", "kernel"), OBSERVED, ids=str)
 def test_franchise_machine_over_observed_dishes(store, kernel):
     measure = base_measures["categorical" if store == "explicit" else "uniform"].examples()[0]
-    run_franchise_machine(store, kernel, measure, examples=20, steps=30)
+    run_franchise_machine(store, kernel, measure, examples=EXAMPLES, steps=30)
 
 
 @pytest.mark.parametrize("name", ["observed dish dies", "only the dishes that are served"])
 def test_machine_catches_dishes_that_come_and_go(name):
     bug = next(bug for bug in BUGS if bug.name == name)
     with planted(bug), pytest.raises((AssertionError, HdpkitError, ValueError)):
-        run_franchise_machine("explicit-reference", "reference", hk.Uniform(3), shrink=False)
+        run_franchise_machine(
+            "explicit-reference", "reference", hk.Uniform(3), examples=EXAMPLES, shrink=False
+        )
 
 
 def test_every_store_and_every_depth_has_its_turn():
@@ -74,7 +79,7 @@ class KeepsATable(HistogramReference):
 
 def test_machine_catches_a_table_that_stays_in_the_parent():
     with pytest.raises(AuditError):
-        run_franchise_machine(KeepsATable, "reference", shrink=False)
+        run_franchise_machine(KeepsATable, "reference", examples=EXAMPLES, shrink=False)
 
 
 def test_machine_catches_a_rejected_proposal_that_leaves_a_trace(monkeypatch):
@@ -90,7 +95,7 @@ def test_machine_catches_a_rejected_proposal_that_leaves_a_trace(monkeypatch):
 
     monkeypatch.setattr(SplitMerge, "_propose", propose)
     with pytest.raises(AssertionError):
-        run_franchise_machine("explicit", shrink=False)
+        run_franchise_machine("explicit", examples=EXAMPLES, shrink=False)
 
 
 def franchise_of_nine():
