@@ -4,7 +4,7 @@
 
 Texts are written from a corpus: each has words of one document, drawn with replacement. Reported is what each
 reader takes for the same texts (CSV, TSV, JSON lines, Parquet, lines) and for the file of counts, and what
-the whole command takes: `hdpkit fit texts.csv`, in a process of its own.
+the whole command takes: `hdpkit fit texts.csv`, in a process of its own. `--moves` goes to that command.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import csv
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,7 @@ def main():
     parser.add_argument("--texts", type=int, default=100_000)
     parser.add_argument("--length", type=int, default=20)
     parser.add_argument("--sweeps", type=int, default=20)
+    parser.add_argument("--moves", help="moves of a sweep; by default those of hdpkit fit")
     arguments = parser.parse_args()
     print("| read | tokens | s | s of a processor | tokens/s of a processor |")
     print("| --- | --- | --- | --- | --- |")
@@ -94,15 +96,19 @@ def main():
             )
         command = [sys.executable, "-c", "from hdpkit.cli.main import main; main()", "fit"]
         options = ["--id-column", "id", "--sweeps", str(arguments.sweeps), "--out", str(folder / "run")]
-        began = time.perf_counter()
+        if arguments.moves:
+            options += ["--moves", arguments.moves]
+        began, before = time.perf_counter(), os.times()
         done = subprocess.run(
             [*command, str(folder / "texts.csv"), *options], capture_output=True, text=True, check=False
         )
-        seconds = time.perf_counter() - began
+        seconds, after = time.perf_counter() - began, os.times()
+        worked = after.children_user + after.children_system - before.children_user - before.children_system
         if done.returncode:
             raise SystemExit(done.stderr)
         print(
-            f"\nhdpkit fit texts.csv, {arguments.texts:,} texts, {arguments.sweeps} sweeps: {seconds:.1f} s"
+            f"\nhdpkit fit texts.csv, {arguments.texts:,} texts, {arguments.sweeps} sweeps: {seconds:.1f} s, "
+            f"{worked:.1f} s of a processor"
         )
         print(done.stdout)
 
