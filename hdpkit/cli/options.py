@@ -166,9 +166,9 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
 
 def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: click.Context) -> str:
     if not isinstance(value, str | int | float | list):  # a table, a date
-        raise ParameterError(where, value, "a number, a string, a boolean or a list", "Write it so.")
+        raise ParameterError(where, value, "a number, a string, a boolean or a list", "Use such a value.")
     if isinstance(value, list) and not all(isinstance(item, str | int | float) for item in value):
-        raise ParameterError(where, value, "a list of numbers, strings or booleans", "Write it so.")
+        raise ParameterError(where, value, "a list of numbers, strings or booleans", "Use such a value.")
     try:
         shown = str(value)
     except ValueError as error:  # an int of thousands of digits

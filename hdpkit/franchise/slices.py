@@ -107,7 +107,7 @@ class Slices(Owner):
         proportions : "integrated" or "drawn"
             Whether the proportions of a document are integrated out, customer by customer, or drawn for each.
         threads : int
-            How many documents are in work at once. The result doesn't depend on it.
+            Number of threads, each with one document at a time. The result doesn't depend on it.
 
         Raises
         ------

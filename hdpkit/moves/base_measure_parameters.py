@@ -26,7 +26,7 @@ class BaseMeasureParameters(Move):
     """Update every parameter of the base measure that has a prior, one after the other.
 
     The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out (what the measure
-    keeps in the state is given, and its density a factor), on a scale without ends: log x for positive
+    keeps in the state is given, and its density a factor), on an unbounded scale: log x for positive
     parameters, log x/(1-x) for those in (0, 1), x itself on the real line; with the Jacobian of the change of
     scale. A value that the measure refuses has density zero.
 

@@ -14,7 +14,7 @@ __all__ = ["DishGibbs"]
 
 
 class DishGibbs(Move):
-    """Take each table out of its parent restaurant, with all below it, and draw its dish again.
+    """Remove each table from its parent restaurant, with all customers below it, and redraw its dish.
 
     P(dish k) is proportional to P_parent(k) DM(n_k + c) / DM(n_k) for the block c of values below the table
     (Teh et al. 2006, section 5.1, equation 33; Wang & Blei 2012, section 3.1); then it is seated upwards.

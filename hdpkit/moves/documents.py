@@ -79,7 +79,7 @@ class SliceGibbs(_OverDocuments):
     Parameters
     ----------
     threads : int
-        How many documents are in work at once. The chain doesn't depend on it.
+        Number of threads, each with one document at a time. The chain doesn't depend on it.
     """
 
     threads: int = attrs.field(default=1, validator=_threads)
@@ -106,9 +106,9 @@ class CountGibbs(_OverDocuments):
 class DrawTopics(Move):
     """Draw the parameters of every dish given its data: topics, for words (Fuentes et al. 2011, section 2).
 
-    They are no part of the state, which has them integrated out: the chain doesn't depend on this move.
-    `Franchise.drawn_topics` returns them until the state changes, so that it comes last in a schedule. Moves
-    that need topics (`SliceGibbs`, `CountGibbs`) draw their own.
+    They are integrated out of the state, so the chain doesn't depend on this move. `Franchise.drawn_topics`
+    returns them until the state changes, so put it last in a schedule. Moves that need topics (`SliceGibbs`,
+    `CountGibbs`) draw their own.
     """
 
     continuous = True
@@ -130,7 +130,7 @@ class DrawTopics(Move):
 
 
 class DrawRootWeights(RootWeights):
-    """The same as `RootWeights`, by the name of its siblings: the weights are part of the state."""
+    """The same as `RootWeights`, with a name like those of `DrawTopics` and `DrawProportions`."""
 
 
 class DrawProportions(Move):

@@ -23,9 +23,9 @@ _FROM_ONE = "Sweeps count from 1."
 
 @attrs.frozen
 class MoveInfo:
-    """What a move reports: how many updates it tried and how many of them took effect.
+    """The result of a move: how many updates it tried, and how many were accepted.
 
-    A Gibbs update always does.
+    Gibbs updates are always accepted.
     """
 
     tried: int = 0
@@ -49,19 +49,19 @@ def checked_info(move: Move, info: Any) -> MoveInfo:
 
 
 class Move(abc.ABC):
-    """Base of all moves. `apply` is all that a move must have.
+    """Base class of all moves. A move must define `apply`.
 
     Attributes
     ----------
     exact : bool
-        False on anything that leaves the posterior only approximately invariant; the trace says so.
+        False for a move that leaves the posterior only approximately invariant; the trace records this.
     continuous : bool
         Whether it draws continuous quantities; then Geweke's test checks it, not enumeration.
     needs_tables : bool
-        Whether it needs to know who sits where; a store that doesn't is then seated out for its length.
+        Whether it needs to know who sits where; a store without seats then draws them while the move runs.
     by_cell : bool
         Whether customers of a document who have one term need not be told apart (`CountGibbs`). A run whose
-        moves all say so never has anything as large as the customers are many.
+        moves all have this set never allocates an array with an entry per customer.
     updates : tuple of str
         What it changes: "seating", "concentration", ...
     """

@@ -24,11 +24,11 @@ def _scans(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.define
 class ReseatGroups(Move):
-    """Take all data customers of a restaurant out, seat them anew, accept by Metropolis and Hastings.
+    """Remove all data customers of a restaurant, reseat them, and accept by Metropolis-Hastings.
 
-    Table Gibbs moves one customer at a time: a document that eats one dish, itself a blend of two, can't go
-    over to the two, for its first customers pay for the new table alone. Here all go together. One proposal
-    for each restaurant that has data customers; step g is the g-th of these.
+    Table Gibbs moves one customer at a time: a document whose only dish is a blend of two others can't change
+    to these, because the first customers that leave need a new table and gain little. This move changes all
+    customers together. One proposal for each restaurant that has data customers; step g is the g-th of these.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Sides = npt.NDArray[np.int8]
 
 @attrs.define
 class SplitMerge(Move):
-    """Split one dish in two, or merge two into one, and accept by Metropolis and Hastings.
+    """Split one dish in two, or merge two into one, and accept by Metropolis-Hastings.
 
     Two distinct customers of the root (tables of its children, and data seated at it) are drawn uniformly.
     If they share a dish it is split between them, otherwise their dishes are merged.

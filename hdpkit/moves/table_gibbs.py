@@ -11,7 +11,7 @@ __all__ = ["TableGibbs"]
 
 
 class TableGibbs(Move):
-    """Take each data customer out, in data order, and seat it again from its full conditional.
+    """Remove each data customer, in data order, and reseat it from its full conditional.
 
     P(dish k) is proportional to P_restaurant(k) f_k(x), a new dish included; then the customer shares a
     table of the dish or opens one, and so on upwards (Teh et al. 2006, section 5.1, at any depth).

@@ -287,7 +287,7 @@ class RunFolder:
             franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)
         except MemoryError as error:
             raise RunError(
-                "data", f"{len(data)} customers", "such as there is memory for",
+                "data", f"{len(data)} customers", "a number for which there is memory",
                 "The declarations ask for more than there is; the file may have been changed.",
             ) from error  # fmt: skip
         for name, component in components.items():

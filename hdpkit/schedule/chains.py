@@ -176,7 +176,7 @@ class _Supervisor:
     def _fail(self, number: int, what: str, text: str = "", carried: bytes | None = None) -> None:
         error = ChainError(
             f"chain {number}", what, "a chain that ends without an error",
-            f"In its process:\n{text}" if text else "The other chains are not affected.",
+            f"Traceback of its process:\n{text}" if text else "The other chains are not affected.",
         )  # fmt: skip
         error.remote_traceback = text
         if carried is not None:

@@ -31,7 +31,7 @@ class AlignedTopics:
     """Topics (components of any measure) that samples have in common. See `align_topics`, which makes them.
 
     Topic j is the same one in every sample and chain. The topics are in descending order of their shares.
-    What a sample has besides is its *rest*: dishes that too few samples have, and all that is new.
+    All else in a sample is its *rest*: dishes that too few samples have, and new dishes.
 
     Attributes
     ----------

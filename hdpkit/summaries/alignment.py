@@ -35,11 +35,11 @@ def align_topics(
 ) -> AlignedTopics:
     """Find the topics that samples have in common: which dish of which sample is the same one.
 
-    Dishes are numbered anew in every sample, and by each chain in its own order. Within a chain they are
-    followed by their lasting ids as long as they look alike. The rest is assigned so that the sum of
-    similarities is largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and
-    then once more against the mean of each topic over all samples, until nothing changes. No two dishes of
-    a sample are the same topic.
+    Dishes are numbered differently in every sample and every chain. Within a chain they are followed by their
+    permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
+    largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and then once more
+    against the mean of each topic over all samples, until nothing changes. No two dishes of a sample are the
+    same topic.
 
     Parameters
     ----------

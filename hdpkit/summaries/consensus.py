@@ -25,8 +25,8 @@ Floats = npt.NDArray[np.float64]
 class Consensus(AlignedTopics):
     """The topics that enough samples of enough chains have. See `consensus`, which makes it.
 
-    It has what `AlignedTopics` has. For topics over terms it is a model of its own besides: the topics, the
-    rest as one more, their weights in a new group, and the concentration, all of them posterior means.
+    It has what `AlignedTopics` has. For topics over terms it is also a model: the topics, the rest as one
+    more topic, their weights in a new group, and the concentration, all of them posterior means.
 
     Attributes
     ----------

@@ -34,12 +34,13 @@ _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
 
 @attrs.frozen(eq=False, kw_only=True)
 class Diagnosis:
-    """What the chains of a run say of themselves; ``str()`` is the sentence.
+    """Whether the chains of a run have settled; ``str()`` is the sentence.
 
     Attributes
     ----------
     settled : bool
-        Whether the rule holds. Of one chain its halves are judged: it can't show that another would agree.
+        Whether the rule holds. A single chain is judged by its halves; it can't show that another chain would
+        agree.
     sentence : str
         One sentence: whether the run has settled, and what to do if it hasn't.
     reasons : tuple of str
@@ -48,7 +49,7 @@ class Diagnosis:
         Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
         data, of the largest dish) to "share_5".
     n_chains, n_draws : int
-        Chains, and recorded draws of each that were looked at.
+        Number of chains, and of recorded draws of each that were used.
     after, last : int
         The sweeps up to ``after`` were left out; ``last`` is the last one that all chains have.
     """
@@ -86,7 +87,8 @@ class Diagnosis:
 
 
 def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | None = None) -> Diagnosis:
-    """Say whether a run has settled: R-hat and effective draws of the log joint, of K, of the largest shares.
+    """Judge whether a run has settled, by R-hat and effective draws of the log joint, K and the largest
+    shares.
 
     The rule is that of `hdpkit.compare_schedules`, for the chains of one schedule.
 

@@ -72,7 +72,7 @@ def extract_components(
 def merge_components(
     samples: Any, *, distance: str | Distance = "cosine", threshold: float | None = SIMILAR
 ) -> tuple[Sample, ...]:
-    """Take components of a sample that are alike as one.
+    """Merge components of a sample that are similar.
 
     Parameters
     ----------

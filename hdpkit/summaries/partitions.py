@@ -31,7 +31,7 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), or sequence of Sample
-        Cluster of each item in each sample; what a cluster is called means nothing. Of samples the items are
+        Cluster of each item in each sample; the numbers of clusters have no meaning. Of samples the items are
         the groups (documents), and the cluster of a group is its largest dish.
     items : int array of shape (n,), optional
         Which items; by default all. At most 10,000.
@@ -62,7 +62,7 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
 
 @attrs.frozen(eq=False, kw_only=True)
 class PointPartition:
-    """One partition that stands for a posterior sample of them.
+    """A point estimate of the partition from a posterior sample of partitions.
 
     Attributes
     ----------

@@ -47,11 +47,11 @@ Matrix = npt.NDArray[np.float64]
 
 
 class ExactFailure(AssertionError):
-    """A kernel is not what it should be."""
+    """A kernel is wrong."""
 
 
 class ExactModel:
-    """A tiny franchise with every state of its seating and their exact posterior.
+    """A small franchise with every state of its seating and their exact posterior.
 
     States are what the store keeps: labelled seatings, dishes and histograms, or dishes and counts; the
     posterior is lumped to them. Where groups of the franchise are held it is conditional on which of their

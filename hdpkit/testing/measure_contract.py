@@ -36,7 +36,7 @@ READABLE_STORE = "explicit-reference"
 def check_base_measure(
     measure: BaseMeasure, values: Sequence[Any] | None = None, *, shapes: Sequence[str] = SHAPES
 ) -> list[str]:
-    """Check a base measure of one's own, or raise.
+    """Check a base measure, and raise an error if it is wrong.
 
     The predictives are normalised, exchangeable, and consistent with blocks, marginals, removals, copies and
     the bank; every registered discrete move runs over every store at every depth (over the readable stores:

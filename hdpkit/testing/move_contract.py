@@ -38,7 +38,7 @@ def check_move(
     reversible: bool = False,
     seed: int = 0,
 ) -> list[str]:
-    """Prove a move of one's own, or raise.
+    """Check a move, and raise an error if it is wrong.
 
     A discrete move is enumerated: from every state of tiny franchises of every depth (customers at inner
     restaurants among them), over every registered store and kernel, each step's exact transition matrix must

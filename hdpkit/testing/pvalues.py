@@ -231,13 +231,13 @@ class SampledTests:
         if isinstance(answer, Mapping):
             if set(answer) != set(labels):
                 raise ParameterError(
-                    name, sorted(answer), f"exactly {sorted(labels)}", "Register what it yields."
+                    name, sorted(answer), f"exactly {sorted(labels)}", "Register its p-values."
                 )
             numbers = [float(answer[label]) for label in labels]
         else:
             array = np.atleast_1d(np.asarray(answer, dtype=np.float64))
             if array.shape != (len(labels),):
-                raise ParameterError(name, array.shape, f"{len(labels)} p-values", "Register what it yields.")
+                raise ParameterError(name, array.shape, f"{len(labels)} p-values", "Register its p-values.")
             numbers = [float(p) for p in array]
         if not all(0 <= p <= 1 for p in numbers):  # NaN too: it must not count as a pass
             raise ParameterError(name, numbers, "probabilities", "Correct the test's statistic.")
