@@ -38,14 +38,16 @@ def export(
 
     \b
     csv, parquet  a folder with three tables: topics (share, top terms), terms (their probabilities) and
-                  documents (a column a topic)
+                  documents (a column a topic); with credible intervals of shares and probabilities, and
+                  the share of the samples that have a topic, where the run kept samples
     json          one file with the same
     pyldavis      one JSON file with what pyLDAvis.prepare(**data) takes
     arviz         the trace, for arviz.from_netcdf
     signatures    a folder with signatures and exposures as SigProfiler has them, and tables with intervals
 
     Topics are numbered by falling share, from 1. Those of several chains are aligned: a topic is written if
-    most chains have it, and its share, terms and documents are averages over the samples that have it.
+    most chains have it, and its share, terms and documents are averages over the samples that have it. Those
+    of one chain are of its newest state, with intervals over the samples that the chain kept.
 
     \b
     Examples:
@@ -60,7 +62,7 @@ def export(
         found, settings = signatures_of_run(there)
         written, told = write_signatures(found, out, known=settings.known), f"{len(found)} signatures"
     else:
-        topics, _ = topics_of_run(there, chain)
+        topics, _ = topics_of_run(there, chain, intervals=True)
         told = f"{topics.n_topics} topics of {topics.source}"
         written = export_topics(topics, cast(Corpus, there.data), to, out, terms)
     if not quiet:

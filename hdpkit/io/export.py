@@ -74,7 +74,7 @@ def topic_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
 
 
 def term_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
-    """A row for each of the top terms of a topic: the topic, the term and its probability.
+    """A row for each of the top terms of a topic: topic, term, probability and, over samples, its interval.
 
     Parameters
     ----------
@@ -85,12 +85,17 @@ def term_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
     """
     top = [topics.top_terms(k, n_terms) for k in range(topics.n_topics)]
     lengths = [len(terms) for terms in top]
-    return {
+    columns: dict[str, Any] = {
         "topic": np.repeat(np.arange(1, topics.n_topics + 1), lengths),
         "rank": np.concatenate([np.arange(1, n + 1) for n in lengths]),
         "term": [str(corpus.term(int(v))) for terms in top for v in terms],
         "probability": np.concatenate([topics.topics[k, terms] for k, terms in enumerate(top)]),
     }
+    ends = [one for k, terms in enumerate(top) if (one := topics.term_intervals(k, terms)) is not None]
+    if ends:
+        columns["probability_low"] = np.concatenate([low for low, _ in ends])
+        columns["probability_high"] = np.concatenate([high for _, high in ends])
+    return columns
 
 
 def document_table(topics: RunTopics, corpus: Corpus) -> Columns:
@@ -160,33 +165,41 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     ----------
     trace : Trace or ChainTrace
     out : path
-        A netCDF file (``.nc``), which needs a package that writes it (h5netcdf or netCDF4), or a folder
-        ``.zarr``.
+        A netCDF file (``.nc``), which needs a package that writes it (h5netcdf or netCDF4), or a new folder
+        ``.zarr``, which needs zarr 3: ``xarray.open_datatree(folder, engine="zarr")`` reads it.
 
     Raises
     ------
     ParameterError
-        If its name ends otherwise. MissingExtraError: if a package is missing. StorageError.
+        If its name ends otherwise. RunError: if there is a folder of that name. MissingExtraError: if a
+        package is missing, or one that doesn't go with xarray is there. StorageError.
     """
     path = Path(out)
     if path.suffix not in (".nc", ".zarr"):
         raise ParameterError("out", str(path), "a file that ends in .nc, or a folder .zarr", "Name it so.")
+    if path.is_dir() or (path.suffix == ".zarr" and path.exists()):
+        raise RunError("out", str(path), "new", "Choose another name.")
     data = trace.to_arviz()
+    if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x itself takes zarr 2 alone
+        data = data.to_datatree()
     aside = path.with_name(f"{path.name}.tmp")
     with refusals(path, "write a file"):
         try:
-            data.to_netcdf(str(aside)) if path.suffix == ".nc" else data.to_zarr(str(aside))
-        except (ImportError, ValueError) as error:
+            data.to_netcdf(str(aside)) if path.suffix == ".nc" else data.to_zarr(str(aside), mode="w")
+        except (ImportError, ValueError, TypeError, AttributeError) as error:
+            needed = "h5netcdf" if path.suffix == ".nc" else "zarr>=3"
+            way_out = "" if path.suffix == ".nc" else " Or export to a file that ends in .nc."
             raise MissingExtraError(
-                "netCDF or zarr", f"{type(error).__name__}: {error}", "installed, to write for ArviZ",
-                "pip install h5netcdf (for .nc) or zarr.",
+                needed, f"{type(error).__name__}: {error}", f"installed, to write {path.suffix}",
+                f"pip install '{needed}'.{way_out}",
             ) from error  # fmt: skip
+        else:
+            os.replace(aside, path)
         finally:
-            if aside.is_dir() and path.suffix == ".nc":
+            if aside.is_dir():
                 shutil.rmtree(aside, ignore_errors=True)
-        if path.is_dir():
-            raise RunError("out", str(path), "new", "Choose another name.")
-        os.replace(aside, path)
+            else:
+                aside.unlink(missing_ok=True)
     return path
 
 
@@ -228,10 +241,13 @@ def _json(topics: RunTopics, corpus: Corpus, n_terms: int) -> Iterator[str]:
             topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
         if topics.occurrence is not None:
             topic["occurrence"] = _short(topics.occurrence[k])
+        top = topics.top_terms(k, n_terms)
         topic["terms"] = [
-            {"term": corpus.term(int(v)), "probability": _short(topics.topics[k, v])}
-            for v in topics.top_terms(k, n_terms)
+            {"term": corpus.term(int(v)), "probability": _short(topics.topics[k, v])} for v in top
         ]
+        if (ends := topics.term_intervals(k, top)) is not None:
+            for one, low, high in zip(topic["terms"], *ends, strict=True):
+                one["interval"] = [_short(low), _short(high)]
         yield (",\n" if k else "\n") + json.dumps(topic, ensure_ascii=False, allow_nan=False)
     yield '],\n"documents": ['
     lengths = corpus.document_lengths

@@ -13,6 +13,7 @@ from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.schedule import Run
+from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, consensus
 
@@ -44,6 +45,10 @@ class RunTopics:
         Share of the samples that have each topic, where they are aligned.
     intervals : float64 array, shape (K, 2), or None
         Of the shares, where topics are aligned.
+    aligned : AlignedTopics or None
+        What intervals are taken from.
+    common : int64 array, shape (K,), or None
+        Number of each topic in ``aligned``.
     """
 
     source: str
@@ -54,6 +59,8 @@ class RunTopics:
     places: tuple[Ints, ...]
     occurrence: Floats | None = None
     intervals: Floats | None = None
+    aligned: AlignedTopics | None = None
+    common: Ints | None = None
 
     @property
     def n_topics(self) -> int:
@@ -75,6 +82,24 @@ class RunTopics:
         some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
         return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
 
+    def term_intervals(self, topic: int, terms: Ints) -> tuple[Floats, Floats] | None:
+        """Ends of the credible intervals of terms' probabilities in a topic; None where there are no samples.
+
+        Parameters
+        ----------
+        topic : int
+            From 0.
+        terms : int64 array
+
+        Returns
+        -------
+        lower, upper : float64 arrays
+        """
+        if self.aligned is None or self.common is None:
+            return None
+        at = int(self.common[topic])
+        return self.aligned.topics_lower[at, terms], self.aligned.topics_upper[at, terms]
+
     def gather(self, proportions: Sequence[Floats]) -> Floats:
         """Average weights over dishes of the chains' states to weights over topics.
 
@@ -95,7 +120,9 @@ class RunTopics:
         return total / len(proportions)
 
 
-def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[Franchise]]:
+def topics_of_run(
+    run: Run, chain: int | None = None, *, intervals: bool = False
+) -> tuple[RunTopics, list[Franchise]]:
     """The topics of a run, and the newest states of its chains.
 
     Of one chain they are the dishes of its newest state. Those of several chains are aligned
@@ -107,6 +134,9 @@ def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[F
     run : Run
     chain : int, optional
         This chain alone.
+    intervals : bool
+        Of one chain: compare its newest state with the samples that it kept, for intervals and occurrence.
+        Those of several chains always have them.
 
     Raises
     ------
@@ -123,14 +153,33 @@ def topics_of_run(run: Run, chain: int | None = None) -> tuple[RunTopics, list[F
     if numbers != [None]:
         franchise = run.franchise(numbers[0] or 0)
         source = f"the newest state of chain {numbers[0]} (sweep {franchise.sweep})"
-        return _of_state(franchise.sample(), source), [franchise]
+        newest = franchise.sample()
+        topics = _of_state(newest, source)
+        return (_with_intervals(topics, run, newest) if intervals else topics), [franchise]
     franchises = [run.franchise(number) for number in standing]
-    newest = [franchise.sample() for franchise in franchises]
-    there = {(sample.chain, sample.sweep) for sample in newest}
+    states = [franchise.sample() for franchise in franchises]
+    there = {(sample.chain, sample.sweep) for sample in states}
     kept = [sample for sample in run.samples if (sample.chain, sample.sweep) not in there]
-    agreed = consensus(align_topics([*kept, *newest]))
-    n = len(kept) + len(newest)
-    return _of_chains(agreed, newest, f"the consensus of {len(standing)} chains ({n} samples)"), franchises
+    agreed = consensus(align_topics([*kept, *states]))
+    n = len(kept) + len(states)
+    return _of_chains(agreed, states, f"the consensus of {len(standing)} chains ({n} samples)"), franchises
+
+
+def _with_intervals(topics: RunTopics, run: Run, newest: Sample) -> RunTopics:
+    """The same with intervals over the samples that the chain of a state kept, and this state."""
+    kept = [one for one in run.samples if one.chain == newest.chain and one.sweep != newest.sweep]
+    if not kept:
+        return topics
+    aligned = align_topics([*kept, newest], min_occurrence=0.0)  # so that each of its topics is there
+    common = aligned.which(newest)[np.argsort(topics.places[0])]
+    return attrs.evolve(
+        topics,
+        source=f"{topics.source}, with intervals over {len(kept) + 1} samples",
+        occurrence=aligned.occurrence[common],
+        intervals=np.column_stack([aligned.shares_lower, aligned.shares_upper])[common],
+        aligned=aligned,
+        common=common,
+    )
 
 
 def _of_chains(agreed: Consensus, newest: Sequence[Sample], source: str) -> RunTopics:
@@ -143,6 +192,8 @@ def _of_chains(agreed: Consensus, newest: Sequence[Sample], source: str) -> RunT
         places=tuple(agreed.which(sample) for sample in newest),
         occurrence=agreed.occurrence,
         intervals=np.column_stack([agreed.shares_lower, agreed.shares_upper]),
+        aligned=agreed,
+        common=np.arange(agreed.n_topics),
     )
 
 

@@ -171,6 +171,33 @@ def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
     assert "in samples" not in done("topics", folder / "run", "--chain", 1).stdout
 
 
+def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
+    told = done("export", folder / "run", "--chain", 1, "--to", "csv", "--out", tmp_path / "csv").stderr
+    assert "with intervals over 5 samples" in told
+    run = hk.open_run(folder / "run")
+    newest = run.franchise(1).sample()
+    kept = [one for one in run.samples if one.chain == 1 and one.sweep != newest.sweep]
+    aligned = hk.summaries.align_topics([*kept, newest], min_occurrence=0.0)
+    common = aligned.which(newest)[np.argsort(-newest.sizes, kind="stable")]
+    rows = read_table(tmp_path / "csv" / "topics.csv")
+    assert len(rows) == newest.n_dishes
+    for name, expected in (
+        ("share", np.sort(newest.shares())[::-1]),
+        ("share_low", aligned.shares_lower[common]),
+        ("share_high", aligned.shares_upper[common]),
+        ("occurrence", aligned.occurrence[common]),
+    ):
+        np.testing.assert_allclose([float(row[name]) for row in rows], expected, rtol=1e-7)
+    terms = read_table(tmp_path / "csv" / "terms.csv")
+    assert all(float(row["probability_low"]) <= float(row["probability_high"]) for row in terms)
+    done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a.json")
+    held = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    first = held["topics"][0]["terms"][0]
+    assert first["interval"] == pytest.approx(
+        [float(terms[0]["probability_low"]), float(terms[0]["probability_high"])]
+    )
+
+
 def test_the_arrays_of_pyldavis(folder, tmp_path):
     out = tmp_path / "vis.json"
     done("export", folder / "run", "--to", "pyldavis", "--out", out)
@@ -198,6 +225,31 @@ def test_the_trace_for_arviz(folder, tmp_path):
     held = arviz.from_netcdf(out)
     np.testing.assert_array_equal(held["posterior"]["n_dishes"].values, trace["n_dishes"])
     assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.txt")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["trace.nc"]
+
+
+def test_the_trace_as_a_folder_of_zarr(folder, tmp_path):
+    pytest.importorskip("arviz")
+    pytest.importorskip("zarr", minversion="3")
+    import xarray
+
+    out = tmp_path / "trace.zarr"
+    done("export", folder / "run", "--to", "arviz", "--out", out)
+    held = xarray.open_datatree(out, engine="zarr")
+    np.testing.assert_array_equal(
+        held["posterior"]["n_dishes"].values, hk.open_run(folder / "run").trace["n_dishes"]
+    )
+    assert "new" in refused("export", folder / "run", "--to", "arviz", "--out", out)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["trace.zarr"]
+
+
+def test_a_folder_of_zarr_needs_zarr(folder, tmp_path, monkeypatch):
+    pytest.importorskip("arviz")
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    message = refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.zarr")
+    assert "pip install 'zarr>=3'" in message
+    assert "ends in .nc" in message
+    assert not list(tmp_path.iterdir())
 
 
 def test_thirty_topics_are_shown_unless_all_are_asked_for(tmp_path):
