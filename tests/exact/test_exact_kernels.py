@@ -128,6 +128,10 @@ def check(move, shape, corner, measure, stores=None, kernels=None, readable=None
         # A shape without a name holds a dict and is no key.
         built = model_of if isinstance(shape, str) else model_of.__wrapped__
         model = built(shape, corner, measure, store, kernel)
+        if kernel == "fused" and isinstance(move, ReseatGroups):
+            # The one verb that it calls has no fused code: what the generic kernel does is this one's, too.
+            assert model.franchise._serving.of("reseat_groups")[0] == "generic"
+            continue
         if not serves(model.franchise, move):
             if isinstance(move, TableCounts) and model.detail is Detail.COUNTS:
                 continue  # tables are part of the state, which TableGibbs draws
@@ -355,8 +359,8 @@ def test_every_compiled_base_measure_over_every_store(move, measure, shape):
 @pytest.mark.parametrize(
     ("scans", "stores", "kernels", "readable"),
     [
-        (0, None, None, READABLE_STORES[:1]),
-        pytest.param(0, None, READABLE, None, marks=pytest.mark.long),
+        (0, LENT_TO, None, READABLE_STORES[:1]),
+        pytest.param(0, None, None, None, marks=pytest.mark.long),
         (1, ["explicit"], COMPILED, None),
         pytest.param(1, ["explicit"], READABLE, None, marks=pytest.mark.long),
     ],
