@@ -284,7 +284,10 @@ def stores_with(number, move):
 def test_every_move_with_every_discount_and_concentration(move, number, shape):
     # Each pair stands once at the root and once below, with another one.
     kernels = None if number == WITH_READABLE else COMPILED
-    check(move, shape, paired(number), SYMMETRIC, stores=stores_with(number, move), kernels=kernels)
+    # Readable kernels over compiled stores: documents of two and one, and the shapes `WITH_INNER`.
+    readable = None if shape == "2+1" else READABLE_STORES
+    stores = stores_with(number, move)
+    check(move, shape, paired(number), SYMMETRIC, stores=stores, kernels=kernels, readable=readable)
 
 
 @pytest.mark.long
@@ -297,7 +300,7 @@ def test_lent_states_with_every_discount_and_concentration(move, number, shape):
 
 @pytest.mark.long
 @pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize("number", [number for number in range(8) if number != WITH_READABLE])
+@pytest.mark.parametrize("number", range(8))
 @pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
 def test_every_readable_kernel_with_every_discount_and_concentration(move, number, shape):
     check(move, shape, paired(number), SYMMETRIC, kernels=READABLE)
