@@ -12,7 +12,7 @@ import attrs
 from hdpkit.checks import choice, items
 from hdpkit.errors import ParameterError
 
-__all__ = ["CHANNELS", "Channels", "channels_of"]
+__all__ = ["CHANNELS", "Channels", "channels_of", "plain_channels"]
 
 _BASES = "ACGT"
 _SUBSTITUTIONS = ("C>A", "C>G", "C>T", "T>A", "T>C", "T>G")
@@ -192,6 +192,16 @@ CHANNELS: dict[str, Channels] = {
     )
 }  # fmt: skip
 """The classifications that are known, by name."""
+
+
+def plain_channels(names: Sequence[str]) -> Channels:
+    """Channels of any other names, as they are: of one group and colour.
+
+    Parameters
+    ----------
+    names : sequence of str
+    """
+    return Channels("other", tuple(names), ("",) * len(names), {"": "#4a98c9"}, str)
 
 
 def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channels | None:

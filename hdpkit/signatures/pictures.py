@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import colours, given_axes, given_figure, plain
-from hdpkit.signatures.channels import CHANNELS, Channels
+from hdpkit.signatures.channels import CHANNELS, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 
@@ -32,6 +32,8 @@ def short_channel(name: str, channels: Channels) -> str:
     name : str
     channels : Channels
     """
+    if channels.name == "other":
+        return name
     if channels.name.startswith("SBS"):
         before, _, rest = name.partition("[")
         return before + rest[0] + rest.partition("]")[2]
@@ -51,7 +53,8 @@ def plot_spectra(
     Parameters
     ----------
     spectra : Signatures, KnownSignatures or array of shape (n, n_channels)
-        Of signatures with the intervals of their channels. Rows of an array are drawn as they are.
+        Of signatures with the intervals of their channels; channels of other names stand in their order.
+        Rows of an array are drawn as they are.
     channels : str or Channels, optional
         Of an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", its columns in that order.
     names : sequence of str, optional
@@ -74,8 +77,10 @@ def plot_spectra(
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
     known = getattr(spectra, "channels", None) if channels is None else channels
+    if known is None and hasattr(spectra, "vocabulary"):
+        known = plain_channels(spectra.vocabulary)
     if not isinstance(known, Channels):
-        known = CHANNELS[choice("channels", known, CHANNELS, remedy="Channels of other names have no order.")]
+        known = CHANNELS[choice("channels", known, CHANNELS, remedy="Say which classification they are of.")]
     if values.shape[1] != len(known):
         raise DataError(
             "spectra", f"{values.shape[1]} channels", f"the {len(known)} of {known.name}", "Give channels=..."
@@ -126,7 +131,7 @@ def _draw(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels:
     ax.set_xticks(np.arange(len(ticks)), ticks, fontsize=4.5, rotation=90, family="monospace")
     ax.tick_params(axis="x", length=0, pad=1)
     first = 0
-    for group, members in groupby(channels.groups):
+    for group, members in groupby(channels.groups if channels.name != "other" else ()):
         width = sum(1 for _ in members)
         _strip(ax, first, width, group, channels.colours[group])
         first += width

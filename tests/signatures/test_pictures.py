@@ -61,6 +61,13 @@ def test_bars_stand_in_the_order_and_the_colours_of_the_field(name):
     assert len(figure.axes[0].get_xticklabels()) == (len(channels) if len(channels) <= 100 else 0)
 
 
+def test_channels_of_other_names_are_drawn_as_they_are():
+    known = KnownSignatures(("a",), ("oak", "birch"), np.array([[0.25, 0.75]]))
+    (ax,) = plot_spectra(known).axes
+    assert [bar.get_height() for bar in ax.containers[0]] == [0.25, 0.75]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["oak", "birch"]
+
+
 def test_short_names_of_channels():
     found = [short_channel(CHANNELS[name].names[-1], CHANNELS[name]) for name in CHANNELS]
     assert found == ["TTT", "N:TTT", "TTTTT", "GG", "5"]
