@@ -147,7 +147,7 @@ def _strip(ax: Any, first: int, width: int, group: str, colour: str) -> None:
     )
     ax.text(
         first + width / 2 - 0.5, 1.09, plain(group), transform=ax.get_xaxis_transform(), ha="center",
-        va="bottom", fontsize=6,
+        va="bottom", fontsize=6 if width > 3 else 3.5,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.checks import whole_number
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import Distance, align_topics, distance_of, samples_of, vectors_of
@@ -31,6 +32,7 @@ def extract_components(
     occurrence: float = 0.5,
     chains: float = 0.5,
     level: float = 0.9,
+    apart: int = 0,
 ) -> Consensus:
     """Find the components that samples and chains agree on, after those that are alike were merged.
 
@@ -52,6 +54,9 @@ def extract_components(
         As in `consensus`.
     level : float
         Probability of the credible intervals.
+    apart : int
+        Dishes with lasting ids below this are never merged with each other: known components, which have the
+        ids 0, 1, ... A dish that is merged with one of them takes its id.
 
     Returns
     -------
@@ -63,14 +68,18 @@ def extract_components(
     ParameterError
         If an argument is out of range. DataError: if there is no sample, or samples are of different data.
     """
-    merged = merge_components(samples, distance=distance, threshold=threshold)
+    merged = merge_components(samples, distance=distance, threshold=threshold, apart=apart)
     aligned = align_topics(merged, distance=distance, threshold=threshold, level=level, min_occurrence=0.0)
     limit = distance_of(distance, threshold)
-    return consensus(_merged_means(aligned, distance, limit), occurrence=occurrence, chains=chains)
+    return consensus(_merged_means(aligned, distance, limit, apart), occurrence=occurrence, chains=chains)
 
 
 def merge_components(
-    samples: Any, *, distance: str | Distance = "cosine", threshold: float | None = SIMILAR
+    samples: Any,
+    *,
+    distance: str | Distance = "cosine",
+    threshold: float | None = SIMILAR,
+    apart: int = 0,
 ) -> tuple[Sample, ...]:
     """Merge components of a sample that are similar.
 
@@ -81,6 +90,8 @@ def merge_components(
         As in `align_topics`.
     threshold : float, optional
         Components are merged by average linkage up to this distance.
+    apart : int
+        As in `extract_components`.
 
     Returns
     -------
@@ -94,37 +105,46 @@ def merge_components(
     """
     given = samples_of(samples)
     limit = distance_of(distance, threshold)
+    apart = whole_number("apart", apart, 0, remedy="The number of known components.")
     vectors = vectors_of(given, distance)
-    return tuple(merged_sample(sample, _clusters(vectors, vectors.rows(sample), limit)) for sample in given)
+    return tuple(
+        merged_sample(sample, _clusters(vectors, vectors.rows(sample), limit, sample.ids < apart), apart)
+        for sample in given
+    )
 
 
-def _clusters(vectors: Vectors, rows: Any, limit: float) -> Ints:
-    """Number of the cluster of each row, by average linkage."""
+def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Ints:
+    """Number of the cluster of each row, by average linkage; no two of those that are fixed come together."""
     apart = vectors.distances(rows, rows)
     if len(apart) < 2:
         return np.zeros(len(apart), dtype=np.int64)
     apart = (apart + apart.T) / 2.0
+    # So far that the average of no two clusters with such a pair between them is below the limit.
+    apart[np.outer(fixed, fixed)] = 2.0 * (limit + 1.0) * len(apart) ** 2
     np.fill_diagonal(apart, 0.0)
     tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart, checks=False), "average")
     found: Ints = scipy.cluster.hierarchy.fcluster(tree, limit, "distance").astype(np.int64)
     return found
 
 
-def _merged_means(aligned: AlignedTopics, distance: str | Distance, limit: float) -> AlignedTopics:
+def _merged_means(
+    aligned: AlignedTopics, distance: str | Distance, limit: float, apart: int
+) -> AlignedTopics:
     """The same with components whose means are alike as one."""
-    clusters = _clusters(aligned._vectors, aligned._means, limit)
+    known = (aligned.ids_by_sample >= 0) & (aligned.ids_by_sample < apart)
+    clusters = _clusters(aligned._vectors, aligned._means, limit, np.asarray(known.any(axis=0)))
     if len(np.unique(clusters)) == len(aligned):
         return aligned
     to = np.unique(clusters, return_inverse=True)[1].ravel()
     samples, labels = [], []
     for sample in aligned.samples:
         own = to[aligned.which(sample)]  # every dish is one of those aligned, for none was too rare
-        samples.append(merged_sample(sample, own))
+        samples.append(merged_sample(sample, own, apart))
         labels.append(np.unique(own))
     return AlignedTopics(samples, labels, vectors_of(tuple(samples), distance), aligned.level)
 
 
-def merged_sample(sample: Sample, labels: npt.NDArray[Any]) -> Sample:
+def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> Sample:
     """A sample whose dishes of one label are one dish; the dishes are in the order of their labels.
 
     Counts, tables and weights add up. The mean of a merged topic is that of a dish with all its counts where
@@ -134,6 +154,8 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any]) -> Sample:
     ----------
     sample : Sample
     labels : int array, shape (K,)
+    apart : int
+        A dish with an id below it gives its id to the merged one; otherwise the largest does.
     """
     _, first, to = np.unique(labels, return_index=True, return_inverse=True)
     to, n, k = to.ravel(), len(first), sample.n_dishes
@@ -141,16 +163,16 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any]) -> Sample:
         return sample
     chooser = scipy.sparse.csr_array((np.ones(k, dtype=np.int64), (to, np.arange(k))), shape=(n, k))
     sizes = np.asarray(chooser @ sample.sizes, dtype=np.int64)
-    order = np.lexsort((np.arange(k), -sample.sizes, to))
+    order = np.lexsort((np.arange(k), -sample.sizes, sample.ids >= apart, to))
     largest = order[np.searchsorted(to[order], np.arange(n))]
     counts = None if sample.counts is None else _whole(chooser @ sample.counts)
     means = _merged_term_means(sample, sizes)
     parameters = dict(sample.parameters)
     if means is None and counts is not None:
         parameters["mean"] = sample.topics()
-    share = scipy.sparse.csr_array(
-        (sample.sizes / np.maximum(sizes[to], 1), (to, np.arange(k))), shape=(n, k)
-    )
+    alone = 1.0 / np.bincount(to, minlength=n)  # where nobody has any of them
+    weight = np.where(sizes[to] > 0, sample.sizes / np.maximum(sizes[to], 1), alone[to])
+    share = scipy.sparse.csr_array((weight, (to, np.arange(k))), shape=(n, k))
     mixed = {
         name: (share @ value.reshape(k, -1)).reshape(n, *value.shape[1:])
         for name, value in parameters.items()

@@ -118,3 +118,24 @@ def test_the_reconstruction_is_a_cosine():
     assert reconstruction(np.eye(2), np.eye(2), np.eye(2)[::-1]).tolist() == [0.0, 0.0]
     with pytest.raises(DataError, match="shape"):
         reconstruction(counts, shares[:, :2], LAWS)
+
+
+def test_known_components_are_never_merged_with_each_other():
+    rng = np.random.default_rng(3)
+    # Dishes 10 and 11 are both of the first component, and so is 13: with ids below 12 they are known.
+    samples = [planted(0, sweep, [0, 0, 1, 0], rng) for sweep in range(4)]
+    assert [sample.n_dishes for sample in merge_components(samples)] == [2] * 4
+    merged = merge_components(samples, apart=12)
+    assert [sorted(sample.ids.tolist()) for sample in merged] == [[10, 11, 12]] * 4
+    found = extract_components(samples, apart=12)
+    assert len(found) == 3
+    assert sorted(found.ids_by_sample[0].tolist()) == [10, 11, 12]
+
+
+def test_dishes_without_customers_are_averaged_as_they_are():
+    sample = planted(0, 0, [0, 1], np.random.default_rng(1))
+    empty = attrs.evolve(
+        sample, sizes=np.zeros(2, dtype=np.int64), counts=sp.csr_array((2, V), dtype=np.int64),
+        term_means=None, parameters={"mean": LAWS[:2]}, group_counts=sp.csr_array((GROUPS, 2), dtype=np.int64),
+    )  # fmt: skip
+    np.testing.assert_allclose(merged_sample(empty, np.zeros(2)).topics()[0], LAWS[:2].mean(axis=0))

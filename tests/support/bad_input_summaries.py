@@ -85,6 +85,7 @@ SUMMARIES = {
                 "occurrence": 0.5,
                 "chains": 0.5,
                 "level": 0.9,
+                "apart": 0,
             },
         ),
         {
@@ -94,17 +95,19 @@ SUMMARIES = {
             "occurrence": SHARE,
             "chains": SHARE,
             "level": [*SHARE, 0.0, 1.0],
+            "apart": whole(0),
         },
     ),
     "summaries.merge_components": Row(
         lambda franchise: (
             hk.summaries.merge_components,
-            {"samples": [franchise.sample()], "distance": "cosine", "threshold": 0.1},
+            {"samples": [franchise.sample()], "distance": "cosine", "threshold": 0.1, "apart": 0},
         ),
         {
             "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
             "distance": [None, 5, "far", "", ["cosine"], int],
             "threshold": POSITIVE[1:],
+            "apart": whole(0),
         },
     ),
     "summaries.exposures": Row(
