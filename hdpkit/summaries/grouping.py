@@ -66,7 +66,8 @@ class TopicGroups:
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
         if k == 1:
             return np.zeros(1, dtype=np.int64)
-        found = scipy.cluster.hierarchy.fcluster(self.linkage, n_groups, criterion="maxclust")
+        # Before SciPy 1.14 these functions refuse arrays that are read-only.
+        found = scipy.cluster.hierarchy.fcluster(self.linkage.copy(), n_groups, criterion="maxclust")
         return canonical_by(found, self.weights)
 
     def shares(self, n_groups: int | None = None) -> Floats:
