@@ -13,7 +13,7 @@ from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, log_density
 
-__all__ = ["KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
+__all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
 
 Ints = Sequence[int] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -233,3 +233,57 @@ class PythonBank:
     def memory_bytes(self) -> int:
         """Bytes of statistics that are arrays; others are not counted."""
         return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
+
+
+class FixedBank(PythonBank):
+    """The same for a measure over terms, where topics of some dishes are given and never change.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+    values : sequence
+        One term a data customer.
+    """
+
+    def __init__(self, measure: Measure, values: Any) -> None:
+        super().__init__(measure, values)
+        self._log_topics: dict[int, Floats] = {}
+
+    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+        """Give dishes topics: shape (n, n_terms), rows of slots 0 .. n - 1; and which of them have one."""
+        with np.errstate(divide="ignore"):
+            self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
+
+    def _put(self, logs: Floats, slots: Ints, terms: Any) -> Floats:
+        """Log probabilities under each slot, with those of given topics."""
+        for place, slot in enumerate(slots):
+            if int(slot) in self._log_topics:
+                logs[place] = np.sum(self._log_topics[int(slot)][terms])
+        return logs
+
+    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
+        return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])
+
+    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
+        terms = [self.values[i] for i in customers]
+        return self._put(super().log_block(customers, slots), slots, terms)
+
+    @property
+    def needs_dishes(self) -> bool:
+        """Whether the data of a slot must be gone through for their marginal."""
+        return True
+
+    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot: shape (n,)."""
+        logs, eaten, values = (
+            super().log_marginals(slots, dishes),
+            np.asarray(dishes),
+            np.asarray(self.values),
+        )
+        for place, slot in enumerate(slots):
+            if int(slot) in self._log_topics:
+                here = values[: len(eaten)][eaten == slot]
+                logs[place] = np.sum(self._log_topics[int(slot)][here])
+        return logs

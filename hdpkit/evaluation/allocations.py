@@ -175,6 +175,11 @@ def _check_finite(franchise: Any) -> int:
             "root", declared, "hk.FixedWeights(K) where allocations are ranked",
             "The posterior of an allocation has no closed form where tables are summed out.",
         )  # fmt: skip
+    if franchise.known is not None:
+        raise DeclarationError(
+            "known", franchise.known, "no known components where allocations are ranked",
+            "Rank those of a franchise without them.",
+        )  # fmt: skip
     if len(franchise.declarations) > 2 or np.any(franchise.hyperparameters.d != 0.0):
         raise DeclarationError(
             "restaurant", franchise, "two levels at most, without discounts, where allocations are ranked",

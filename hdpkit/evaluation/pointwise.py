@@ -119,6 +119,8 @@ def _with_parameters_drawn(franchise: Franchise, fixed: FixedDishes, source: Cho
     parameters = franchise.measure.draw_many(
         franchise._statistics.fresh_bank(), slots, franchise.dishes_for_bank(), source
     )
+    if franchise._known is not None:
+        parameters = franchise._known.put_topics(list(parameters))
     values = _rows_of(fixed, np.asarray(franchise.data.values))
     logs = np.empty((len(new), len(slots) + 1))
     for k, parameter in enumerate(parameters):

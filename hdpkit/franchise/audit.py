@@ -125,6 +125,8 @@ def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
     nodes = cells.documents()[of].astype(np.int64) + 1
     for node, k, n in zip(nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True):
         found[node, k] += n
+    for j in range(t.known):
+        found[0, j] += 1
     return found
 
 
@@ -151,15 +153,16 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """The cached statistics give the same log marginals as fresh ones."""
-    cached = np.asarray(state.bank.log_marginals(live, dishes))
+    counted = state.dishes_for_bank()
+    cached = np.asarray(state.bank.log_marginals(live, counted))
     fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
     by_cell = isinstance(state.seating, KeepsCells)
     if isinstance(state.seating, KeepsCells):
-        state.seating.count_into(fresh_bank, live)
+        state.seating.count_into(fresh_bank, live, *state._seen_by_cell())
     else:
-        fresh_bank.rebuild(dishes, live)
-    fresh = np.asarray(fresh_bank.log_marginals(live, dishes))
+        fresh_bank.rebuild(counted, live)
+    fresh = np.asarray(fresh_bank.log_marginals(live, counted))
     scale = np.maximum(np.abs(fresh), 1.0)
     with np.errstate(invalid="ignore"):
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf

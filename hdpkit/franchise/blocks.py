@@ -79,10 +79,24 @@ class Blocks(Owner):
         )
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Ranges of units first .. last - 1 of a level below which nobody is held.
+        """Return the ranges of units below which nobody is held.
 
         A table is free if its restaurant is: if neither its own data customers nor those of the restaurants
         below it are held. That depends on what is held alone, never on who sits where.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned.
+        level : int
+            Of which level.
+        first, last : int
+            Of units first .. last - 1.
+
+        Returns
+        -------
+        list of pairs of int
+            The first of each range and the last, excluded.
         """
         if not self.verbs.held.any:
             return [(first, last)]
@@ -94,8 +108,9 @@ class Blocks(Owner):
         return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
     def held_dishes(self) -> npt.NDArray[np.int64]:
-        """Slots of dishes that held customers eat: they are neither split nor merged."""
-        return self.verbs.held.dishes()
+        """Slots of dishes that held customers eat, and of known ones: they are neither split nor merged."""
+        known = self.state.topology.n_all - self.state.topology.n_customers
+        return np.union1d(self.verbs.held.dishes(), np.arange(known))
 
     def unit_dishes(self, units: Any) -> Ints:
         """Slot of the dish of each unit."""
@@ -249,7 +264,7 @@ class Blocks(Owner):
         nodes, begin, customers : arrays, shape (n,), (n + 1,), (n free customers,)
             Group g are customers[begin[g]:begin[g + 1]], all of restaurant nodes[g], in data order.
         """
-        home = self.state.topology.home
+        home = self.state.topology.home[: self.state.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
         held = self.verbs.held.nodes()
         if held is not None:

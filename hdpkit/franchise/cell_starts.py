@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hdpkit.data.cells import Cells
 from hdpkit.franchise.factors import Factors, check_factors, factors_of, law_of_cells
+from hdpkit.franchise.known import KnownDishes
 from hdpkit.franchise.term_clusters import COPIED, TermClusters, check_term_clusters, labels_of_terms
 from hdpkit.random import RandomStream
 
@@ -36,7 +37,7 @@ class CellStart:
     dish, count : int32 arrays
         The dishes, ascending within a cell, and the customers of each.
     n_dishes : int
-        All dishes are below it; some may have nobody.
+        All dishes are below it; some may have nobody. Known components are the first.
     """
 
     runs: Ints
@@ -60,19 +61,37 @@ def _one(parts: list[Ints]) -> Ints:
     return np.concatenate([np.empty(0, np.int32), *parts])
 
 
-def one_dish(cells: Cells) -> CellStart:
-    """All customers eat one dish."""
+def one_dish(cells: Cells, known: int = 0) -> CellStart:
+    """All customers eat one dish, beside known components."""
     n = len(cells.count)
-    return CellStart(np.ones(n, np.int32), np.zeros(n, np.int32), cells.count.copy(), 1)
+    return CellStart(np.ones(n, np.int32), np.full(n, known, np.int32), cells.count.copy(), known + 1)
 
 
-def random_dishes(cells: Cells, n_dishes: int, source: RandomStream) -> CellStart:
-    """Each customer's dish uniform on so many."""
+def allowed_dishes(known: KnownDishes, n_dishes: int) -> npt.NDArray[np.float64]:
+    """By term, the law of a dish that is uniform on those that may have it, shape (n_terms, n).
+
+    Known components are the first dishes; one dish more is for terms that none of the others may have.
+    """
+    weights = np.ones((known.n_terms, max(n_dishes, known.n) + 1))
+    weights[:, n_dishes:] = 0.0
+    weights[:, : known.n] *= (known.topics.T > 0.0) | ~known.frozen
+    weights[weights.sum(axis=1) == 0.0, -1] = 1.0
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def random_dishes(
+    cells: Cells, n_dishes: int, source: RandomStream, known: KnownDishes | None = None
+) -> CellStart:
+    """Each customer's dish uniform on so many, or on those that may have its term."""
+    weights = None if known is None else allowed_dishes(known, n_dishes)
+    n_dishes = n_dishes if weights is None else weights.shape[1]
     generator, columns = source.generator, np.arange(n_dishes)
     size = max(1, min(_CELLS, _LARGEST // n_dishes))
     tables = []
     for first in range(0, len(cells.count), size):
-        table = generator.multinomial(cells.count[first : first + size], np.full(n_dishes, 1.0 / n_dishes))
+        uniform = np.full(n_dishes, 1.0 / n_dishes)
+        law = uniform if weights is None else weights[cells.term[first : first + size]]
+        table = generator.multinomial(cells.count[first : first + size], law)
         tables.append(_of_tables([(columns, table)], n_dishes))
     return _joined(tables, n_dishes)
 
@@ -90,7 +109,8 @@ def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream
         franchise.topology.cells,
         source.generator,
     )
-    n_dishes, parts = int(labels.max()) + 1, []
+    known = franchise.topology.known
+    n_dishes, parts = known + int(labels.max()) + 1, []
     for first, last in zip(cells.begin[:-1].tolist(), cells.begin[1:].tolist(), strict=True):
         if first == last:
             continue
@@ -100,7 +120,7 @@ def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream
         copied = generator.binomial(count, COPIED)
         table = generator.multinomial(copied, share / share.sum())
         table[np.arange(last - first), place] += count - copied
-        parts.append(_of_tables([(dishes, table)], n_dishes))
+        parts.append(_of_tables([(dishes + known, table)], n_dishes))
     return _joined(parts, n_dishes)
 
 
@@ -109,8 +129,8 @@ def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellSt
     check_factors(start, franchise)
     cells, generator = franchise.topology.cells, source.generator
     factors = factors_of(start, franchise, source)
-    n_dishes, documents = len(factors[1]), cells.documents()
-    columns, size = np.arange(n_dishes), max(1, min(_CELLS, _LARGEST // n_dishes))
+    n, documents, known = len(factors[1]), cells.documents(), franchise.topology.known
+    n_dishes, columns, size = known + n, known + np.arange(n), max(1, min(_CELLS, _LARGEST // n))
     tables = []
     for first in range(0, len(cells.count), size):
         here = slice(first, first + size)
@@ -123,8 +143,9 @@ def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
     """Seat everybody at the dishes of a start; tables and weights of the root are drawn given these."""
     cells = franchise.topology.cells
     totals = np.bincount(start.dish, weights=start.count, minlength=start.n_dishes)
-    names = np.flatnonzero(totals)
-    franchise.root._check_number("init", len(names))
-    slots = np.zeros(start.n_dishes, dtype=np.int32)
+    known = franchise.topology.known
+    names = np.flatnonzero(totals[known:]) + known
+    franchise.root._check_number("init", known + len(names))
+    slots = np.arange(start.n_dishes, dtype=np.int32)  # known components have theirs
     slots[names] = [franchise.open_dish(source) for _ in names]
     franchise._verbs.enter_cells(start.runs, slots[start.dish], start.count, cells, source)

@@ -86,6 +86,11 @@ class ContextTopology:
         """Number of data customers."""
         return len(self.home)
 
+    @property
+    def n_all(self) -> int:
+        """The same: there are no known components."""
+        return len(self.home)
+
     def sizes(self) -> npt.NDArray[np.int64]:
         """Data customers of each restaurant: int64, shape (n_nodes,)."""
         return np.bincount(self.home, minlength=self.n_nodes)

@@ -55,14 +55,26 @@ def _reduced(franchise: Any) -> tuple[Any, ...]:
     declared = (franchise.restaurant_declared, franchise.data)
     options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
-    return _unpickled, (type(franchise), *declared, *options), kept
+    return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
 
 
 def _unpickled(
-    kind: Any, restaurant: Any, data: GroupedData, store: Any, kernel: str, root: Any, measure: Any
+    kind: Any,
+    restaurant: Any,
+    data: GroupedData,
+    store: Any,
+    kernel: str,
+    root: Any,
+    measure: Any,
+    known: Any = None,
 ) -> Any:
     """A franchise with nobody seated."""
-    return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure)
+    return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
+
+
+def _with(known: Any) -> dict[str, Any]:
+    """The argument, where there is one: a class of before may not have it."""
+    return {} if known is None else {"known": known}
 
 
 def maker(franchise: Any, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
@@ -72,12 +84,13 @@ def maker(franchise: Any, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
     """
     kind, declared, measure = type(franchise), franchise.restaurant_declared, franchise.measure
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
+    more = _with(franchise.known)
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     # The package's compiled stores freeze whole states, unless somebody changed them from outside.
     whole = not franchise.foreign_store and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure)
+        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, **more)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         (twin._freezing.take_over if whole else twin.thaw)(frozen)

@@ -79,7 +79,8 @@ class LatentDishes:
 
     def to_count(self, slots: Ints) -> Ints:
         """Dish of each customer, where statistics of dishes are counted."""
-        return self.state.seating.dishes() if len(slots) else np.empty(0, dtype=np.int32)
+        state = self.state
+        return state._for_bank(state.seating.dishes()) if len(slots) else np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
         """Refuse what proposes dishes, where these are observed."""
@@ -129,7 +130,7 @@ class LatentDishes:
         whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
-            dishes = self.state.seating.dishes() if getattr(statistics, "needs_dishes", True) else None
+            dishes = self.state.dishes_for_bank() if getattr(statistics, "needs_dishes", True) else None
             total = np.sum(statistics.log_marginals(slots, dishes))
         return float(total)
 

@@ -86,7 +86,7 @@ class Drawn(Owner):
         state = self.state
         slots = state.slots.occupied_slots()
         drawn = state.measure.draw_many(self.statistics.fresh_bank(), slots, state.dishes_for_bank(), stream)
-        return list(drawn)
+        return list(drawn) if state._known is None else state._known.put_topics(list(drawn))
 
     def proportions(self) -> Floats:
         """Proportions of the groups as they were drawn, shape (groups, K + 1), the part of new dishes last.

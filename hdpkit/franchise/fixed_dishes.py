@@ -246,9 +246,10 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
         together = Groups(values=joined, labels={})
     slots = franchise.slots.occupied_slots()
     dishes = np.full(len(joined), -1, dtype=np.int32)
-    seated = franchise._dish_kind.to_count(slots)
+    seated = franchise._dish_kind.to_count(slots)[:before]
     dishes[: len(seated)] = seated
     bank = franchise._bank_for(measure, together)
+    dishes = franchise._for_bank(dishes)
     if (kept := franchise.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
@@ -266,7 +267,12 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     density: Floats = rows / top[:, None] if compiled_bank else exp_each(rows - top[:, None])
     if not scaled:
         return density, np.zeros(len(values))
-    return density, _scales(measure, bank, values, density, slots, dishes) if compiled_bank else top
+    if not compiled_bank:
+        return density, top
+    scales = _scales(measure, bank, values, density, slots, dishes)
+    if getattr(bank, "has_fixed", False):  # its predictives leave nothing out
+        scales = np.log(top)
+    return density, scales
 
 
 def _scales(

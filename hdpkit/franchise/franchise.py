@@ -26,6 +26,7 @@ from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
 from hdpkit.franchise.joining import with_documents as with_more_documents
+from hdpkit.franchise.known import Known
 from hdpkit.franchise.look import Requests
 from hdpkit.franchise.look import look as look_at
 from hdpkit.franchise.parts import Parts
@@ -80,6 +81,8 @@ class Franchise(Copied):
         "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
         `hdpkit.moves.RootWeights`. ``hk.FixedWeights(K)``: a finite model of K dishes of weight 1/K each.
+    known : Known, optional
+        Components that are known before the data: dishes 0, 1, ... from the start, which never die.
 
     Notes
     -----
@@ -108,9 +111,10 @@ class Franchise(Copied):
         kernel: str = "auto",
         root: str | FixedWeights = "restaurant",
         measure: BaseMeasure | None = None,
+        known: Known | None = None,
     ) -> None:
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
-        super().__init__(restaurant, data, store, kernel, root, measure)
+        super().__init__(restaurant, data, store, kernel, root, measure, known)
         turns = self._turns = Turns(self)
         parts = self._parts = Parts(self.slots)
         self.root = Root(self, turns, parts, root)
@@ -133,6 +137,9 @@ class Franchise(Copied):
             parts.register(self.root.weights.name, self.root.weights)
         for name, part in self._brought.items():
             parts.register(name, part)
+        if known is not None:
+            self.root._check_number("known", known.n_components)
+            self._clear()
 
     def _outside(self) -> None:
         self._turns.outside()
@@ -166,8 +173,13 @@ class Franchise(Copied):
         return self._reading.dishes()
 
     @property
+    def known(self) -> Known | None:
+        """The known components, which are the first dishes; None if there are none."""
+        return None if self._known is None else self._known.declared
+
+    @property
     def n_dishes(self) -> int:
-        """Number of dishes that have customers, K."""
+        """Number of dishes that have customers, K; known components count."""
         return self._reading.n_dishes()
 
     @property
@@ -205,8 +217,6 @@ class Franchise(Copied):
     log_parts = _of("_reading", Reading.log_parts)
     memory_bytes = _of("_reading", Reading.memory_bytes)
     memory_parts = _of("_reading", Reading.memory_parts)
-    # ------------------------------------------------------------------ what is held
-
     hold = _of("_held", Held.hold)
     release = _of("_held", Held.release)
     held_groups = _of("_held", Held.keys)
@@ -432,8 +442,6 @@ class Franchise(Copied):
         """
         self._parts.register(name, component)
 
-    # ------------------------------------------------------------------ between sweeps
-
     settle = _of("_statistics", Statistics.settle)
 
     @changes
@@ -444,11 +452,10 @@ class Franchise(Copied):
         self._turns.changing(self._clear)
 
     def _clear(self) -> None:
-        self.store.clear()
-        self._statistics.replaced(np.empty(0, dtype=np.int32), (), ids=())
+        slots = self._seats.clear()
+        self._statistics.replaced(slots, (), ids=slots, births=len(slots))
 
     freeze = _of("_freezing", Freezing.freeze)
-
     thaw = _of("_freezing", Freezing.thaw)
 
     def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:

@@ -149,6 +149,9 @@ class Freezing(Owner):
         state._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         self.held.check_frozen(frozen)
+        if state._known is not None:
+            kept = FrozenSeating.of(seating)
+            state._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating

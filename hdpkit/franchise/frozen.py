@@ -68,7 +68,7 @@ def check_frozen(
             f"what Franchise.freeze returns (without: {missing})",
             "Pass it unchanged.",
         )
-    n, n_nodes = topology.n_customers, topology.n_nodes
+    n, n_nodes = topology.n_all, topology.n_nodes
     slots, held = _slots(frozen, n)
     _check_ids(frozen, len(slots))
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):

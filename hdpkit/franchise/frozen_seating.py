@@ -182,7 +182,13 @@ def check_cells(
         As in `check_tables`.
     """
     eaten = runs["run_dish"]
-    _check_columns(columns, eaten, lambda base: cell_counts(runs, cells, base), topology, slots)
+    known = np.arange(getattr(topology, "known", 0))  # one customer of the root each
+
+    def data(base: int) -> tuple[Wide, Wide]:
+        keys, counts = cell_counts(runs, cells, base)
+        return np.append(known, keys), np.append(np.ones_like(known), counts)
+
+    _check_columns(columns, eaten, data, topology, slots)
 
 
 def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int) -> tuple[Wide, Wide]:

@@ -118,7 +118,18 @@ class Held(Owner):
         return bool(len(self.state.held_nodes))
 
     def free(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Ranges of customers first .. last - 1 who are free: pairs of a first and a last one, excluded."""
+        """Return the ranges of customers who are free.
+
+        Parameters
+        ----------
+        first, last : int
+            Of customers first .. last - 1.
+
+        Returns
+        -------
+        list of pairs of int
+            The first of each range and the last, excluded. Without held groups it is one.
+        """
         if not self.any:
             return [(first, last)]
         ranges = self._free_ranges()

@@ -72,7 +72,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
     kind, root = type(franchise), franchise.root.declared
     made = kind(
         franchise.restaurant_declared, data, store=franchise.store_type, kernel=franchise.forced_kernel,
-        root=root, measure=franchise.measure,
+        root=root, measure=franchise.measure, known=franchise.known,
     )  # fmt: skip
     for name, part in franchise.components.items():
         made.register(name, cloned(name, part, made))
@@ -88,7 +88,7 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     if isinstance(seating, FrozenCells):
         seating = seating.to(Detail.COUNTS, franchise.topology)
     more = made.topology.n_customers - franchise.topology.n_customers
-    seating = seating.with_customers(more).without(slice(0, 0), to)
+    seating = seating.with_customers(more, made.topology.known).without(slice(0, 0), to)
     hyperparameters = {
         name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
         for name in ("concentration", "discount")

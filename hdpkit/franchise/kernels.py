@@ -185,6 +185,7 @@ TABLE = [
         frozenset({DirichletMultinomialBank}),
         2,
         frozenset({"restaurant"}),
+        lambda bank, numbers: not bank.has_fixed,
     ),
     Row(  # split-merge integrates weights out; under fixed ones it takes the generic code
         "fused",
@@ -197,6 +198,7 @@ TABLE = [
         frozenset({DirichletMultinomialBank}),
         2,
         frozenset({"weights", "fixed"}),
+        lambda bank, numbers: not bank.has_fixed,
     ),
     *(
         Row(

@@ -43,7 +43,7 @@ class Reading(Owner):
 
         Where dishes are observed they are the values themselves.
         """
-        return self._ranks()[self.state.seating.dishes()]
+        return self._ranks()[self.state.seating.dishes()[: self.state.topology.n_customers]]
 
     def all_seated(self) -> bool:
         """Whether every data customer is seated."""
@@ -129,13 +129,14 @@ class Reading(Owner):
         if isinstance(self.state.seating, KeepsCells):
             bank: Any = self.statistics.fresh_bank()
             by_dish: Ints = bank.counts(self.state.slots.occupied_slots())
-            return by_dish
+            return by_dish if self.state._known is None else self.state._known.without(by_dish)
         n_terms = getattr(self.state.data, "n_terms", None) or getattr(self.state.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
                 "data", type(self.state.data).__name__, "terms of a vocabulary", "See dish_parameters()."
             )
-        dishes, values = self.state.seating.dishes(), np.asarray(self.state.data.values)
+        values = np.asarray(self.state.data.values)
+        dishes = self.state.seating.dishes()[: len(values)]
         rank, counts = self._ranks(), np.zeros(self.n_dishes() * n_terms, dtype=np.int64)
         for first in range(0, len(dishes), _CHUNK):
             places = rank[dishes[first : first + _CHUNK]]
@@ -145,9 +146,10 @@ class Reading(Owner):
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        return self.state.measure.posterior_means(
+        means = self.state.measure.posterior_means(
             self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.dishes_for_bank()
         )
+        return means if self.state._known is None else self.state._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
@@ -167,7 +169,7 @@ class Reading(Owner):
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
         slots = self.state.slots.occupied_slots()
-        dishes = self.statistics.fresh_bank().statistics(slots, self.state.seating.dishes())
+        dishes = self.statistics.fresh_bank().statistics(slots, self.state.dishes_for_bank())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:

@@ -135,7 +135,8 @@ class Recovery(Owner):
 def _read(state: State) -> tuple[Ints, bool]:
     """Dish of each customer, and whether the store agrees with itself."""
     store, t = state.seating, state.topology
-    dishes = np.asarray(store.dishes(), dtype=np.int64)
+    known = np.arange(t.n_all - t.n_customers)
+    dishes = np.append(np.asarray(store.dishes(), dtype=np.int64)[: t.n_customers], known)
     try:
         node, dish, customers, tables = (np.asarray(c, dtype=np.int64) for c in columns_of(store, t.n_nodes))
         width = int(max(dish.max(initial=0), dishes.max(initial=0))) + 1

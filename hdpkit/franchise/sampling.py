@@ -125,6 +125,7 @@ def _sizes(
     sizes = np.bincount(dish, weights=customers, minlength=n_dishes)
     below = node > 0
     sizes -= np.bincount(dish[below], weights=tables[below], minlength=n_dishes)
+    sizes[: state.topology.n_all - state.topology.n_customers] -= 1  # customers of known components
     return sizes.astype(np.int64)
 
 
@@ -137,7 +138,8 @@ def _of_dishes(
     counts, means = None, None
     if measure.takes_terms and getattr(state.data, "n_terms", None):
         counts = _term_counts(reading, bank, slots)
-        means = _term_means(measure, bank, slots, state.dishes_for_bank(), counts.sum(axis=1))
+        if state._known is None:  # topics of known components follow from more than their counts
+            means = _term_means(measure, bank, slots, state.dishes_for_bank(), counts.sum(axis=1))
     if means is not None or not len(slots):
         return counts, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
@@ -172,4 +174,11 @@ def _term_counts(reading: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
     ]
     if not parts:
         return scipy.sparse.csr_array((0, reading.state.data.n_terms), dtype=np.int64)
-    return scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))
+    counts = scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))
+    known = reading.state._known
+    if known is not None:
+        seen = scipy.sparse.csr_array(known.pseudo)
+        seen.resize(counts.shape)
+        counts = scipy.sparse.csr_array(counts - seen)
+        counts.eliminate_zeros()
+    return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit._compiled.support.turn import Block
 from hdpkit._compiled.walk.counts_walk import CountsWalk
@@ -82,10 +83,19 @@ class Seats(Owner):
         """An empty store of the right size; ``labelled`` one that knows who sits where."""
         state = self.state
         if labelled:
-            return state._own(
-                self.serving.table_store_type(state.topology.n_customers, state.topology.n_nodes)
-            )
+            return state._own(self.serving.table_store_type(state.topology.n_all, state.topology.n_nodes))
         return state._store_for(state.topology, state.measure, state.bank)
+
+    def clear(self) -> npt.NDArray[np.int32]:
+        """Unseat everybody but the customers of known components; returns the slots of these."""
+        state = self.state
+        known = state._known
+        if known is None:
+            state.store.clear()
+            return np.empty(0, dtype=np.int32)
+        by_cell = isinstance(state.store, KeepsCells)
+        state.store.thaw(known.alone(state.topology, detail_of(state.store), by_cell))
+        return np.arange(known.n, dtype=np.int32)
 
     def in_detail(
         self,
@@ -130,7 +140,7 @@ class Seats(Owner):
         store = self.new_store()
         store.thaw(counts)
         slots = state.slots.occupied_slots()
-        bank.rebuild(counts["dish"], slots)
+        bank.rebuild(state._for_bank(counts["dish"]), slots)
         state.slots.attach(bank)
         state.bank, state.store = bank, store
 

@@ -27,6 +27,11 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     franchise: Franchise = given
     if keep is not None:
         choice("keep", keep, KEEP, remedy="None draws everything anew.")
+    if franchise.known is not None:
+        raise DeclarationError(
+            "known", franchise.known, "no known components where everything is drawn anew",
+            "What they have seen is given: build a franchise without them.",
+        )  # fmt: skip
     if not franchise.measure.supports("simulate"):
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."

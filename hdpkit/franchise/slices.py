@@ -13,6 +13,7 @@ from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.guard import changes
+from hdpkit.franchise.known import KnownDishes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.state import State
 from hdpkit.franchise.verb_arguments import check_source
@@ -60,6 +61,8 @@ class SlicePlan:
         Given instead of drawn (tests).
     proportions : float64 array, shape (n_nodes, slots), optional
         The same.
+    known : KnownDishes, optional
+        Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
         Of each restaurant, whether its customers stay where they are; None: nobody is held.
     fault : int
@@ -78,6 +81,7 @@ class SlicePlan:
     few: int = FEW
     topics: Floats | None = None
     proportions: Floats | None = None
+    known: KnownDishes | None = None
     held: npt.NDArray[np.int8] | None = None
     fault: int = 0
 
@@ -155,6 +159,7 @@ class Slices(Owner):
             None if isinstance(state.store, KeepsCells) else state.data.values,
             integrated,
             threads,
+            known=state._known,
             held=self.verbs.held.nodes(),
         )
 

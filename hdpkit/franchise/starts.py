@@ -12,6 +12,7 @@ from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.cell_starts import (
     CellStart,
+    allowed_dishes,
     factor_cells,
     one_dish,
     random_dishes,
@@ -41,7 +42,8 @@ class Random:
     Parameters
     ----------
     n_dishes : int
-        K, at least 1. Fewer dishes result where some K is drawn by no one.
+        K, at least 1. Fewer dishes result where some K is drawn by no one. Known components are the first of
+        them; a customer whose term a frozen one can't have draws one of the others.
     """
 
     n_dishes: int = attrs.field(
@@ -56,11 +58,11 @@ def check_start(init: Any, franchise: Franchise) -> None:
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "one":
         franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", 1)
+        franchise.root._check_number("init", _known(franchise) + 1)
         return
     if isinstance(init, Random):
         franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", init.n_dishes)
+        franchise.root._check_number("init", max(init.n_dishes, _known(franchise)))
         return
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
@@ -72,7 +74,7 @@ def check_start(init: Any, franchise: Franchise) -> None:
     if isinstance(prepared, Mapping):
         franchise.check_frozen(prepared)
     elif prepared is not None:
-        franchise.root._check_number("init", len(_distinct(prepared)))
+        franchise.root._check_number("init", _number(franchise, _distinct(prepared)))
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
@@ -85,7 +87,9 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         little data.
         "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
         2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
-        numbers >= 0). With dishes given, customers enter one by one and sit by the prior.
+        numbers >= 0). With dishes given, customers enter one by one and sit by the prior. Where components
+        are known, numbers below theirs stand for them; "one" and `TermClusters` give customers other dishes,
+        and "auto" is "sequential", or random dishes where customers are counted by cell.
     """
     franchise._turns.within(_start, franchise, init, source)
 
@@ -104,7 +108,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     prepared = _prepare(init, franchise, source)
     names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
     if names is not None:
-        franchise.root._check_number("init", len(names))
+        franchise.root._check_number("init", _number(franchise, names))
     franchise.reset_hyperparameters()
     franchise.sweep = franchise.attempt = 0
     if isinstance(prepared, Mapping):
@@ -120,7 +124,10 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
             _parts_started(franchise, source)
             return
-        slots = np.array([franchise.open_dish(source) for _ in names], dtype=np.int32)
+        known = _known(franchise)  # whose dishes are there, under these numbers
+        slots = np.array(
+            [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
+        )
         given = np.empty(n, dtype=np.int32)
         for first in range(0, n, _CHUNK):
             given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
@@ -136,9 +143,9 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart
     """A start in bulk; None for one that is about single customers, or a state."""
     cells: Any = franchise.topology.cells  # type: ignore[union-attr]
     if isinstance(init, str) and init == "one":
-        return one_dish(cells)
+        return one_dish(cells, _known(franchise))
     if isinstance(init, Random):
-        return random_dishes(cells, init.n_dishes, source)
+        return random_dishes(cells, init.n_dishes, source, franchise._known)
     if isinstance(init, Factors):
         return factor_cells(init, franchise, source)
     return term_cluster_cells(init, franchise, source) if isinstance(init, TermClusters) else None
@@ -165,7 +172,26 @@ def _resolved(init: Any, franchise: Franchise) -> Any:
     """What "auto" stands for here; anything else as it is."""
     if not isinstance(init, str) or init != "auto":
         return init
+    if franchise.known is not None:
+        # Customers should find the components that are known, and do so one by one.
+        by_cell = isinstance(franchise.store, KeepsCells)
+        return Random(_started_with(franchise)) if by_cell else "sequential"
     return TermClusters() if prefers_term_clusters(franchise) else "sequential"
+
+
+def _known(franchise: Franchise) -> int:
+    """Number of known components."""
+    return int(franchise.topology.n_all - franchise.topology.n_customers)
+
+
+def _started_with(franchise: Franchise) -> int:
+    """Dishes of a random start beside known components: these and one more, where there may be one."""
+    return min(_known(franchise) + 1, franchise.root.most_dishes or _known(franchise) + 1)
+
+
+def _number(franchise: Franchise, names: Any) -> int:
+    """Dishes of a start that uses these numbers: known components are there in any case."""
+    return _known(franchise) + int(np.count_nonzero(names >= _known(franchise)))
 
 
 def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
@@ -178,25 +204,40 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         franchise._dish_kind.check_start(init)
     if isinstance(init, str):
         if init == "one":
-            return np.zeros(n, dtype=np.int32)
+            return np.full(n, _known(franchise), dtype=np.int32)
     elif isinstance(init, Random):
-        return source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
+        drawn = source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
+        return _possible(franchise, drawn, init.n_dishes, source)
     elif isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
-        return term_clusters(init, franchise, source)
+        return term_clusters(init, franchise, source) + np.int32(_known(franchise))
     elif isinstance(init, Factors):
         check_factors(init, franchise)
-        return dishes_of_factors(init, franchise, source)
+        return dishes_of_factors(init, franchise, source) + np.int32(_known(franchise))
     elif isinstance(init, Mapping):
         return init
     elif isinstance(init, type(franchise)):
         return init.freeze()
     elif init is not None:
-        return _dishes(init, n)
+        dishes = _dishes(init, n)
+        if franchise._known is not None:
+            franchise._known.check_possible(np.asarray(franchise.data.values), dishes, "init")
+        return dishes
     raise ParameterError(
         "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
         "None goes on from where a started franchise stands.",
     )  # fmt: skip
+
+
+def _possible(franchise: Franchise, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
+    """Dishes drawn anew where a frozen component has no such term: uniform on those that may have it."""
+    if franchise._known is None:
+        return drawn
+    weights = allowed_dishes(franchise._known, n_dishes)
+    values = np.asarray(franchise.data.values)
+    for i in np.flatnonzero(weights[values, drawn] == 0.0).tolist():
+        drawn[i] = source.generator.choice(weights.shape[1], p=weights[values[i]])
+    return drawn
 
 
 def _distinct(dishes: Any) -> Any:

@@ -19,7 +19,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, StatisticsBa
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice, instance
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.by_cell import begins_by_cell
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
@@ -28,6 +28,7 @@ from hdpkit.franchise.dish_kinds import dish_kind_of
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
+from hdpkit.franchise.known import Known, KnownDishes
 from hdpkit.franchise.root_rules import check_root
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.parts import Part
@@ -85,6 +86,7 @@ class State(Guarded):
         kernel: str,
         root: str | FixedWeights,
         measure: BaseMeasure | None,
+        known: Known | None = None,
     ) -> None:
         if not isinstance(restaurant, Restaurant):
             raise ParameterError(
@@ -112,7 +114,14 @@ class State(Guarded):
                 "The base measure for words is hk.DirichletMultinomial; numbers come as hk.Groups.",
             )  # fmt: skip
         self.measure = measure_of(declared, "for_data", declared.for_data(data))
-        self.topology = build_topology(self.declarations, data)
+        if known is not None:
+            instance("known", known, Known, "hk.Known, or None", remedy="hk.Known(matrix, counts=...).")
+        self._known = None if known is None else KnownDishes(known, self.measure, data)
+        self.topology = build_topology(self.declarations, data, 0 if known is None else known.n_components)
+        if known is not None and isinstance(self.topology, ContextTopology):
+            raise DeclarationError(
+                "known", known, "no components over contexts of n-grams", "Leave known out."
+            )
         self.store_type: Any = _store_type(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
         self._by_cell = begins_by_cell(
@@ -125,6 +134,11 @@ class State(Guarded):
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
         self._brought = _parts_of(self.measure, self)
+        if known is not None and self._brought:
+            raise DeclarationError(
+                "known", known, "no components where dishes keep parameters in the state",
+                f"Integrate what dishes of {type(self.measure).__name__} keep out, or leave known out.",
+            )  # fmt: skip
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
         self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
@@ -147,15 +161,33 @@ class State(Guarded):
 
     def dishes_for_bank(self) -> Any:
         """Dish of each customer, for a bank that may count them; a bank that counts by cell needs none."""
-        return np.empty(0, dtype=np.int32) if isinstance(self.seating, KeepsCells) else self.seating.dishes()
+        if isinstance(self.seating, KeepsCells):
+            return np.empty(0, dtype=np.int32)
+        return self._for_bank(self.seating.dishes())
+
+    def _for_bank(self, dishes: Any) -> Any:
+        """Dishes of the customers of a store, or of more values, as a bank counts them.
+
+        A bank doesn't have the customers of known components, but what these have seen.
+        """
+        if self._known is None:
+            return dishes
+        n = self.topology.n_customers
+        return self._known.to_count(dishes[:n] if len(dishes) == self.topology.n_all else dishes)
+
+    def _seen_by_cell(self) -> tuple[Any, ...]:
+        """What known components have seen, where a store counts by cell: nothing, or one thing."""
+        return () if self._known is None else (self._known.cells(),)
 
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
         if self._by_cell and data is self.data and isinstance(measure, DirichletMultinomial):
-            return self._own(measure.bank_of_cells())
-        bank: Any = measure.bank(data)
+            cells = self._own(measure.bank_of_cells())
+            return cells if self._known is None else self._known.fixed(cells)
+        bank: Any = measure.bank(data) if self._known is None else self._known.bank(measure, data)
         if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
-            bank = measure.readable_bank(data)
+            known = self._known
+            bank = measure.readable_bank(data) if known is None else known.readable(measure, data)
         self._own(bank)
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)
@@ -167,7 +199,7 @@ class State(Guarded):
             cells = self._own(CellsStore(topology.n_customers, topology.n_nodes))
             cells.observe_cells(topology.cells)
             return cells
-        store = self._own(self.store_type(topology.n_customers, topology.n_nodes))
+        store = self._own(self.store_type(topology.n_all, topology.n_nodes))
         self._dish_kind.show_to(store, bank)
         return store
 

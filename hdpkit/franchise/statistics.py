@@ -224,7 +224,7 @@ class Statistics(Owner):
         self.uncounted = True
         slots = state.slots.occupied_slots()
         if isinstance(state.seating, KeepsCells):
-            state.seating.count_into(state.bank, slots)
+            state.seating.count_into(state.bank, slots, *state._seen_by_cell())
         else:
             state.bank.rebuild(state._dish_kind.to_count(slots), slots)
         self.uncounted = False

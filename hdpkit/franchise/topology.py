@@ -34,8 +34,9 @@ class Topology:
         Steps to the root.
     declaration : int32 array, shape (n_nodes,)
         Number of each restaurant's declaration, from the root's, 0.
-    home : int32 array, shape (n_customers,)
-        Restaurant of each data customer. Over cells it is made when it is first asked for.
+    home : int32 array, shape (n_customers + known,)
+        Restaurant of each data customer and, last, of each known component: 0. Over cells it is made when it
+        is first asked for.
     first : tuple of int
         Number of each declaration's first restaurant; its restaurants are contiguous.
     keys : tuple of sequences
@@ -44,6 +45,8 @@ class Topology:
         Whether `home` is an array of the data.
     cells : Cells, optional
         Of data that were made from counts, where restaurant d + 1 is document d: there `home` follows.
+    known : int
+        Customers of the root who stand for known components.
     """
 
     parent: Ints
@@ -54,6 +57,7 @@ class Topology:
     keys: tuple[Sequence[Any], ...]
     shared: bool = False
     cells: Cells | None = None
+    known: int = 0
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
     _made: dict[str, Ints] = attrs.field(init=False, factory=dict)
 
@@ -65,7 +69,12 @@ class Topology:
     @property
     def n_customers(self) -> int:
         """Number of data customers."""
-        return len(self.home) if self.cells is None else self.cells.n_customers
+        return len(self.home) - self.known if self.cells is None else self.cells.n_customers
+
+    @property
+    def n_all(self) -> int:
+        """Number of data customers and of those of known components."""
+        return self.n_customers + self.known
 
     @property
     def home(self) -> Ints:
@@ -75,6 +84,7 @@ class Topology:
         if "home" not in self._made:
             assert self.cells is not None
             home = np.repeat(np.arange(1, self.n_nodes, dtype=np.int32), self.cells.lengths)
+            home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
             home.setflags(write=False)
             self._made["home"] = home
         return self._made["home"]
@@ -85,7 +95,8 @@ class Topology:
             return np.append(0, self.cells.lengths)
         sizes = np.zeros(self.n_nodes, dtype=np.int64)
         for first in range(0, self.n_customers, _CHUNK):
-            sizes += np.bincount(self.home[first : first + _CHUNK], minlength=self.n_nodes)
+            last = min(first + _CHUNK, self.n_customers)
+            sizes += np.bincount(self.home[first:last], minlength=self.n_nodes)
         return sizes
 
     @property
@@ -130,19 +141,21 @@ class Topology:
         return path
 
 
-def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology | ContextTopology:
+def build_topology(
+    chain: Sequence[Restaurant], data: GroupedData, known: int = 0
+) -> Topology | ContextTopology:
     """Lay out the restaurants that these declarations make of these data.
 
     Levels that are the contexts of n-gram data become a tree that can grow.
     A customer without a label sits at the deepest restaurant that it has a label for; a restaurant whose
-    parent's label is missing hangs on the deepest one above.
+    parent's label is missing hangs on the deepest one above. ``known`` is the number of known components.
     """
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
         return ContextTopology(len(chain), data)
     cells = getattr(data, "cells", None)
     if cells is not None and len(chain) == 2 and chain[1].each == "document":
-        return _over_cells(cells, data.key_view("document"))
+        return _over_cells(cells, data.key_view("document"), known)
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
     first = [0]
@@ -163,13 +176,14 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData) -> Topology |
         keys.append(own)
         first.append(start)
     declaration_of = np.repeat(np.arange(len(chain), dtype=np.int32), [len(own) for own in keys])
-    shared = not home.flags.writeable
+    shared = not home.flags.writeable and not known
+    home = np.append(home, np.zeros(known, dtype=np.int32)) if known else home
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared)
+    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared, known=known)
 
 
-def _over_cells(cells: Cells, names: Sequence[Any]) -> Topology:
+def _over_cells(cells: Cells, names: Sequence[Any], known: int) -> Topology:
     """A restaurant for each document below the root."""
     level = np.ones(len(names) + 1, dtype=np.int32)
     level[0] = 0
@@ -177,7 +191,7 @@ def _over_cells(cells: Cells, names: Sequence[Any]) -> Topology:
     parent[0], parent[1:] = -1, 0
     for array in (parent, level, declaration):
         array.setflags(write=False)
-    return Topology(parent, level, declaration, None, (0, 1), ([None], names), cells=cells)
+    return Topology(parent, level, declaration, None, (0, 1), ([None], names), cells=cells, known=known)
 
 
 def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:

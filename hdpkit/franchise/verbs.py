@@ -230,6 +230,10 @@ class Verbs(Owner):
         if not self._occupied(given[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
         self.state._dish_kind.check_given(given, first, last)
+        if self.state._known is not None:
+            values = np.asarray(self.state.data.values)[first:last]
+            self.state._known.check_possible(values, given[first:last], "dishes")
+            given = np.append(given, np.full(self.state._known.n, -1, dtype=np.int32))
         self.run("enter_given", self.state.bank, given, first, last, source=source)
 
     @changes
@@ -257,7 +261,8 @@ class Verbs(Owner):
         base = int(dish.max()) + 1
         keys, customers = cell_counts(found, cells, base)
         node, served = keys // base, keys % base
-        root, tables = np.unique(served, return_counts=True)
+        known = np.arange(state.topology.n_all - state.topology.n_customers)
+        root, tables = np.unique(np.append(served, known), return_counts=True)
         columns = (
             np.append(np.zeros(len(root), dtype=np.int64), node), np.append(root, served),
             np.append(tables, customers), np.ones(len(root) + len(node), dtype=np.int64),

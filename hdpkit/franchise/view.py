@@ -82,7 +82,8 @@ class RestaurantView(Guarded):
     @property
     def customers(self) -> npt.NDArray[np.int64]:
         """Numbers of the data customers who belong here, seated or not, ascending."""
-        return np.flatnonzero(self._state.topology.home == self.node)
+        topology = self._state.topology
+        return np.flatnonzero(topology.home[: topology.n_customers] == self.node)
 
     @property
     def dishes(self) -> npt.NDArray[np.int64]:

@@ -279,6 +279,8 @@ class RunFolder:
             }
             kernel = part["kernel"]
             more["root"] = rebuild(part.get("root", "restaurant"), leave, "root")
+            if "known" in part:
+                more["known"] = rebuild(part["known"], leave, "known components")
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, HdpkitError):
                 raise
@@ -345,6 +347,7 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
             if franchise.root.declared == "restaurant"
             else {"root": describe(franchise.root.declared, "root")}
         ),
+        **({} if franchise.known is None else {"known": describe(franchise.known, "known")}),
         "components": {
             name: describe(component, f"components[{name!r}]")
             for name, component in franchise.components.items()

@@ -44,6 +44,7 @@ class Recipe:
     root: Any
     measure: Any
     components: dict[str, Any]
+    known: Any = None
 
     @classmethod
     def of(cls, franchise: Franchise) -> Recipe:
@@ -56,6 +57,7 @@ class Recipe:
             franchise.root.declared,
             franchise.measure,
             dict(franchise.components),
+            franchise.known,
         )
 
     def build(self) -> Franchise:
@@ -67,6 +69,7 @@ class Recipe:
             kernel=self.kernel,
             root=self.root,
             measure=self.measure,
+            known=self.known,
         )
         for name, component in self.components.items():
             franchise.register(name, component)

@@ -124,10 +124,16 @@ class FrozenSeating:
         dishes: Ints = getattr(self, self.names()[0])
         return dishes
 
-    def with_customers(self, more: int) -> Self:
-        """Return the same seating with so many more data customers, unseated, after those that are there."""
+    def with_customers(self, more: int, known: int = 0) -> Self:
+        """Return the same seating with so many more data customers, unseated, after those that are there.
+
+        The last ones, ``known`` of them, are customers of known components, who stay the last.
+        """
         name = self.names()[0]
-        return attrs.evolve(self, **{name: np.append(getattr(self, name), np.full(more, -1, dtype=np.int32))})
+        there = np.asarray(getattr(self, name))
+        end = len(there) - known
+        all_ = np.concatenate([there[:end], np.full(more, -1, dtype=np.int32), there[end:]])
+        return attrs.evolve(self, **{name: all_})
 
     def without(self, gone: slice, to: npt.NDArray[Any]) -> Self:
         """Return the same seating without some data customers, who are not seated, in another tree.
@@ -297,5 +303,7 @@ class FrozenCells(FrozenSeating):
                 "Pass the topology of the franchise it came from.",
             )
         dish = dishes_of(cells, self.cell_runs, self.run_dish, self.run_count, self.cell_key)
+        known = getattr(tree, "known", 0)  # whose dishes are the first ones
+        dish = np.append(dish, np.arange(known, dtype=np.int32)) if known else dish
         columns = (self.count_node, self.count_dish, self.count_customers, self.count_tables)
         return FrozenCounts(dish, *columns)

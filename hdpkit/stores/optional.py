@@ -92,7 +92,7 @@ class KeepsCells(Protocol, metaclass=ByClass):
     def cell_runs(self) -> tuple[Ints, Ints, Ints]:
         """How many dishes each cell has; the dishes; the customers of each: int32 arrays."""
 
-    def count_into(self, bank: Any, slots: Ints) -> None:
+    def count_into(self, bank: Any, slots: Ints, more: Any = None) -> None:
         """Count the statistics of dishes again, in a bank that counts by cell.
 
         Parameters

@@ -12,7 +12,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights, Franchise, Restaurant, start
+from hdpkit.franchise import FixedWeights, Franchise, Known, Restaurant, start
 from hdpkit.random import STARTS, Streams
 
 __all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]
@@ -98,6 +98,7 @@ def tiny_franchise(
     concentration: Any = None,
     discount: Any = None,
     root: str | FixedWeights = "restaurant",
+    known: Known | None = None,
 ) -> Franchise:
     """Build a tiny franchise in its sequential state.
 
@@ -112,6 +113,8 @@ def tiny_franchise(
         In place of the corner's, for instance priors.
     root : str or FixedWeights
         "restaurant", "weights" or fixed weights.
+    known : Known, optional
+        Components that are known.
     """
     if isinstance(shape, str):
         shape = SHAPES[shape]
@@ -125,7 +128,7 @@ def tiny_franchise(
     if values is None:
         values = _values_for(measure, shape.n_customers)
     data = Groups.from_labels(values, shape.labels)
-    franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root)
+    franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root, known=known)
     start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
 

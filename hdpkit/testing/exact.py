@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import flag, instance, number_array, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Known
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
@@ -55,7 +56,8 @@ class ExactModel:
 
     States are what the store keeps: labelled seatings, dishes and histograms, or dishes and counts; the
     posterior is lumped to them. Where groups of the franchise are held it is conditional on which of their
-    customers share a dish.
+    customers share a dish. Known components are customers of the root, the last of all, each at a dish of its
+    own: earlier observations, or a topic that is given.
 
     Parameters
     ----------
@@ -81,7 +83,9 @@ class ExactModel:
         self.franchise = franchise.copy()
         t = franchise.topology
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
-        self.values = list(franchise.data.values)
+        known = franchise.known
+        n_known = 0 if known is None else known.n_components
+        self.values = [*franchise.data.values, *map(_Seen, range(n_known))]
         self.detail = detail_of(franchise.store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
@@ -91,8 +95,11 @@ class ExactModel:
             return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
 
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
+        of_values = log_marginal or chain_rule
+        if known is not None:
+            of_values = _with_known(known, of_values)
         self.posterior_of_seatings = exact_posterior(
-            self.shape, self.values, log_marginal or chain_rule, theta, discount, franchise.root.most_dishes
+            self.shape, self.values, of_values, theta, discount, franchise.root.most_dishes
         )
         self.posterior_of_seatings = _given_held(self.posterior_of_seatings, franchise)
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
@@ -106,7 +113,7 @@ class ExactModel:
         self.pi = np.array([posterior[state] for state in self.states])
         self._number = {state: i for i, state in enumerate(self.states)}
         self._seen: dict[tuple[bytes, ...], Any] = {}
-        seatings = _frozen_seatings(self.shape, fixed, self.detail)
+        seatings = _frozen_seatings(self.shape, fixed, self.detail, n_known)
         template = self.franchise.freeze()
         for key in ("dish_ids", "births"):  # of other dishes than the states have
             template.pop(key, None)
@@ -155,7 +162,10 @@ class ExactModel:
         return self._seen[form]
 
     def _understood(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
-        return self._number[self._key(arrays)]
+        key = self._key(arrays)
+        if key not in self._number:
+            raise ExactFailure(f"{self.franchise!r}: a state of probability 0 was reached: {key}")
+        return self._number[key]
 
     def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         return frozen_key(arrays, self.shape)
@@ -270,8 +280,11 @@ def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
 
 def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, float]:
     """The posterior given which customers of held groups share a dish, as they do now."""
-    held = np.flatnonzero(np.isin(franchise.topology.home, franchise.held_nodes)).tolist()
-    dishes = franchise.dishes.tolist()
+    n, known = franchise.topology.n_customers, franchise.topology.n_all - franchise.topology.n_customers
+    # Customers of known components keep their dishes in any case.
+    held = np.flatnonzero(np.isin(franchise.topology.home[:n], franchise.held_nodes)).tolist()
+    held += range(n, n + known)
+    dishes = [*franchise.dishes.tolist(), *range(known)]
     pairs = [(i, j, dishes[i] == dishes[j]) for i in held for j in held if i < j]
     kept = {
         key: p
@@ -282,18 +295,43 @@ def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, 
     return {key: p / total for key, p in kept.items()}
 
 
+@attrs.frozen
+class _Seen:
+    """The value of the customer who stands for a known component."""
+
+    number: int
+
+
+def _with_known(known: Known, log_marginal: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+    """Log marginal of the values of a dish that may be a known component."""
+
+    def of_dish(values: list[Any]) -> float:
+        seen = [value.number for value in values if isinstance(value, _Seen)]
+        terms = [value for value in values if not isinstance(value, _Seen)]
+        if len(seen) > 1:
+            return -math.inf
+        if seen and known.is_frozen[seen[0]]:
+            p = known.matrix[seen[0]][terms].tolist()
+            return sum(map(math.log, p)) if min(p, default=1.0) > 0.0 else -math.inf
+        before = known.pseudo_counts[seen[0]].tolist() if seen else []
+        return log_marginal([*(v for v, n in enumerate(before) for _ in range(n)), *terms])
+
+    return of_dish
+
+
 # ------------------------------------------------------------------ states as arrays and back
 
 
 def labelled_arrays(
-    key: Any, shape: Shape, observed: Sequence[int] | None = None
+    key: Any, shape: Shape, observed: Sequence[int] | None = None, known: int = 0
 ) -> dict[str, npt.NDArray[np.int32]]:
     """Frozen labelled seating of an enumerated one.
 
     Dishes are those of the customers where they are observed, else numbers in order of first appearance.
+    Those of the last customers, ``known`` of them, come first.
     """
     numbers: dict[tuple[int, int], int] = {}
-    dishes: dict[int, int] = {}
+    dishes: dict[int, int] = {path[-1]: j for j, path in enumerate(key[len(key) - known :])}
     node: list[int] = []
     dish: list[int] = []
     seat: list[int] = []
@@ -337,12 +375,16 @@ def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=32)
-def _frozen_seatings(shape: Shape, observed: tuple[int, ...] | None, detail: Detail) -> dict[Any, Any]:
+def _frozen_seatings(
+    shape: Shape, observed: tuple[int, ...] | None, detail: Detail, known: int = 0
+) -> dict[Any, Any]:
     """Arrays that a store takes over, for every state that it tells apart. They are shared: read only."""
     reduced = reduced_seatings(shape, observed, detail)
     found = {}
     for key in _possible(shape, observed):
-        seats = FrozenSeating.of(labelled_arrays(key, shape, observed))
+        if len({path[-1] for path in key[len(key) - known :]}) < known:
+            continue  # known components are different dishes
+        seats = FrozenSeating.of(labelled_arrays(key, shape, observed, known))
         found[reduced[key]] = seats.to(detail).arrays()
     for arrays in found.values():
         for array in arrays.values():

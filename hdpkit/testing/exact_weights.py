@@ -62,7 +62,9 @@ class ExactWeightModel(PointModel):
     def numbers(self) -> Floats:
         """Weights that the franchise has now, dishes in order of their first customer, the remainder last."""
         of_dishes, remainder = self.franchise.root_weights()
-        order = list(dict.fromkeys(self.franchise.dishes.tolist()))
+        known = self.franchise.known
+        first = [] if known is None else list(range(known.n_components))
+        order = list(dict.fromkeys([*first, *self.franchise.dishes.tolist()]))
         return np.append(of_dishes[order], remainder)
 
     def density(self, state: int, numbers: Numbers) -> float:

@@ -5,6 +5,7 @@ from bugs import (
     evaluation,
     fixed_weights,
     hyperparameters,
+    known,
     measures,
     moves,
     observed,
@@ -32,4 +33,5 @@ BUGS: tuple[PlantedBug, ...] = (
     *selection.BUGS,
     *smoothings.BUGS,
     *evaluation.BUGS,
+    *known.BUGS,
 )

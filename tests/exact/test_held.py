@@ -1,51 +1,28 @@
-"""Groups that are held: moves by enumeration of the conditional posterior; planted bugs."""
+"""Groups that are held: moves by enumeration of the conditional posterior, sweeps, runs."""
 
 from collections import Counter
 
 import attrs
 import numpy as np
 import pytest
+from known_checks import HELD, MEASURE, WITNESS, held
 from test_cells import Model as CellModel
 from test_slices import WEIGHTS
 from test_slices import Model as SliceModel
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.random import STARTS, Streams
-from hdpkit.testing.cases import tiny_franchise
+from hdpkit.random import Streams
 from hdpkit.testing.combinations import serves, stores_and_kernels
-from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
+from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.exact_points import check_balance
 from hdpkit.testing.exact_weights import ExactWeightModel
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
-from hdpkit.testing.planted import PlantedBug, planted
 
-MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
-WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1),
     moves.ReseatGroups(scans=None),
 ]  # fmt: skip
 GIBBS = (moves.TableGibbs, moves.DishGibbs)
-# Of each shape: groups that are held, and the customers below them.
-HELD = {
-    "2+2": ([0], [0, 1]),
-    "2+1 with one at the root": ([0], [0, 1]),
-    "three levels of three": (["a"], [0, 1]),
-    "three levels": ([1], [2]),
-}
-
-
-def held(shape, dishes=None, **options):
-    """A tiny franchise whose held customers eat a dish each, or those given."""
-    franchise = tiny_franchise(shape, MEASURE, corner="discounts", **options)
-    groups, customers = HELD[shape]
-    if dishes is not None:
-        given = np.zeros(franchise.topology.n_customers, dtype=np.int64)
-        given[customers] = dishes
-        hk.franchise.start(franchise, given, Streams(0).source(STARTS))
-    franchise.hold(groups, "author" if groups == ["a"] else None)
-    return franchise
 
 
 def cells(shape):
@@ -194,46 +171,3 @@ def test_more_documents_are_sampled_beside_held_ones():
     grown.hold([5])
     hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(grown, sweeps=5, rng=2, init=None)
     assert grown.dish_ids[grown.dishes][:n].tolist() == ids.tolist()
-
-
-# ---------------------------------------------------------------------- planted bugs
-
-BUGS = [
-    PlantedBug(
-        "a held customer moved",
-        "All customers are reseated; the verb no longer asks.",
-        "hdpkit.franchise.held",
-        "        ranges = self._free_ranges()\n",
-        "        ranges = np.array([[0, self.state.topology.n_customers]])\n",
-        "table gibbs",
-    ),
-    PlantedBug(
-        "a table above held customers moved",
-        "Units are free whose own restaurant has nobody who is held.",
-        "hdpkit.franchise.held",
-        "                node = int(parent[node])\n",
-        "                node = -1\n",
-        "dish gibbs",
-    ),
-    PlantedBug(
-        "a dish of held customers split",
-        "Split-merge takes any two units.",
-        "hdpkit.moves.split_merge",
-        "        if np.isin(dishes[[a, b]], state.held_dishes()).any():\n",
-        "        if False:\n",
-        "split-merge",
-    ),
-]  # fmt: skip
-CHECKS = {
-    "table gibbs": ("2+2", moves.TableGibbs()),
-    "dish gibbs": ("three levels of three", moves.DishGibbs()),
-    "split-merge": ("2+2", moves.SplitMerge()),
-}
-
-
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_planted_bugs_are_caught(bug):
-    shape, move = CHECKS[bug.caught_by]
-    model = ExactModel(held(shape, [0, 1], store="explicit", kernel="generic"), WITNESS)
-    with planted(bug), pytest.raises((ExactFailure, KeyError)):
-        check_exact(model, move)

@@ -16,6 +16,7 @@ from counts_checks import *  # noqa: F403 - its checks are among those of this f
 from evaluation_checks import *  # noqa: F403 - the same
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from indicator_checks import *  # noqa: F403 - the same
+from known_checks import *  # noqa: F403 - the same
 from observed_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same

@@ -53,9 +53,6 @@ def redish(franchise):
     return franchise.redish, {"units": units, "first": 0, "last": len(units), "source": stream()}
 
 
-NO_GROUPS = [*NO_SEQUENCE, [-1], [3], ["nobody"], [0.5], [None], [[0]], [True]]
-
-
 def sentences(these):
     return hk.NGrams.from_sentences(these, order=2)
 
@@ -330,15 +327,6 @@ MODEL = {
             "source": Anything("moves pass on the source that they were given"),
         },
     ),
-    "Franchise.hold": Row(
-        method("hold")(groups=[0], level="document"),
-        {"groups": NO_GROUPS, "level": optional(NO_NAME)},
-    ),
-    "Franchise.release": Row(
-        method("release")(groups=[0], level="document"),
-        {"groups": optional(NO_GROUPS), "level": optional(NO_NAME)},
-    ),
-    "Franchise.held_groups": Row(method("held_groups")(level="document"), {"level": optional(NO_NAME)}),
     "Franchise.extend": Row(
         lambda franchise: (
             tree().extend,

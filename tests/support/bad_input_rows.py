@@ -10,6 +10,7 @@ from bad_input_comparison import COMPARISON
 from bad_input_data import DATA
 from bad_input_evaluation import EVALUATION
 from bad_input_folders import CHAINS, FOLDERS
+from bad_input_known import KNOWN, NO_KNOWN
 from bad_input_measures import MEASURES
 from bad_input_model import MODEL
 from bad_input_models import MODELS
@@ -35,7 +36,9 @@ ROWS = {
     **COMPARISON,
     **PLOTS,
     **SUMMARIES,
+    **KNOWN,
 }
+ROWS["Franchise"].bad["known"] = NO_KNOWN
 ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {

@@ -81,7 +81,8 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     walk.check_dishes()
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
-    work.index_documents(walk.topology[0], bank.terms, walk.home, walk.parent.shape[0])
+    work.index_documents(walk.topology[0], bank.terms, walk.home, min(len(plan.values), walk.home.shape[0]),
+                         walk.parent.shape[0])
     check_seated(walk, work, store)
     begin(&sweep, walk, bank, work, store, plan, source, scripted)
     work.s.fault = plan.fault if scripted else 0

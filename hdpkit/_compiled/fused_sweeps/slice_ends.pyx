@@ -223,6 +223,7 @@ cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, ve
     b.version += 1
     bank.invert()
     for slot in slots:
-        if walk.slots.occupied(slot) and b.totals[slot] == 0:
+        # A known component has a customer at the root who is no data customer.
+        if walk.slots.occupied(slot) and b.totals[slot] == 0 and walk.store.find(0, slot) < 0:
             walk.slots.close(slot)
     return 0

@@ -50,7 +50,8 @@ cdef class SliceWorkspace:
 
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1
     cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
-                             int64_t n_nodes) except -1
+                             int64_t n, int64_t n_nodes) except -1
+    cdef bint is_fixed(self, int64_t slot) noexcept
     cdef int take_labels(self, object plan) except -1
     cdef int draw_topics(self) except -1
     cdef int invert(self, double eta) except -1

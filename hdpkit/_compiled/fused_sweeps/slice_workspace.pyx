@@ -192,9 +192,9 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
-                             int64_t n_nodes) except -1:
-        """Customers by restaurant, and by term within it, where they don't come so."""
-        cdef int64_t i, n = home.shape[0], held
+                             int64_t n, int64_t n_nodes) except -1:
+        """The first n customers by restaurant, and by term within it, where they don't come so."""
+        cdef int64_t i
         cdef bint sorted_ = True
         cdef const int32_t[::1] order
         if self.topology is topology:
@@ -210,7 +210,7 @@ cdef class SliceWorkspace:
             self.begin[i + 1] += self.begin[i]
         self.order.clear()
         if not sorted_:
-            order = np.lexsort((np.asarray(terms), np.asarray(home))).astype(np.int32)
+            order = np.lexsort((np.asarray(terms)[:n], np.asarray(home)[:n])).astype(np.int32)
             self.order.resize(n)
             for i in range(n):
                 self.order[i] = order[i]
@@ -246,7 +246,7 @@ cdef class SliceWorkspace:
 
     cdef int draw_topics(self) except -1:
         """Draw topics given the counts, each times a factor of its own: those of all labels but of the tail."""
-        cdef int64_t b, lane, slot
+        cdef int64_t b, lane, slot, v
         cdef hdpkit_gamma_block *block
         cdef vector[int8_t] in_tail
         cdef bint by_inverse = self.counts.table.size() > 0 and LEAST_ETA <= self.counts.eta[0] <= LARGEST_ETA
@@ -273,7 +273,7 @@ cdef class SliceWorkspace:
             philox_rekey(<philox *>&block.stream, self.shared.topic_key[0], self.shared.topic_key[1], b, 0, 0)
             for lane in range(LANES):
                 slot = b * LANES + lane
-                block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot]
+                block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot] and not self.is_fixed(slot)
         with nogil:
             share_out(self.n_threads, self.s.stride // LANES, 1, draw_blocks, <void *>&self.shared)
         for b in range(self.s.stride // LANES):
@@ -283,7 +283,15 @@ cdef class SliceWorkspace:
                 if block.used[lane]:
                     # A sum that underflows leaves a topic without a term: it can be no customer's.
                     self.factor[slot] = self.factor[slot] / block.sum[lane] if block.sum[lane] > 0.0 else 0.0
+        for slot in range(self.counts.n_fixed):
+            if self.is_fixed(slot):
+                for v in range(self.s.n_terms):
+                    (<float *>self.s.phi)[v * self.s.stride + slot] = <float>self.counts.fixed[slot * self.s.n_terms + v]
         return 0
+
+    cdef bint is_fixed(self, int64_t slot) noexcept:
+        """Whether the topic of a slot is given."""
+        return slot < self.counts.n_fixed and self.counts.is_fixed[slot]
 
     cdef int invert(self, double eta) except -1:
         """Take down the inverse of the gamma distribution function of a shape, up to 1, for draws of topics."""

@@ -55,7 +55,8 @@ cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *sour
 cdef int check_parts(Walk walk, CompiledBank bank) except -1:
     """Whether a walk and a bank belong together, and rows can be filled."""
     walk.check_dishes()
-    if bank.n_customers != walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
+    # The bank may know values besides, those that known components have seen.
+    if bank.n_customers < walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
         refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
                "its store", "Take the bank and the walk of one franchise.")
     return check_bank(walk, bank)
@@ -444,7 +445,7 @@ def add_units(CompiledBank bank not None, Units units not None, const int64_t[::
     cdef int64_t i, u
     bank.slot_number(slot)
     check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
-    if units.n_customers != bank.n_customers:
+    if units.n_customers > bank.n_customers:
         refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
     for i in range(which.shape[0]):
         u = which[i]
@@ -467,7 +468,7 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
     walk.standing()
     check_bank(walk, bank)
     units.belong(store)
-    if units.n_customers != bank.n_customers:
+    if units.n_customers > bank.n_customers:
         refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
     if units.level != 1:
         refuse("units", f"of level {units.level}", "customers of the root", "Index them with units(1).")

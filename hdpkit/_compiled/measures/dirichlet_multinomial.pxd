@@ -1,6 +1,6 @@
 """Counts of terms by dish slot, for the fused sweeps."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
@@ -12,6 +12,9 @@ cdef cppclass DirichletCounts(TermCounts):
     vector[double] eta              # of each term
     vector[double] inverse          # 1 / (totals + eta_sum)
     vector[double] product          # scratch
+    int64_t n_fixed                 # slots below it may have topics that never change
+    vector[int8_t] is_fixed         # of these
+    vector[double] fixed            # n_fixed rows: probabilities of the terms
     vector[double] table            # log-gamma ratios of a symmetric eta, by count
 
 

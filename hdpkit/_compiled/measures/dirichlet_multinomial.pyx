@@ -7,11 +7,12 @@ logarithm is taken once for many factors.
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.support.arguments cimport check_length
+from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.term_counts cimport (
     TermCountsBank, clear_slot, gather_block, grow_counts, wider)
@@ -83,6 +84,23 @@ cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n
     return 0
 
 
+cdef inline bint has_fixed(const DirichletCounts *b, int32_t slot) noexcept nogil:
+    """Whether the topic of a slot is given: its probabilities are those of `fixed`."""
+    return slot < b.n_fixed and b.is_fixed[slot]
+
+
+cdef double log_of_fixed(const DirichletCounts *b, const int32_t *customers, int64_t n, int32_t slot) noexcept nogil:
+    """Log probability of customers' terms under a topic that is given."""
+    cdef double total = 0.0, p
+    cdef int64_t i
+    for i in range(n):
+        p = b.fixed[slot * b.n_terms + b.terms[customers[i]]]
+        if p <= 0.0:
+            return -INFINITY
+        total += det_log(p)
+    return total
+
+
 cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
                        double *out) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
@@ -94,6 +112,10 @@ cdef int dm_predictive(void *self, int32_t customer, const int32_t *slots, int64
     for i in range(n):
         out[i] = (row[slots[i]] + eta) * inverse[slots[i]]
     out[n] = eta / b.eta_sum
+    if b.n_fixed > 0:
+        for i in range(n):
+            if has_fixed(b, slots[i]):
+                out[i] = b.fixed[slots[i] * b.n_terms + term]
     return 0
 
 
@@ -133,6 +155,9 @@ cdef int dm_log_block(void *self, const int32_t *customers, int64_t n_customers,
     for i in range(n + 1):
         base = b.eta_sum + (b.totals[slots[i]] if i < n else 0)
         out[i] += det_log(product[i]) - log_rising(base, n_customers)
+    for i in range(n if b.n_fixed > 0 else 0):
+        if has_fixed(b, slots[i]):
+            out[i] = log_of_fixed(b, customers, n_customers, slots[i])
     return 0
 
 
@@ -166,6 +191,11 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
         for j in range(1, n_customers):
             top *= total + j
         out[i] /= top
+    for i in range(n if b.n_fixed > 0 else 0):
+        if has_fixed(b, slots[i]):
+            out[i] = 1.0
+            for j in range(n_customers):
+                out[i] *= b.fixed[slots[i] * b.n_terms + b.terms[customers[j]]]
     return 0
 
 
@@ -189,11 +219,45 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.c.block = dm_block
         self.c.log_block = dm_log_block
         self.keep_counts(&self.b, terms, len(eta))
+        self.b.n_fixed = 0
         self._set_eta(eta)
         self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
 
     cdef int grow(self, int64_t slots) except -1:
         return dm_grow(&self.b, slots)
+
+    def fix(self, topics, which):
+        """Give dishes topics that never change; their counts say no more than how often they are eaten.
+
+        Parameters
+        ----------
+        topics : float64 array, shape (n, n_terms)
+            Of slots 0 .. n - 1; rows of the others are not looked at.
+        which : bool array, shape (n,)
+            Slots that have one.
+        """
+        cdef Held hold = in_turn(self.turn)
+        cdef const double[:, ::1] given = np.ascontiguousarray(topics, dtype=np.float64)
+        cdef const int8_t[::1] these = np.ascontiguousarray(which, dtype=np.int8)
+        cdef int64_t i, v, n = given.shape[0]
+        check_length("which", these.shape[0], n)
+        check_length("topics", given.shape[1], self.b.n_terms)
+        for i in range(n):
+            for v in range(self.b.n_terms):
+                if not 0.0 <= given[i, v] <= 1.0:
+                    refuse("topics", given[i, v], "probabilities", "Rows sum to one.")
+        self.b.fixed.resize(n * self.b.n_terms)
+        self.b.is_fixed.resize(n)
+        for i in range(n):
+            self.b.is_fixed[i] = these[i]
+            for v in range(self.b.n_terms):
+                self.b.fixed[i * self.b.n_terms + v] = given[i, v]
+        self.b.n_fixed = n if np.any(which) else 0
+
+    @property
+    def has_fixed(self):
+        """Whether a topic is given."""
+        return self.b.n_fixed > 0
 
     cdef int invert(self) noexcept:
         cdef int64_t k
@@ -241,7 +305,8 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         root_concentration, root_discount = ends[0]
         return bool(
-            self.shares_in_floats(ends)
+            self.b.n_fixed == 0
+            and self.shares_in_floats(ends)
             and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
             and root_concentration <= LARGEST_CONCENTRATION
         )
@@ -257,7 +322,8 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         cdef double n = self.terms.shape[0]
         return bool(
-            self.shares_in_floats(ends)
+            self.b.n_fixed == 0
+            and self.shares_in_floats(ends)
             and self.smallest_eta >= LOST * n * (1.0 + self.b.eta_sum) * (n + self.b.eta_sum)
         )
 
@@ -305,6 +371,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double[::1] o = out
         cdef int64_t v, i
         cdef int32_t count
+        cdef double base
         cdef int64_t tabulated = self.b.table.size()
         with nogil:
             for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
@@ -314,19 +381,28 @@ cdef class DirichletMultinomialBank(TermCountsBank):
                         o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.eta[v], count)
             for i in range(s.shape[0]):
                 o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+            for i in range(s.shape[0] if self.b.n_fixed > 0 else 0):
+                if has_fixed(&self.b, s[i]):
+                    o[i] = 0.0
+                    for v in range(self.b.n_terms):
+                        count = self.b.counts[v * self.b.stride + s[i]]
+                        if count > 0:
+                            base = self.b.fixed[s[i] * self.b.n_terms + v]
+                            o[i] += count * det_log(base) if base > 0.0 else -INFINITY
         return out
 
     def log_marginal_total(self, slots):
         """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
 
         With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
-        cost of another eta is that of the different counts. None for other eta, and if other slots hold counts.
+        cost of another eta is that of the different counts. None for other eta, if other slots hold counts, and if
+        topics are given.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
-        if self.b.table.size() == 0:
+        if self.b.table.size() == 0 or self.b.n_fixed > 0:
             return None
         for i in range(s.shape[0]):
             here += self.b.totals[s[i]]

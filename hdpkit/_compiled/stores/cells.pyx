@@ -154,11 +154,14 @@ cdef class CellsStore(CountsStore):
         """The key of the order of customers: int32, shape (4,)."""
         return np.array([self.key[0], self.key[1]], dtype=np.uint64).view(np.int32).copy()
 
-    def count_into(self, bank, slots):
-        """Count the statistics of all dishes again."""
+    def count_into(self, bank, slots, more=None):
+        """Count the statistics of all dishes again, and these terms, dishes and counts besides."""
         cdef Held hold = in_turn(self.turn)
         runs, dish, count = self.cell_runs()
-        bank.rebuild_counts(np.repeat(np.asarray(self.cells.term), runs), dish, count, slots)
+        columns = np.repeat(np.asarray(self.cells.term), runs), dish, count
+        if more is not None:
+            columns = [np.concatenate([own, other]) for own, other in zip(columns, more)]
+        bank.rebuild_counts(*columns, slots)
 
     def freeze(self):
         """Runs and counts as arrays (see `hdpkit.stores.frozen`)."""

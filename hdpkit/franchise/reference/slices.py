@@ -30,7 +30,7 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
     likelihoods = _likelihoods(walk, slots, plan, source)
-    nodes = walk.topology.home
+    nodes = walk.topology.home[: len(plan.values)]
     for node in sorted(set(nodes.tolist())):
         if plan.held is not None and plan.held[node]:
             continue
@@ -97,11 +97,23 @@ def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: Choic
     dishes = walk.store.dishes()
     for slot in slots:
         known = measure.make()
-        for i in np.flatnonzero(dishes == slot).tolist():
+        for i in np.flatnonzero(dishes[: len(plan.values)] == slot).tolist():
             measure.add(known, plan.values[i])
-        parameters = measure.draw_parameters(known, source)
+        parameters = _parameters(plan, slot, known, source)
         rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
     return np.array(rows)
+
+
+def _parameters(plan: Any, slot: int, statistics: Any, source: ChoiceSource) -> Any:
+    """Draw the parameters of a dish given its data, and what a known component has seen before them."""
+    known = plan.known
+    if known is None or slot >= known.n:
+        return plan.measure.draw_parameters(statistics, source)
+    if known.frozen[slot]:
+        return known.topics[slot]
+    for term in np.repeat(np.arange(known.n_terms), known.pseudo[slot]).tolist():
+        plan.measure.add(statistics, term)
+    return plan.measure.draw_parameters(statistics, source)
 
 
 def _proportions(

@@ -1,0 +1,321 @@
+"""Known components: dishes that are there from the start, given as distributions over terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.base_measures.bank import FixedBank, KeepsParameters, PythonBank
+from hdpkit.checks import number_array
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeats
+
+__all__ = ["Known", "KnownDishes"]
+
+Ints = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+_OFF = 1e-6  # by which a row's sum may differ from 1
+_LARGEST = 2**31 - 2
+_COUNTS = "Pseudo-counts say how many observations a component is worth, for instance counts=1000."
+
+
+def _matrix(value: Any) -> Floats:
+    array = number_array(value)
+    allowed = "distributions over terms, one a row: numbers from 0 to 1 whose sum is 1"
+    if array is None or array.ndim != 2 or 0 in array.shape:
+        raise ParameterError("matrix", value, allowed, "Give an array of shape (components, terms).")
+    if not np.all(np.isfinite(array) & (array >= 0.0)):
+        raise ParameterError("matrix", value, allowed, "Give numbers that are not negative.")
+    sums = array.sum(axis=1)
+    if np.any(off := np.abs(sums - 1.0) > _OFF):
+        row = int(np.argmax(off))
+        raise ParameterError(
+            f"matrix, row {row}", array[row].tolist(), f"{allowed}; here it is {sums[row]:.6g}",
+            "Divide each row by its sum.",
+        )  # fmt: skip
+    made: Floats = array / sums[:, None]
+    made.setflags(write=False)
+    return made
+
+
+def _frozen(value: Any) -> Any:
+    array = np.asarray(value) if isinstance(value, bool | np.bool_ | list | tuple | np.ndarray) else None
+    if array is None or array.dtype != bool or array.ndim > 1:
+        raise ParameterError("frozen", value, "True or False, or one of these a component", "Give a bool.")
+    return bool(array) if array.ndim == 0 else _as_given(value)
+
+
+def _given_counts(value: Any) -> Any:
+    if value is None:
+        return None
+    array = number_array(value)
+    if (
+        array is None
+        or array.ndim > 1
+        or not np.all(np.isfinite(array) & (array > 0.0) & (array <= _LARGEST))
+    ):
+        raise ParameterError("counts", value, "a positive number, or one a component", _COUNTS)
+    return value if array.ndim == 0 else _as_given(value)
+
+
+def _names(value: Any) -> Any:
+    if value is None:
+        return None
+    good = isinstance(value, list | tuple | np.ndarray) and all(
+        isinstance(name, str) and name for name in value
+    )
+    if not good or len(set(value)) < len(value):
+        raise ParameterError("names", value, "different texts, one a component", "Leave them out.")
+    return _as_given(value)
+
+
+def _as_given(value: Any) -> Any:
+    """Several values as they were given, but for later changes to them."""
+    return value.copy() if isinstance(value, np.ndarray) else type(value)(value)
+
+
+@attrs.frozen(eq=False)
+class Known:
+    """Components that are known before data are seen: dishes of a franchise that never die.
+
+    Component j is dish j from the start, in all arrays, with the lasting id j. In the model each is a
+    customer of the root who came before all data and eats a dish of its own: the root counts one customer
+    more for the dish. What is known of its topic are either ``counts[j]`` observations of earlier data,
+    rounded term by term, after which the topic is Dirichlet(eta + these + what the dish gets), or, with
+    ``frozen``, the topic itself, which never changes.
+
+    Parameters
+    ----------
+    matrix : float64 array, shape (n_components, n_terms)
+        Distributions over terms. Rows sum to one.
+    counts : float, or array of shape (n_components,), optional
+        Pseudo-counts of each component; not needed for frozen ones.
+    frozen : bool, or bool array of shape (n_components,)
+        Whether a component's topic is exactly its row. A term whose probability is 0 is then never of it.
+    names : list of str, optional
+        Of the components; "known 0", "known 1", ... by default.
+
+    Raises
+    ------
+    ParameterError
+        If rows are no distributions, counts are missing or round to nothing, or lengths differ.
+    """
+
+    matrix: Floats = attrs.field(converter=_matrix, repr=False)
+    counts: Any = attrs.field(default=None, converter=_given_counts)
+    frozen: Any = attrs.field(default=False, converter=_frozen)
+    names: Any = attrs.field(default=None, converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        n = len(self.matrix)
+        for name in ("counts", "frozen", "names"):
+            value = getattr(self, name)
+            if isinstance(value, list | tuple | np.ndarray) and len(value) != n:
+                raise ParameterError(
+                    name, value, f"of length {n}, as the matrix has rows", "One a component."
+                )
+        if self.counts is None and not np.all(self.frozen):
+            raise ParameterError(
+                "counts", None, "given, unless all components are frozen", f"{_COUNTS} Or frozen=True."
+            )
+        nothing = (self.pseudo_counts.sum(axis=1) == 0) & ~self.is_frozen
+        if np.any(nothing):
+            row = int(np.argmax(nothing))
+            raise ParameterError(
+                "counts", self.counts, f"such that one of component {row} is left when they are rounded",
+                "Term by term, counts x matrix is rounded to whole numbers: give more.",
+            )  # fmt: skip
+
+    @property
+    def n_components(self) -> int:
+        """Number of components, J."""
+        return len(self.matrix)
+
+    @property
+    def is_frozen(self) -> npt.NDArray[np.bool_]:
+        """Whether each component is frozen: bool, shape (J,)."""
+        return np.broadcast_to(np.asarray(self.frozen, dtype=bool), (self.n_components,)).copy()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the components."""
+        if self.names is not None:
+            return tuple(str(name) for name in self.names)
+        return tuple(f"known {j}" for j in range(self.n_components))
+
+    @property
+    def pseudo_counts(self) -> npt.NDArray[np.int64]:
+        """Earlier observations of each component by term: int64, shape (J, n_terms); 0 for frozen ones."""
+        counts = np.broadcast_to(
+            np.asarray(0.0 if self.counts is None else self.counts), (self.n_components,)
+        )
+        rounded = np.rint(counts[:, None] * self.matrix).astype(np.int64)
+        rounded[self.is_frozen] = 0
+        return rounded
+
+
+@attrs.frozen(eq=False)
+class _Values:
+    """Data and, after them, what known components have seen: what a bank needs of data."""
+
+    values: npt.NDArray[Any]
+    n_terms: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class KnownDishes:
+    """Known components as a franchise has them.
+
+    Component j is in slot j, whatever happens: a customer of the root, who is no data customer, eats it and
+    never leaves. In stores that keep customers these come after those of the data, and so do their homes in
+    `Topology.home`. A bank knows the data's values, then one value for each component, then what else prior
+    components have seen.
+
+    Parameters
+    ----------
+    declared : Known
+    measure : BaseMeasure
+        Ready for the data.
+    data : GroupedData
+    """
+
+    def __init__(self, declared: Known, measure: BaseMeasure, data: GroupedData) -> None:
+        self.declared = declared
+        self.n = declared.n_components
+        self.frozen = declared.is_frozen
+        self.topics = declared.matrix
+        self.pseudo = declared.pseudo_counts
+        self.n_terms = _checked(declared, measure, data)
+        rows, terms = np.nonzero(self.pseudo)
+        times = self.pseudo[rows, terms]
+        dish, term = np.repeat(rows, times), np.repeat(terms, times)
+        first = np.searchsorted(dish, np.arange(self.n))
+        own = np.argmax(self.topics, axis=1)  # of a frozen one: any term, which is not counted
+        own[~self.frozen] = term[first[~self.frozen]]
+        later = np.ones(len(dish), dtype=bool)
+        later[first[~self.frozen]] = False
+        self._terms = np.append(own, term[later]).astype(np.int32)
+        self._dishes = np.append(np.where(self.frozen, -1, np.arange(self.n)), dish[later]).astype(np.int32)
+
+    # ------------------------------------------------------------------ banks
+
+    def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank of the measure over data and what is known."""
+        values = np.asarray(data.values)
+        both: Any = _Values(np.concatenate([values, self._terms.astype(values.dtype)]), self.n_terms)
+        bank: Any = measure.bank(both)
+        if isinstance(bank, KeepsParameters):
+            raise DeclarationError(
+                "known", self.declared, "no components where dishes keep parameters",
+                f"Integrate what dishes of {type(measure).__name__} keep out, or leave known out.",
+            )  # fmt: skip
+        if self.frozen.any() and not hasattr(bank, "fix"):
+            bank = FixedBank(measure, both.values)
+        return self.fixed(bank)
+
+    def fixed(self, bank: Any) -> Any:
+        """The bank, with the topics of frozen components."""
+        if self.frozen.any():
+            bank.fix(self.topics, self.frozen)
+        return bank
+
+    def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """The same in Python."""
+        values = np.asarray(data.values)
+        both = np.concatenate([values, self._terms.astype(values.dtype)])
+        return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
+
+    def to_count(self, dishes: Ints) -> npt.NDArray[np.int32]:
+        """Dish of each of a bank's values, given those of the data's, in the order of both."""
+        return np.concatenate([np.asarray(dishes, dtype=np.int32), self._dishes])
+
+    def cells(self) -> tuple[Ints, Ints, Ints]:
+        """Terms, dishes and counts of what prior components have seen."""
+        dish, term = np.nonzero(self.pseudo)
+        return term.astype(np.int32), dish.astype(np.int32), self.pseudo[dish, term].astype(np.int32)
+
+    def without(self, counts: Any) -> Any:
+        """Counts of terms by dish, the known ones first, without what was seen before."""
+        found = np.array(counts, dtype=np.int64)
+        found[: self.n] -= self.pseudo[: len(found)]
+        return found
+
+    def put_topics(self, topics: Any) -> Any:
+        """Parameters of dishes, the known ones first, where those of frozen components are what they are."""
+        for j in np.flatnonzero(self.frozen[: len(topics)]).tolist():
+            topics[j] = self.topics[j].copy()
+        return topics
+
+    # ------------------------------------------------------------------ seating
+
+    def alone(self, topology: Any, detail: Detail, by_cell: bool) -> dict[str, Any]:
+        """The seating of known components without any data customer, for a store of this detail."""
+        j = np.arange(self.n, dtype=np.int32)
+        zeros, ones = np.zeros_like(j), np.ones_like(j)
+        if by_cell:
+            empty, cells = np.empty(0, dtype=np.int32), topology.cells
+            runs, key = np.zeros(len(cells.term), dtype=np.int32), np.zeros(4, dtype=np.int32)
+            return FrozenCells(runs, empty, empty, key, zeros, j, ones, ones).arrays()
+        nobody = np.full(topology.n_customers, -1, dtype=np.int32)
+        if detail is Detail.COUNTS:
+            return FrozenCounts(np.append(nobody, j), zeros, j, ones, ones).arrays()
+        seats = FrozenSeats(np.append(nobody, j), zeros, j, np.full_like(j, -1))
+        return seats.to(detail).arrays()
+
+    def check_frozen(self, frozen: Mapping[str, Any], dishes: Any) -> None:
+        """Raise a DataError unless a state has every component where it belongs."""
+        j = np.arange(self.n)
+        slots = np.asarray(frozen["slots"])[: self.n]
+        there = dishes is None or np.array_equal(np.asarray(dishes)[-self.n :], j)
+        if not np.array_equal(slots, j) or not there:
+            raise DataError(
+                "slots, in the frozen state", frozen["slots"], f"{self.n} known components, in slots 0 to "
+                f"{self.n - 1}", "Thaw a state of a franchise with the same known components.",
+            )  # fmt: skip
+
+    def check_possible(self, values: Any, dishes: Any, name: str) -> None:
+        """Raise a ParameterError where a frozen component would have a term of probability 0."""
+        there = (dishes >= 0) & (dishes < self.n)
+        at = np.where(there, dishes, 0)
+        none = there & self.frozen[at] & (self.topics[at, values] == 0.0)
+        if np.any(none):
+            i = int(np.argmax(none))
+            raise ParameterError(
+                name, f"dish {dishes[i]} for customer {i}, whose term is {values[i]}",
+                "dishes under which every customer's term has a positive probability",
+                f"{self.declared.labels[int(dishes[i])]!r} is frozen and has no such term.",
+            )  # fmt: skip
+
+    def complete(self, most_dishes: int | None) -> bool:
+        """Whether a finite model has no dish but frozen ones."""
+        return most_dishes == self.n and bool(self.frozen.all())
+
+
+def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:
+    """The number of terms, if measure and data can have these components."""
+    if measure.atomic or not measure.conjugate or not measure.takes_terms:
+        raise DeclarationError(
+            "known", type(measure).__name__, "a conjugate measure over terms that keeps nothing by dish",
+            "Known components are distributions over terms: take hk.DirichletMultinomial.",
+        )  # fmt: skip
+    n_terms = getattr(data, "n_terms", None) or getattr(measure, "n_terms", None)
+    if n_terms is None:
+        raise DeclarationError(
+            "known", type(data).__name__, "components of data that are terms of a vocabulary",
+            "Declare hk.DirichletMultinomial(n_terms=...).",
+        )  # fmt: skip
+    if declared.matrix.shape[1] != n_terms:
+        raise DataError(
+            "known", declared, f"distributions over the {n_terms} terms of the data, in their order",
+            f"The rows of its matrix have {declared.matrix.shape[1]} terms: give one for each term.",
+        )  # fmt: skip
+    return int(n_terms)

@@ -1,0 +1,67 @@
+"""Bugs of groups that are held and of components that are known."""
+
+from hdpkit.testing.planted import PlantedBug
+
+__all__ = ["BUGS"]
+
+HELD = "hdpkit.franchise.held"
+
+BUGS = (
+    PlantedBug(
+        "a held customer moved",
+        "All customers are reseated, those of held groups, too.",
+        HELD,
+        "        ranges = self._free_ranges()\n",
+        "        ranges = np.array([[0, self.state.topology.n_customers]])\n",
+        "check_held_customers",
+    ),
+    PlantedBug(
+        "a table above held customers moved",
+        "Tables are free whose own restaurant has nobody who is held, whoever sits below.",
+        HELD,
+        "                node = int(parent[node])\n",
+        "                node = -1\n",
+        "check_held_tables",
+    ),
+    PlantedBug(
+        "a dish of held customers split",
+        "Split-merge takes any two units.",
+        "hdpkit.franchise.held",
+        "        eaten = np.asarray(self.state.seating.dishes())[held[self.state.topology.home]]\n",
+        "        eaten = np.empty(0, dtype=np.int32)\n",
+        "check_held_dishes",
+    ),
+    PlantedBug(
+        "a frozen dish dies",
+        "A dish is closed when its last data customer leaves, though it is known.",
+        "hdpkit.franchise.reference.sweeps",
+        "        if walk.unseat(i, node, dish, source):\n            walk.slots.close(dish)\n        try:\n",
+        "        if walk.unseat(i, node, dish, source) or walk.store.customers(0, dish) == 1:\n"
+        "            walk.slots.close(dish)\n        try:\n",
+        "check_known_components",
+    ),
+    PlantedBug(
+        "the topic of a frozen dish moves",
+        "Predictives are those of the customers of the dish.",
+        "hdpkit.base_measures.bank",
+        "        return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])\n",
+        "        return super().log_predictive(customer, slots)\n",
+        "check_known_components",
+    ),
+    PlantedBug(
+        "pseudo-counts counted twice",
+        "What a component has seen is put into its statistics twice.",
+        "hdpkit.franchise.known",
+        "        times = self.pseudo[rows, terms]\n",
+        "        times = 2 * self.pseudo[rows, terms]\n",
+        "check_known_components",
+    ),
+    PlantedBug(
+        "a split of a known dish accepted",
+        "Split-merge takes known dishes for any others.",
+        "hdpkit.franchise.blocks",
+        "        return np.union1d(self.verbs.held.dishes(), np.arange(known))\n",
+        "        return self.verbs.held.dishes()\n",
+        "check_known_dishes_stay_whole",
+    ),
+)

@@ -1,0 +1,90 @@
+"""Known components: moves by enumeration, one frozen and one with pseudo-counts."""
+
+import numpy as np
+import pytest
+from known_checks import MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, known
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_weights import ExactWeightModel
+
+MOVES = [
+    moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=0),
+    moves.ReseatGroups(scans=None),
+]  # fmt: skip
+GIBBS = (moves.TableGibbs, moves.DishGibbs)
+PRIOR = hk.Known(TOPICS, counts=[2, 4])
+CELLS = [cell for cell in stores_and_kernels(MEASURE, shape="2+1") if cell[1] != "fused"]
+
+
+def check(franchise, only=MOVES):
+    model, checked = ExactModel(franchise, WITNESS), 0
+    for move in only:
+        if serves(franchise, move):
+            check_exact(model, move, reversible=not isinstance(move, GIBBS))
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize(("store", "kernel"), CELLS)
+def test_moves_leave_the_posterior_invariant(store, kernel):
+    shape = "2+1" if (store, kernel) == ("explicit", "generic") else ONE_EACH
+    check(known(shape, store=store, kernel=kernel))
+
+
+@pytest.mark.parametrize("store", ["explicit", "counts"])
+def test_they_do_at_three_levels(store):
+    check(known("three levels of three", store=store), MOVES[:2] if store == "counts" else MOVES[:3])
+
+
+def test_they_do_where_data_sit_at_the_root():
+    check(known("2+1 with one at the root", store="explicit"), MOVES[:1])
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+def test_fused_sweeps_serve_components_with_pseudo_counts(store):
+    franchise = known("2+1", PRIOR, store=store)
+    assert franchise.kernel("redish") == "fused"
+    assert (franchise.kernel("reseat") == "fused") == (store != "counts")
+    check(franchise, MOVES[:3])
+
+
+@pytest.mark.parametrize("measure", [READABLE, hk.SparseDirichletMultinomial(0.5, n_terms=3)], ids=str)
+def test_statistics_of_other_banks_serve_them(measure):
+    franchise = known(ONE_EACH, measure=measure, store="explicit")
+    if measure is READABLE:
+        check(franchise)
+        return
+    model = ExactModel(franchise)  # the measure's own chain rule
+    for move in MOVES[:3]:
+        check_exact(model, move)
+
+
+def test_a_finite_model_has_them_among_its_dishes():
+    corner = Corner(1.5, 0.4, 0.0, 0.6)
+    root = hk.FixedWeights(4)
+    check(tiny_franchise("2+1", MEASURE, corner=corner, known=PRIOR, store="explicit", root=root), MOVES[:3])
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_the_same_under_weights(store):
+    shape = "2+1" if store == "explicit" else ONE_EACH
+    model = ExactWeightModel(known(shape, store=store, root="weights"), WITNESS)
+    for move in MOVES[:2]:
+        assert check_balance(model, move)
+
+
+def test_held_groups_and_known_components_go_together():
+    franchise = known("2+1", store="explicit")
+    franchise.hold([0])
+    check(franchise)
+
+
+def test_the_log_joint_is_that_of_the_enumeration():
+    model = ExactModel(known("2+1", store="explicit"), WITNESS)
+    offsets = [model.enter(state).log_joint() - np.log(model.pi[state]) for state in range(len(model.states))]
+    assert np.ptp(offsets) < 1e-10

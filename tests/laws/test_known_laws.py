@@ -1,0 +1,82 @@
+"""Known components under sweeps over documents: the law of whole sweeps, of customers and by cell.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, Streams
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+FAMILY = SampledTests()
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+KNOWN = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5, frozen=[True, False])
+ONE_STEP = {
+    f"one step: {move!r}, {kernel}": (move, kernel, draws)
+    for move in (moves.SliceGibbs(), moves.CountGibbs())
+    for kernel, draws in (("fused", 800), ("reference", 200))
+}
+for one in ONE_STEP:
+    FAMILY.register(one, WEIGHT_P_VALUES)
+for one in ("customers of known dishes, by cell", "the same while a group is held"):
+    FAMILY.register(one)
+
+
+@pytest.mark.parametrize("case", ONE_STEP)
+def test_one_step_leaves_seating_and_weights_invariant(case):
+    move, kernel, draws = ONE_STEP[case]
+    corner = Corner(1.5, 0.7)
+    tiny = tiny_franchise(
+        "2+1", MEASURE, store="counts", kernel=kernel, corner=corner, root="weights", known=KNOWN
+    )
+    model = ExactWeightModel(tiny, WITNESS)
+    schedule = [move, moves.RootWeights()]
+    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_cells_of_known_dishes_have_their_law(hold):
+    counts = np.array([[1, 1, 0], [0, 1, 1]])
+    base = hk.Restaurant(MEASURE, concentration=1.5)
+    document = hk.Restaurant(base, concentration=0.7, each="document")
+    corpus = hk.Corpus.from_counts(counts)
+    exact = hk.Franchise(document, corpus, store="counts", kernel="generic", known=KNOWN)
+    start(exact, "sequential", Streams(0).source(STARTS))
+    schedule = hk.Scheduler([moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()])
+    begin = hk.Franchise(document, corpus, store="counts", root="weights", known=KNOWN)
+    schedule.run(begin, sweeps=1, rng=1)
+    if hold:
+        begin.hold([0])
+        start(exact, begin.dishes, Streams(0).source(STARTS))
+        exact.hold([0])
+    model = ExactModel(exact, WITNESS)
+    law = defaultdict(float)
+    for p, (dishes, _) in zip(model.pi, model.states, strict=True):
+        # The last two customers are the components: their labels are those of their dishes.
+        law[sum(d == dishes[-2] for d in dishes[:-2]), sum(d == dishes[-1] for d in dishes[:-2])] += p
+    keys = sorted(law)
+
+    def run(more, seed):
+        found = dict.fromkeys(keys, 0)
+        init = None if hold else "auto"
+
+        def seen(franchise):
+            eaten = franchise.dishes
+            found[int(np.sum(eaten == 0)), int(np.sum(eaten == 1))] += franchise.sweep % 6 == 0
+            return 0.0
+
+        schedule.run(begin.copy(), sweeps=1800 * more, rng=seed % 2**31, init=init, record={"seen": seen})
+        return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+
+    FAMILY.check("the same while a group is held" if hold else "customers of known dishes, by cell", run)

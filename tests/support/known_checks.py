@@ -1,0 +1,78 @@
+"""Groups that are held and components that are known, by enumeration: for the tests of the tests, too."""
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.franchise import start
+from hdpkit.random import STARTS, Streams
+from hdpkit.testing.cases import TinyShape, tiny_franchise
+from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+
+__all__ = [
+    "check_held_customers",
+    "check_held_dishes",
+    "check_held_tables",
+    "check_known_components",
+    "check_known_dishes_stay_whole",
+]
+
+MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
+READABLE = hk.DirichletMultinomialReference(0.5, n_terms=3)
+WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
+TOPICS = [[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]]
+KNOWN = hk.Known(TOPICS, counts=5, frozen=[True, False])
+ONE_EACH = TinyShape({"document": [0, 1]}, 2)
+# Of each shape: groups that are held, and the customers below them.
+HELD = {
+    "2+2": ([0], [0, 1]),
+    "2+1 with one at the root": ([0], [0, 1]),
+    "three levels of three": (["a"], [0, 1]),
+    "three levels": ([1], [2]),
+}
+
+
+def held(shape, dishes=None, **options):
+    """A tiny franchise whose held customers eat one dish, or those given."""
+    franchise = tiny_franchise(shape, MEASURE, corner="discounts", **options)
+    groups, customers = HELD[shape]
+    if dishes is not None:
+        given = np.zeros(franchise.topology.n_customers, dtype=np.int64)
+        given[customers] = dishes
+        start(franchise, given, Streams(0).source(STARTS))
+    franchise.hold(groups, "author" if groups == ["a"] else None)
+    return franchise
+
+
+def known(shape, components=KNOWN, measure=MEASURE, **options):
+    """A tiny franchise with a frozen component and one with pseudo-counts."""
+    return tiny_franchise(shape, measure, corner="discounts", known=components, **options)
+
+
+def check_held_customers():
+    """Table Gibbs beside a document that is held."""
+    model = ExactModel(held("2+2", [0, 1], store="explicit", kernel="generic"), WITNESS)
+    check_exact(model, moves.TableGibbs())
+
+
+def check_held_tables():
+    """Dish Gibbs beside an author who is held."""
+    model = ExactModel(held("three levels of three", [0, 1], store="explicit"), WITNESS)
+    check_exact(model, moves.DishGibbs())
+
+
+def check_held_dishes():
+    """Split-merge beside a document that is held."""
+    check_exact(ExactModel(held("2+2", [0, 1], store="explicit"), WITNESS), moves.SplitMerge())
+
+
+def check_known_components():
+    """Table Gibbs by readable code over a frozen component and one with pseudo-counts."""
+    franchise = known(ONE_EACH, measure=READABLE, store="histogram", kernel="reference")
+    check_exact(ExactModel(franchise, WITNESS), moves.TableGibbs())
+
+
+def check_known_dishes_stay_whole():
+    """Split-merge beside known components."""
+    check_exact(ExactModel(known("2+1", store="explicit"), WITNESS), moves.SplitMerge(), reversible=True)
