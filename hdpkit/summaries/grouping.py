@@ -58,7 +58,6 @@ class TopicGroups:
         ----------
         n_groups : int, optional
             At most the number of topics; by default what `group_topics` was given, or else twenty.
-            Where merges are at equal distances there may be fewer.
         """
         k = len(self.weights)
         if n_groups is None:
@@ -66,8 +65,9 @@ class TopicGroups:
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
         if k == 1:
             return np.zeros(1, dtype=np.int64)
+        # By merges, not by heights: then there are as many groups as asked for where heights are equal, too.
         # Before SciPy 1.14 these functions refuse arrays that are read-only.
-        found = scipy.cluster.hierarchy.fcluster(self.linkage.copy(), n_groups, criterion="maxclust")
+        found = scipy.cluster.hierarchy.cut_tree(self.linkage.copy(), n_clusters=n_groups)[:, 0]
         return canonical_by(found, self.weights)
 
     def shares(self, n_groups: int | None = None) -> Floats:

@@ -113,7 +113,7 @@ def write_corpus(kind, folder):
     content = io.BytesIO()
     scipy.io.mmwrite(content, counts())
     path = folder / ("corpus.mtx" if kind == "mtx" else "corpus.mtx.gz")
-    path.write_bytes(content.getvalue() if kind == "mtx" else gzip.compress(content.getvalue()))
+    path.write_bytes(content.getvalue() if kind == "mtx" else gzip.compress(content.getvalue(), mtime=0))
     return path
 
 

@@ -190,7 +190,7 @@ def test_text_from_a_pipe_or_packed(kind, place):
     if kind == "pipe":
         done("train", "-", "--into", "model", *QUICK, input=TRAIN.encode())
     else:
-        Path("train.txt.gz").write_bytes(gzip.compress(TRAIN.encode()))
+        Path("train.txt.gz").write_bytes(gzip.compress(TRAIN.encode(), mtime=0))
         done("train", "train.txt.gz", "--into", "model", *QUICK)
     same_model(opened(), library_model())
 
@@ -359,7 +359,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, place):
     Path("empty.txt").write_text("")
     Path("bad.toml").write_text("ordr = 3\n")
     Path("nameless.toml").write_text('into = ""\n')
-    Path("cut.gz").write_bytes(gzip.compress(TRAIN.encode())[:-20])
+    Path("cut.gz").write_bytes(gzip.compress(TRAIN.encode(), mtime=0)[:-20])
     Path("mine").mkdir()
     Path("mine/thesis.tex").write_text("years of work")
     before = sorted(place.rglob("*"))
@@ -480,7 +480,7 @@ def test_a_row_for_each_sentence_into_a_file(trained, tmp_path):
 def test_a_text_may_come_from_a_pipe_and_a_packed_file(trained, tmp_path):
     wanted = done("score", trained / "model", trained / "test.txt").stdout
     assert done("score", trained / "model", "-", input=TEST.encode()).stdout == wanted
-    (tmp_path / "test.gz").write_bytes(gzip.compress(TEST.encode()))
+    (tmp_path / "test.gz").write_bytes(gzip.compress(TEST.encode(), mtime=0))
     assert done("score", trained / "model", tmp_path / "test.gz", "--quiet").stdout == wanted
 
 

@@ -54,7 +54,7 @@ def vocabulary(tmp_path):
 
 def test_ldac_plain_and_gzip(tmp_path, vocabulary):
     text = b"2 0:2 2:1\n1 1:3\n0\n3 0:1 1:1 2:1\n"
-    for name, content in (("a.dat", text), ("a.dat.gz", gzip.compress(text)), ("no suffix", text)):
+    for name, content in (("a.dat", text), ("a.dat.gz", gzip.compress(text, mtime=0)), ("no suffix", text)):
         (tmp_path / name).write_bytes(content)
         assert detect_format(tmp_path / name) == "ldac"
         corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
@@ -64,7 +64,7 @@ def test_ldac_plain_and_gzip(tmp_path, vocabulary):
 
 def test_bags_of_words_plain_and_gzip(tmp_path, vocabulary):
     text = b"4\n3\n6\n1 1 2\n1 3 1\n2 2 3\n4 1 1\n4 2 1\n4 3 1\n"
-    for name, content in (("docword.a.txt", text), ("docword.a.txt.gz", gzip.compress(text))):
+    for name, content in (("docword.a.txt", text), ("docword.a.txt.gz", gzip.compress(text, mtime=0))):
         (tmp_path / name).write_bytes(content)
         assert detect_format(tmp_path / name) == "uci"
         corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
@@ -114,7 +114,7 @@ def test_every_format_is_converted_to_arrays(tmp_path, vocabulary, kind):
 )
 def test_matrix_market_plain_and_gzip(tmp_path, vocabulary, matrix):
     content = matrix_market(matrix)
-    for name, data in (("a.mtx", content), ("a.MTX.gz", gzip.compress(content)), ("no suffix", content)):
+    for name, data in (("a.mtx", content), ("a.MTX.gz", gzip.compress(content, mtime=0)), ("no suffix", content)):
         (tmp_path / name).write_bytes(data)
         assert detect_format(tmp_path / name) == "matrix-market"
         corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)

@@ -232,7 +232,7 @@ UCI = b"4\n4\n6\n1 1 1\n1 2 2\n1 3 1\n3 3 2\n4 1 1\n4 4 1\n"
 
 
 def write(path, content):
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
 
 
