@@ -230,8 +230,20 @@ def channel_bars(
     return _chart(height, values, layer=[bar, line])
 
 
+_TABLEAU20 = (
+    "#4c78a8", "#9ecae9", "#f58518", "#ffbf79", "#54a24b", "#88d27a", "#b79a20", "#f2cf5b", "#439894",
+    "#83bcb6", "#e45756", "#ff9d98", "#79706e", "#bab0ac", "#d67195", "#fcbfd2", "#b279a2", "#d6a5c9",
+    "#9e765f", "#d8b5a5",
+)  # fmt: skip
+
+
+def _distinct(n: int) -> list[str]:
+    """Colours of n parts, of which the last is what is left."""
+    return [_TABLEAU20[i % len(_TABLEAU20)] for i in range(n - 1)] + ["#9a9a9a"]
+
+
 def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
-    """Shares of parts in each row as bars beside each other; they sum to one."""
+    """Shares of parts in each row as bars beside each other; they sum to one, and the last part is grey."""
     return _chart(
         _ROW * len(rows),
         values,
@@ -243,7 +255,7 @@ def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) ->
                                scale={"domain": [0, 1]}),
             "color": {
                 "field": "signature", "type": "nominal", "sort": list(parts),
-                "scale": {"scheme": "tableau20"}, "legend": {"title": None, "orient": "bottom", "columns": 8},
+                "scale": {"domain": list(parts), "range": _distinct(len(parts))}, "legend": {"title": None, "orient": "bottom", "columns": 8},
             },
             "order": {"field": "order", "type": "quantitative"},
             "tooltip": [

@@ -136,6 +136,7 @@ def test_dishes_without_customers_are_averaged_as_they_are():
     sample = planted(0, 0, [0, 1], np.random.default_rng(1))
     empty = attrs.evolve(
         sample, sizes=np.zeros(2, dtype=np.int64), counts=sp.csr_array((2, V), dtype=np.int64),
-        term_means=None, parameters={"mean": LAWS[:2]}, group_counts=sp.csr_array((GROUPS, 2), dtype=np.int64),
+        term_means=None, parameters={"mean": LAWS[:2]},
+        group_counts=sp.csr_array((GROUPS, 2), dtype=np.int64),
     )  # fmt: skip
     np.testing.assert_allclose(merged_sample(empty, np.zeros(2)).topics()[0], LAWS[:2].mean(axis=0))
