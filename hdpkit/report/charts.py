@@ -255,7 +255,8 @@ def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) ->
                                scale={"domain": [0, 1]}),
             "color": {
                 "field": "signature", "type": "nominal", "sort": list(parts),
-                "scale": {"domain": list(parts), "range": _distinct(len(parts))}, "legend": {"title": None, "orient": "bottom", "columns": 8},
+                "scale": {"domain": list(parts), "range": _distinct(len(parts))},
+                "legend": {"title": None, "orient": "bottom", "columns": 8},
             },
             "order": {"field": "order", "type": "quantitative"},
             "tooltip": [
