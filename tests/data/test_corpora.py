@@ -114,7 +114,11 @@ def test_every_format_is_converted_to_arrays(tmp_path, vocabulary, kind):
 )
 def test_matrix_market_plain_and_gzip(tmp_path, vocabulary, matrix):
     content = matrix_market(matrix)
-    for name, data in (("a.mtx", content), ("a.MTX.gz", gzip.compress(content, mtime=0)), ("no suffix", content)):
+    for name, data in (
+        ("a.mtx", content),
+        ("a.MTX.gz", gzip.compress(content, mtime=0)),
+        ("no suffix", content),
+    ):
         (tmp_path / name).write_bytes(data)
         assert detect_format(tmp_path / name) == "matrix-market"
         corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
