@@ -30,12 +30,13 @@ from hdpkit.cli.priors import prior_type
 from hdpkit.cli.runs import carry_out
 from hdpkit.cli.summary import WIDTH_OF_A_FILE
 from hdpkit.data import Corpus, downsample
-from hdpkit.errors import printable
+from hdpkit.errors import ParameterError, printable
+from hdpkit.init import Factors
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.command import kept_command
 from hdpkit.schedule import open_run
 from hdpkit.signatures import CHANNELS, Signatures, channels_of, read_signatures, read_spectra
-from hdpkit.signatures.known import check_channels
+from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.settings import Settings, save_settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
@@ -76,6 +77,16 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
 )  # fmt: skip
 @click.option(
+    "--known-as", type=click.Choice(["match", "prior", "frozen"]), default="match", show_default=True,
+    help="What known ones are: compared with the signatures afterwards; components that the run begins with, "
+    "worth --pseudo-counts mutations each; or components that never change.",
+)  # fmt: skip
+@click.option("--known-names", metavar="NAME,...", help="Only these of FILE.")
+@click.option(
+    "--pseudo-counts", type=click.FloatRange(0, min_open=True), default=1000.0, show_default=True,
+    help="With --known-as prior: mutations that a known signature is worth.",
+)  # fmt: skip
+@click.option(
     "--max-per-sample", type=positive, metavar="N",
     help="Draw N mutations of each sample that has more: see below.",
 )  # fmt: skip
@@ -95,7 +106,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 )  # fmt: skip
 @click.option(
     "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-    default="factors:20", show_default=True, help="The start of a chain.",
+    help="The start of a chain.  [default: factors:20; with components that are known: auto]",
 )  # fmt: skip
 @seed_option
 @click.option("--threads", type=positive, default=1, show_default=True, help="Of each chain.")
@@ -148,11 +159,20 @@ def signatures(matrix: Path, **options: Any) -> None:
         kind = options["channels"] or getattr(channels_of(corpus.vocabulary), "name", ANY)
         known = read_signatures(options["known"], channels=kind)
         check_channels(known, corpus.vocabulary or ())
+        if options["known_names"] is not None:
+            known = known.chosen([name.strip() for name in options["known_names"].split(",")])
+    elif options["known_as"] != "match" or options["known_names"] is not None:
+        raise ParameterError(
+            "known-as", options["known_as"], "left out without --known", "Give --known FILE."
+        )
     settings = Settings(
         similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
         level=options["interval"], min_samples=options["min_samples"], known=known,
     )  # fmt: skip
-    franchise, schedule = _model(corpus, levels, options)
+    franchise, schedule = _model(corpus, levels, known, options)
+    start = options["init"]
+    if start is None:
+        start = "auto" if franchise.known is not None else Factors(20)
     scheduler = hk.Scheduler(schedule, threads=options["threads"])
 
     def run(progress: Any) -> Any:
@@ -160,7 +180,7 @@ def signatures(matrix: Path, **options: Any) -> None:
             franchise,
             sweeps=options["sweeps"],
             rng=options["seed"],
-            init=options["init"],
+            init=start,
             chains=options["chains"] if options["chains"] > 1 else None,
             samples=options["samples"],
             progress=progress,
@@ -206,7 +226,7 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
     return corpus, levels
 
 
-def _model(corpus: Corpus, levels: list[str], options: dict[str, Any]) -> Any:
+def _model(corpus: Corpus, levels: list[str], known: KnownSignatures | None, options: dict[str, Any]) -> Any:
     """The franchise and its schedule: over cells for two levels, over mutations for more."""
     import hdpkit as hk
     from hdpkit import moves
@@ -225,10 +245,15 @@ def _model(corpus: Corpus, levels: list[str], options: dict[str, Any]) -> Any:
         updates.append(moves.Concentration())
     if isinstance(options["eta"], hk.Gamma):
         updates.append(moves.BaseMeasureParameters())
+    declared = None
+    if known is not None and options["known_as"] != "match":
+        frozen = options["known_as"] == "frozen"
+        counts = None if frozen else options["pseudo_counts"]
+        declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
     if levels:
-        franchise = hk.Franchise(sample, corpus)
+        franchise = hk.Franchise(sample, corpus, known=declared)
         return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
-    franchise = hk.Franchise(sample, corpus, store="counts", root="weights")
+    franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
     return franchise, [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), *updates]
 
 

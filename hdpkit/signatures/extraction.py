@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hdpkit.checks import instance, items, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise import Known
 from hdpkit.io.tables import Columns
 from hdpkit.schedule import Run
 from hdpkit.signatures.channels import Channels, channels_of
@@ -201,6 +202,7 @@ def extract_signatures(
     chains: float = 0.5,
     level: float = 0.9,
     min_samples: int = 1,
+    declared: Known | None = None,
     names: Any = None,
 ) -> Signatures:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
@@ -225,6 +227,9 @@ def extract_signatures(
         Probability of the intervals.
     min_samples : int
         Signatures whose exposure has an interval above zero in fewer samples belong to component "0".
+    declared : Known, optional
+        What the franchise was declared with, ``hk.Franchise(..., known=declared)``; a run has its own. Known
+        signatures are never merged with each other, and keep their names.
     names : sequence of str, optional
         Of the signatures, where their number is known.
 
@@ -239,14 +244,19 @@ def extract_signatures(
     """
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.9 is usual.")
+    if declared is None and isinstance(samples, Run):
+        declared = _declared(samples)
+    kind = (Known, type(None))
+    instance("declared", declared, kind, "an hk.Known, or None", remedy="franchise.known.")
     whole_number("min_samples", min_samples, 0, remedy="1 asks for one sample.")
     given = samples.data if corpus is None and isinstance(samples, Run) else corpus
     data: Corpus = instance(
         "corpus", given, Corpus, "the Corpus of the run", remedy="read_spectra(path) returns one."
     )
     found = extract_components(
-        samples, threshold=1.0 - similarity, occurrence=occurrence, chains=chains, level=level
-    )
+        samples, threshold=1.0 - similarity, occurrence=occurrence, chains=chains, level=level,
+        apart=0 if declared is None else declared.n_components,
+    )  # fmt: skip
     n_terms, n_groups = found.topics.shape[1], found.samples[0].n_groups
     if n_terms != data.n_terms or n_groups != data.n_documents:
         raise DataError(
@@ -261,4 +271,27 @@ def extract_signatures(
         names = items("names", names, "a sequence of names", remedy="Leave it out.")
         if len(names) != len(found):
             raise ParameterError("names", names, f"{len(found)} names", "Leave it out.")
+    elif declared is not None:
+        names = _names(found, declared, channels_of(data.vocabulary or ()))
     return Signatures(found, data, names)
+
+
+def _declared(run: Run) -> Known | None:
+    """The known components of a run, if a chain has begun."""
+    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
+    known: Known | None = run.franchise(standing[0]).known if standing else None
+    return known
+
+
+def _names(found: Consensus, declared: Known, channels: Channels | None) -> tuple[str, ...]:
+    """Names of the known ones, which have the ids 0, 1, ..., and of the others as they come."""
+    ids = found.ids_by_sample
+    own = [next((int(i) for i in column if 0 <= i < declared.n_components), -1) for column in ids.T]
+    new = iter(names_of_signatures(own.count(-1), channels))
+    taken: set[int] = set()
+    names = []
+    for j in own:
+        first = j >= 0 and j not in taken
+        names.append(declared.labels[j] if first else next(new) if j < 0 else f"{declared.labels[j]}'")
+        taken.add(j)
+    return tuple(names)

@@ -114,11 +114,12 @@ def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signa
     samples = list(run.samples)
     there = {(sample.chain, sample.sweep) for sample in samples}
     standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
-    newest = [run.franchise(number).sample() for number in standing or [0]]
+    franchises = [run.franchise(number) for number in standing or [0]]
+    newest = [franchise.sample() for franchise in franchises]
     samples += [sample for sample in newest if (sample.chain, sample.sweep) not in there]
     corpus: Any = run.data
     found = extract_signatures(
         samples, corpus, similarity=used.similarity, occurrence=used.occurrence, chains=used.chains,
-        level=used.level, min_samples=used.min_samples,
+        level=used.level, min_samples=used.min_samples, declared=franchises[0].known,
     )  # fmt: skip
     return found, used

@@ -11,7 +11,7 @@ from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS
-from hdpkit.signatures.settings import load_settings
+from hdpkit.signatures.settings import load_settings, signatures_of_run
 
 SBS96 = CHANNELS["SBS96"]
 LAWS = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=2)
@@ -92,6 +92,24 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert "12 samples had more than 50 mutations" in result.output
 
 
+@pytest.mark.parametrize("known_as", ["prior", "frozen"])
+def test_known_signatures_as_components(known_as, files, tmp_path):
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
+        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().known.labels == ("SBS1", "SBS2")
+    found, _ = signatures_of_run(run)
+    assert set(found.names[:2]) == {"SBS1", "SBS2"}
+    topics = found.matrix[[found.names.index("SBS1"), found.names.index("SBS2")]]
+    if known_as == "frozen":
+        np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(found.exposures.totals, 300)
+    write_report(tmp_path / "run", tmp_path / "page.html")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -101,6 +119,8 @@ def test_levels_stand_above_the_samples(files, tmp_path):
         (["--known", "cohort.SBS96.all"], "sum to one"),
         (["--known", "types.csv"], "known|fields|finite|channels"),
         (["--similarity", "1.5"], "similarity"),
+        (["--known-as", "frozen"], "known"),
+        (["--known", "known.txt", "--known-names", "SBS9"], "SBS9"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_written(arguments, told, files, tmp_path):

@@ -76,7 +76,7 @@ def _found(material: Material) -> tuple[Signatures, Settings]:
     if material.run is not None:
         return signatures_of_run(material.run)
     samples = getattr(material.trace, "samples", ()) or [material.franchise.sample()]
-    return extract_signatures(samples, material.corpus), Settings()
+    return extract_signatures(samples, material.corpus, declared=material.franchise.known), Settings()
 
 
 def _levels(found: Signatures) -> dict[str, Any]:
