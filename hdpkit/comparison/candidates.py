@@ -114,6 +114,8 @@ def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> Non
         differ = "restaurants or base measures"
     elif not _same(_root_of(one), _root_of(other)):
         differ = "roots"
+    elif not _same(one.known, other.known) or not np.array_equal(one.held_nodes, other.held_nodes):
+        differ = "known components or held groups"
     elif set(one.parts) - INTEGRATED_OUT != set(other.parts) - INTEGRATED_OUT:
         differ = "parts of the state"
     if differ is not None:

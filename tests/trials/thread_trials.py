@@ -64,6 +64,7 @@ def members(f):
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
         "thaw": (frozen,), "turn": (), "unit_dishes": None, "units": (1,),
+        "with_documents": None,
     }  # fmt: skip
     found = {}
     for name in sorted(set(dir(f)) | set(vars(f))):
@@ -99,7 +100,7 @@ def members(f):
         "bank": (bank, {"born": None, "died": None, "add": None, "remove": None, "log_predictive": (0, [0]),
                         "predictives": (0, 1, [0]),
                         "block": ([0], [0]), "log_block": ([0], [0]), "adopt": (f.measure,),
-                        "relabelled": None,
+                        "relabelled": None, "fix": None,
                         "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),
                         "rebuild_counts": (
                             np.asarray(f.data.values), f.dishes, np.ones(len(f.data)), np.arange(f.n_dishes)

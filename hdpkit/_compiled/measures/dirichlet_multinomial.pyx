@@ -257,6 +257,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     @property
     def has_fixed(self):
         """Whether a topic is given."""
+        cdef Held hold = in_turn(self.turn)
         return self.b.n_fixed > 0
 
     cdef int invert(self) noexcept:

@@ -28,6 +28,8 @@ def read_reproduce(material: Material) -> Content:
         settings.append(("Chains", f"{len(material.traces)}; topics are of chain {material.chain}"))
     settings.append(("Store", franchise.store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
+    if franchise.known is not None:
+        settings.append(("Known components", ", ".join(franchise.known.labels)))
     if material.trace is not None:
         settings.append(("All moves exact", "yes" if material.trace.exact else "no"))
     for declaration in reversed(franchise.declarations):
