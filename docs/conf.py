@@ -58,7 +58,6 @@ nitpick_ignore_regex = [
 
 html_theme = "pydata_sphinx_theme"
 html_title = "hdpkit"
-html_static_path = ["_static"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
