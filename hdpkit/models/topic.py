@@ -64,6 +64,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         How seating is remembered: see `Franchise`.
     root : "restaurant" or "weights"
         As in `Franchise`; `moves.SliceGibbs` needs weights.
+    known : Known, optional
+        Topics that are known before the documents, over the terms in the order of the columns: see `Known`.
     text : TextOptions or TextCounter, optional
         How raw texts become counts.
     transform_method : "em" or "gibbs"
@@ -131,6 +133,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         init: Any = "auto",
         store: Any = "histogram",
         root: Any = "restaurant",
+        known: Any = None,
         text: Any = None,
         transform_method: Any = "em",
         transform_tolerance: Any = 1e-4,
@@ -155,6 +158,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         self.init = init
         self.store = store
         self.root = root
+        self.known = known
         self.text = text
         self.transform_method = transform_method
         self.transform_tolerance = transform_tolerance
@@ -204,7 +208,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
             measure, self.concentration, self.root_concentration, self.n_components
         )
         franchise = Franchise(
-            restaurant, corpus, store=self.store, root=root_of(self.root, self.n_components)
+            restaurant,
+            corpus,
+            store=self.store,
+            root=root_of(self.root, self.n_components),
+            known=self.known,
         )
         trace = self._scheduler(restaurant).run(
             franchise,

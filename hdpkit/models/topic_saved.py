@@ -39,6 +39,7 @@ _PLACES = {
     "concentration": "hyperparameter",
     "root_concentration": "hyperparameter",
     "store": "store",
+    "known": "known components",
     "init": "start",
     "schedule": "move",
 }

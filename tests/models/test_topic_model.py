@@ -445,6 +445,7 @@ def test_folders_that_are_something_else(fitted, tmp_path):
         *[("transform_tolerance", value) for value in (0.0, -1, None, "x")],
         *[("random_state", value) for value in (-1, 1.5, "x")],
         ("progress", 5),
+        ("known", 5),
     ],
 )
 def test_bad_parameters_are_refused_by_fit(name, value):
@@ -467,3 +468,22 @@ def test_scikit_learn_is_imported_when_it_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(MissingExtraError, match=r"hdpkit\[text\]"):
         hk.SparseTopicModel  # noqa: B018
+
+
+def test_known_topics_are_the_first_dishes_and_are_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(12, 0.3), size=3)
+    X = np.array([rng.multinomial(40, row) for row in rng.dirichlet(np.ones(3), size=20) @ topics])
+    known = hk.Known(topics, counts=50, frozen=[True, False, False])
+    model = hk.TopicModel(sweeps=20, samples=4, random_state=0, known=known).fit(X)
+    first = np.flatnonzero(model.dishes_ == 0)[0]
+    assert model.components_[first] == pytest.approx(topics[0])
+    shares = model.transform(X)
+    assert shares.shape == (20, model.n_components_)
+    assert np.isfinite(model.score(X))
+    model.save(tmp_path / "model")
+    again = hk.TopicModel.load(tmp_path / "model")
+    assert again.franchise_.known.n_components == 3
+    assert again.transform(X) == pytest.approx(shares)
+    model.partial_fit(X[:5])
+    assert model.franchise_.dish_ids[:3].tolist() == [0, 1, 2]
