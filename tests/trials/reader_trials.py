@@ -127,6 +127,17 @@ def table(rng):
     return out.getvalue().encode(rng.choice(("utf-8", "utf-16", "cp1252")))
 
 
+def spectra(rng):
+    """Counts of mutations by sample and channel, as one of several programs writes them."""
+    from hdpkit.signatures import CHANNELS
+
+    names, letter = CHANNELS[rng.choice(("DBS78", "ID83"))].names, rng.choice("\t,;")
+    samples = [f"T{i}" for i in range(rng.randint(1, 3))]
+    rows = [["Type", *samples], *([name, *(str(rng.randint(0, 9)) for _ in samples)] for name in names)]
+    rows = rows if rng.random() < 0.7 else [list(row) for row in zip(*rows, strict=True)]
+    return "\n".join(letter.join(row) for row in rows).encode(rng.choice(("utf-8", "utf-16")))
+
+
 def json_lines(rng):
     return "".join(json.dumps(record) + "\n" for record in records_of(rng)).encode()
 
@@ -247,7 +258,7 @@ def _change(rng, tree):
 
 FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": sentences, "arpa": arpa,
          "vocabulary": vocabulary, "settings": settings, "data": run_data, "csv": table,
-         "jsonl": json_lines, "lines": sentences}  # fmt: skip
+         "jsonl": json_lines, "lines": sentences, "spectra": spectra}  # fmt: skip
 if importlib.util.find_spec("pyarrow") is not None:
     FILES["parquet"] = parquet
 FOLDERS = {"text": text_folder, "arrays": corpus_folder}
@@ -372,6 +383,13 @@ def read(kind, place):
         words = read_vocabulary(place)
         assert len(set(words)) == len(words)
         assert all(words)
+    elif kind == "spectra":
+        from hdpkit.signatures import read_spectra
+
+        corpus = read_spectra(place)
+        counts = corpus.to_counts()
+        assert counts.shape == (len(corpus.names), len(corpus.vocabulary))
+        assert (np.asarray(counts.sum(axis=1)) > 0).all()
     elif kind == "data":
         sweep_over(read_data(place, place.read_bytes()[-32:].hex()))
     elif kind == "settings":
