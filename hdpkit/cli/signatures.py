@@ -42,6 +42,9 @@ from hdpkit.signatures.spectra import ANY
 
 __all__ = ["echo_signatures", "signatures"]
 
+SLOW = 2_000_000
+"""With levels and more mutations than this, the command says what would make a sweep shorter."""
+
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
@@ -251,6 +254,9 @@ def _model(corpus: Corpus, levels: list[str], known: KnownSignatures | None, opt
         counts = None if frozen else options["pseudo_counts"]
         declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
     if levels:
+        if corpus.n_tokens > SLOW and not options["quiet"]:
+            told = f"with levels a sweep goes over {corpus.n_tokens:,} mutations one by one"
+            say(f"{told}: --max-per-sample draws fewer, --flat goes over cells", err=True)
         franchise = hk.Franchise(sample, corpus, known=declared)
         return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
     franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)

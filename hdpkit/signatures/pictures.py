@@ -88,6 +88,8 @@ def plot_spectra(
     titles = own if names is None else items("names", names, "a sequence of names", remedy="Leave it out.")
     if len(titles) != len(values):
         raise ParameterError("names", names, f"{len(values)} names", "Leave it out.")
+    if not len(values):
+        raise DataError("spectra", spectra, "one at least", "Ask for less agreement of samples and chains.")
     n = min(most, len(values))
     figure = given_figure(figure, (11.0, 1.9 * n))
     axes = figure.subplots(n, 1, squeeze=False)[:, 0]
@@ -273,6 +275,9 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     other = signatures if known is None else known
     instance("known", other, kinds, "Signatures or KnownSignatures", remedy="read_signatures(path).")
     whole_number("most", most, 1, remedy="40 fit.")
+    for name, one in (("signatures", signatures), ("known", other)):
+        if not len(one):
+            raise DataError(name, one, "one at least", "Ask for less agreement of samples and chains.")
     if other.vocabulary != signatures.vocabulary:
         raise DataError(
             "known", f"{len(other.vocabulary)} channels",

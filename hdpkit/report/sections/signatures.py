@@ -50,7 +50,7 @@ def read_signatures_section(material: Material) -> Content | None:
             }
         )
     charts["signatures-levels"] = _levels(found)
-    if len(found) > 1 or settings.known is not None:
+    if len(found) > 1 or (len(found) == 1 and settings.known is not None):
         charts["signatures-cosines"] = _cosines(found, settings)
     label = next((name for name in material.corpus.label_names if name != "document"), None)
     return Content(
