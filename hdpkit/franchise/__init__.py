@@ -3,7 +3,7 @@
 from hdpkit.franchise.declarations import FixedWeights, Hyperparameter, Restaurant
 from hdpkit.franchise.fold_in import FoldIn
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.known import Known
+from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.look import Look
 from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.franchise.sampling import check_latent, hyperparameter_values, sample_of
@@ -21,6 +21,7 @@ __all__ = [
     "Hyperparameter",
     "IntegrablePart",
     "Known",
+    "KnownValues",
     "Level",
     "Look",
     "Part",

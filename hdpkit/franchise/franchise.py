@@ -26,7 +26,7 @@ from hdpkit.franchise.growth import Growth
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
 from hdpkit.franchise.joining import with_documents as with_more_documents
-from hdpkit.franchise.known import Known
+from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.look import Requests
 from hdpkit.franchise.look import look as look_at
 from hdpkit.franchise.parts import Parts
@@ -81,7 +81,7 @@ class Franchise(Copied):
         "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
         `hdpkit.moves.RootWeights`. ``hk.FixedWeights(K)``: a finite model of K dishes of weight 1/K each.
-    known : Known, optional
+    known : Known or KnownValues, optional
         Components that are known before the data: dishes 0, 1, ... from the start, which never die.
 
     Notes
@@ -111,7 +111,7 @@ class Franchise(Copied):
         kernel: str = "auto",
         root: str | FixedWeights = "restaurant",
         measure: BaseMeasure | None = None,
-        known: Known | None = None,
+        known: Known | KnownValues | None = None,
     ) -> None:
         # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure, known)
@@ -173,8 +173,8 @@ class Franchise(Copied):
         return self._reading.dishes()
 
     @property
-    def known(self) -> Known | None:
-        """The known components, which are the first dishes; None if there are none."""
+    def known(self) -> Any:
+        """The known components (`Known`, `KnownValues`), which are the first dishes; None: there are none."""
         return None if self._known is None else self._known.declared
 
     @property

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import FixedBank, KeepsParameters, PythonBank
-from hdpkit.checks import number_array
-from hdpkit.data import GroupedData
+from hdpkit.checks import items, number_array, whole_number
+from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeats
 
-__all__ = ["Known", "KnownDishes"]
+__all__ = ["Known", "KnownDishes", "KnownValues"]
 
 Ints = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -74,6 +74,15 @@ def _names(value: Any) -> Any:
     if not good or len(set(value)) < len(value):
         raise ParameterError("names", value, "different texts, one a component", "Leave them out.")
     return _as_given(value)
+
+
+def _labels(names: Any, n: int) -> tuple[str, ...]:
+    """Names of components, by their numbers where they have none."""
+    return tuple(f"known {j}" if names is None else str(names[j]) for j in range(n))
+
+
+def _number(component: Any, n: int) -> int:
+    return whole_number("component", component, 0, n - 1, remedy="Components count from 0.")
 
 
 def _as_given(value: Any) -> Any:
@@ -146,9 +155,7 @@ class Known:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the components."""
-        if self.names is not None:
-            return tuple(str(name) for name in self.names)
-        return tuple(f"known {j}" for j in range(self.n_components))
+        return _labels(self.names, self.n_components)
 
     @property
     def pseudo_counts(self) -> npt.NDArray[np.int64]:
@@ -160,13 +167,81 @@ class Known:
         rounded[self.is_frozen] = 0
         return rounded
 
+    def earlier(self, component: int) -> list[Any]:
+        """Earlier observations of a component, one by one."""
+        number = _number(component, self.n_components)
+        terms = np.repeat(np.arange(self.matrix.shape[1]), self.pseudo_counts[number])
+        return [int(term) for term in terms]
+
+
+def _observations(value: Any) -> Any:
+    allowed = "a list of arrays of numbers, one or more for each component"
+    remedy = "Give the earlier observations of each component: values=[[0.1, 0.3], [5.2]]."
+    made = []
+    for one in items("values", value, allowed, remedy=remedy):
+        array = number_array(one)
+        if array is None or array.ndim == 0 or array.size == 0 or not np.all(np.isfinite(array)):
+            raise ParameterError("values", value, allowed, remedy)
+        made.append(array)
+    if not made or len({array.shape[1:] for array in made}) > 1:
+        raise ParameterError("values", value, allowed, remedy)
+    return tuple(made)
+
+
+@attrs.frozen(eq=False)
+class KnownValues:
+    """Components that are known by earlier observations, over measures whose values are numbers or vectors.
+
+    As `Known`: component j is dish j from the start and never dies. Its statistics begin with its values.
+
+    Parameters
+    ----------
+    values : list of arrays
+        Earlier observations of each component, at least one: shape (n,), or (n, p) for vectors.
+    names : list of str, optional
+        Of the components; "known 0", "known 1", ... by default.
+
+    Raises
+    ------
+    ParameterError
+        If a component has no values, or they are no numbers.
+    """
+
+    values: Any = attrs.field(converter=_observations, repr=False)
+    names: Any = attrs.field(default=None, converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        if self.names is not None and len(self.names) != len(self.values):
+            raise ParameterError(
+                "names", self.names, f"of length {len(self.values)}, as there are components", "One each."
+            )
+
+    @property
+    def n_components(self) -> int:
+        """Number of components, J."""
+        return len(self.values)
+
+    @property
+    def is_frozen(self) -> npt.NDArray[np.bool_]:
+        """No component is frozen: bool, shape (J,)."""
+        return np.zeros(self.n_components, dtype=bool)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the components."""
+        return _labels(self.names, self.n_components)
+
+    def earlier(self, component: int) -> list[Any]:
+        """Earlier observations of a component, one by one."""
+        return list(self.values[_number(component, self.n_components)])
+
 
 @attrs.frozen(eq=False)
 class _Values:
     """Data and, after them, what known components have seen: what a bank needs of data."""
 
     values: npt.NDArray[Any]
-    n_terms: int
+    n_terms: int | None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,28 +257,37 @@ class KnownDishes:
 
     Parameters
     ----------
-    declared : Known
+    declared : Known or KnownValues
     measure : BaseMeasure
         Ready for the data.
     data : GroupedData
     """
 
-    def __init__(self, declared: Known, measure: BaseMeasure, data: GroupedData) -> None:
+    def __init__(self, declared: Known | KnownValues, measure: BaseMeasure, data: GroupedData) -> None:
         self.declared = declared
         self.n = declared.n_components
         self.frozen = declared.is_frozen
-        self.topics = declared.matrix
-        self.pseudo = declared.pseudo_counts
-        self.n_terms = _checked(declared, measure, data)
-        rows, terms = np.nonzero(self.pseudo)
-        times = self.pseudo[rows, terms]
-        dish, term = np.repeat(rows, times), np.repeat(terms, times)
-        first = np.searchsorted(dish, np.arange(self.n))
-        own = np.argmax(self.topics, axis=1)  # of a frozen one: any term, which is not counted
-        own[~self.frozen] = term[first[~self.frozen]]
+        self.topics: Any = None
+        self.pseudo: Any = None
+        self.n_terms: Any = None
+        if isinstance(declared, Known):
+            self.n_terms = _checked(declared, measure, data)
+            self.topics, self.pseudo = declared.matrix, declared.pseudo_counts
+            rows, terms = np.nonzero(self.pseudo)
+            times = self.pseudo[rows, terms]
+            dish, seen = np.repeat(rows, times), np.repeat(terms, times)
+        else:
+            seen = _checked_values(declared, measure, data)
+            dish = np.repeat(np.arange(self.n), [len(one) for one in declared.values])
+        # Of a frozen one: any term, which is not counted.
+        own = np.empty((self.n, *seen.shape[1:]), dtype=seen.dtype)
+        if self.frozen.any():
+            own[self.frozen] = np.argmax(self.topics, axis=1)[self.frozen]
+        first = np.searchsorted(dish, np.arange(self.n)[~self.frozen])
+        own[~self.frozen] = seen[first]
         later = np.ones(len(dish), dtype=bool)
-        later[first[~self.frozen]] = False
-        self._terms = np.append(own, term[later]).astype(np.int32)
+        later[first] = False
+        self._seen = np.concatenate([own, seen[later]])
         self._dishes = np.append(np.where(self.frozen, -1, np.arange(self.n)), dish[later]).astype(np.int32)
 
     # ------------------------------------------------------------------ banks
@@ -211,7 +295,7 @@ class KnownDishes:
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """A bank of the measure over data and what is known."""
         values = np.asarray(data.values)
-        both: Any = _Values(np.concatenate([values, self._terms.astype(values.dtype)]), self.n_terms)
+        both: Any = _Values(np.concatenate([values, self._seen.astype(values.dtype)]), self.n_terms)
         bank: Any = measure.bank(both)
         if isinstance(bank, KeepsParameters):
             raise DeclarationError(
@@ -231,7 +315,7 @@ class KnownDishes:
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The same in Python."""
         values = np.asarray(data.values)
-        both = np.concatenate([values, self._terms.astype(values.dtype)])
+        both = np.concatenate([values, self._seen.astype(values.dtype)])
         return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
 
     def to_count(self, dishes: Ints) -> npt.NDArray[np.int32]:
@@ -284,6 +368,8 @@ class KnownDishes:
 
     def check_possible(self, values: Any, dishes: Any, name: str) -> None:
         """Raise a ParameterError where a frozen component would have a term of probability 0."""
+        if not self.frozen.any():
+            return
         there = (dishes >= 0) & (dishes < self.n)
         at = np.where(there, dishes, 0)
         none = there & self.frozen[at] & (self.topics[at, values] == 0.0)
@@ -319,3 +405,22 @@ def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:
             f"The rows of its matrix have {declared.matrix.shape[1]} terms: give one for each term.",
         )  # fmt: skip
     return int(n_terms)
+
+
+def _checked_values(declared: KnownValues, measure: BaseMeasure, data: GroupedData) -> npt.NDArray[Any]:
+    """All observations of components, one after the other, if measure and data can have them."""
+    if measure.atomic or not measure.conjugate or getattr(measure, "n_terms", None) is not None:
+        raise DeclarationError(
+            "known", type(measure).__name__, "a conjugate measure over numbers or vectors",
+            "Over terms take hk.Known; other measures have no known components.",
+        )  # fmt: skip
+    seen = np.concatenate(declared.values)
+    values = np.asarray(data.values)
+    if values.dtype == object or seen.shape[1:] != values.shape[1:]:
+        raise DataError(
+            "known", declared, f"values of shape {values.shape[1:]} each, as those of the data",
+            "Give earlier observations of the kind of the data.",
+        )  # fmt: skip
+    seen = seen.astype(values.dtype)
+    measure.for_data(Groups(values=seen, labels={}))
+    return seen

@@ -231,7 +231,7 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
 
 def _possible(franchise: Franchise, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
     """Dishes drawn anew where a frozen component has no such term: uniform on those that may have it."""
-    if franchise._known is None:
+    if franchise._known is None or not franchise._known.frozen.any():
         return drawn
     weights = allowed_dishes(franchise._known, n_dishes)
     values = np.asarray(franchise.data.values)

@@ -28,7 +28,7 @@ from hdpkit.franchise.dish_kinds import dish_kind_of
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
-from hdpkit.franchise.known import Known, KnownDishes
+from hdpkit.franchise.known import Known, KnownDishes, KnownValues
 from hdpkit.franchise.root_rules import check_root
 from hdpkit.franchise.topology import Topology, build_topology
 from hdpkit.parts import Part
@@ -86,7 +86,7 @@ class State(Guarded):
         kernel: str,
         root: str | FixedWeights,
         measure: BaseMeasure | None,
-        known: Known | None = None,
+        known: Known | KnownValues | None = None,
     ) -> None:
         if not isinstance(restaurant, Restaurant):
             raise ParameterError(
@@ -115,7 +115,13 @@ class State(Guarded):
             )  # fmt: skip
         self.measure = measure_of(declared, "for_data", declared.for_data(data))
         if known is not None:
-            instance("known", known, Known, "hk.Known, or None", remedy="hk.Known(matrix, counts=...).")
+            instance(
+                "known",
+                known,
+                (Known, KnownValues),
+                "hk.Known, or None",
+                remedy="hk.Known(matrix, counts=...).",
+            )
         self._known = None if known is None else KnownDishes(known, self.measure, data)
         self.topology = build_topology(self.declarations, data, 0 if known is None else known.n_components)
         if known is not None and isinstance(self.topology, ContextTopology):

@@ -15,7 +15,7 @@ from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, Finite, base_measures
 from hdpkit.errors import ParameterError, RunError
-from hdpkit.franchise import FixedWeights, Known, Part, Restaurant
+from hdpkit.franchise import FixedWeights, Known, KnownValues, Part, Restaurant
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
@@ -54,7 +54,7 @@ _PLACES: dict[str, tuple[type, ...]] = {
     "base of a restaurant": (Restaurant, BaseMeasure),
     "component": (Part,),
     "root": (FixedWeights,),
-    "known components": (Known,),
+    "known components": (Known, KnownValues),
     "start": _STARTS,
     "hyperparameter": _PRIORS,
     "part of a base measure": (*_PRIORS, Finite),

@@ -12,7 +12,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights, Franchise, Known, Restaurant, start
+from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Restaurant, start
 from hdpkit.random import STARTS, Streams
 
 __all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]
@@ -98,7 +98,7 @@ def tiny_franchise(
     concentration: Any = None,
     discount: Any = None,
     root: str | FixedWeights = "restaurant",
-    known: Known | None = None,
+    known: Known | KnownValues | None = None,
 ) -> Franchise:
     """Build a tiny franchise in its sequential state.
 
@@ -113,7 +113,7 @@ def tiny_franchise(
         In place of the corner's, for instance priors.
     root : str or FixedWeights
         "restaurant", "weights" or fixed weights.
-    known : Known, optional
+    known : Known or KnownValues, optional
         Components that are known.
     """
     if isinstance(shape, str):

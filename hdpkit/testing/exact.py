@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, instance, number_array, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, Known
+from hdpkit.franchise import Franchise, Known, KnownValues
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
@@ -302,7 +302,9 @@ class _Seen:
     number: int
 
 
-def _with_known(known: Known, log_marginal: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+def _with_known(
+    known: Known | KnownValues, log_marginal: Callable[[list[Any]], float]
+) -> Callable[[list[Any]], float]:
     """Log marginal of the values of a dish that may be a known component."""
 
     def of_dish(values: list[Any]) -> float:
@@ -310,11 +312,10 @@ def _with_known(known: Known, log_marginal: Callable[[list[Any]], float]) -> Cal
         terms = [value for value in values if not isinstance(value, _Seen)]
         if len(seen) > 1:
             return -math.inf
-        if seen and known.is_frozen[seen[0]]:
+        if seen and isinstance(known, Known) and known.is_frozen[seen[0]]:
             p = known.matrix[seen[0]][terms].tolist()
             return sum(map(math.log, p)) if min(p, default=1.0) > 0.0 else -math.inf
-        before = known.pseudo_counts[seen[0]].tolist() if seen else []
-        return log_marginal([*(v for v, n in enumerate(before) for _ in range(n)), *terms])
+        return log_marginal([*(known.earlier(seen[0]) if seen else []), *terms])
 
     return of_dish
 

@@ -64,6 +64,30 @@ def test_statistics_of_other_banks_serve_them(measure):
         check_exact(model, move)
 
 
+VALUES = {
+    "numbers": (hk.NormalGamma(), [[0.3, 1.2], [-2.0]]),
+    "numbers in Python": (hk.NormalGammaReference(), [[0.3, 1.2], [-2.0]]),
+    "vectors": (
+        hk.NormalInverseWishart([0.0, 1.0], 2.0, 4.0, np.eye(2)),
+        [[[0.3, 1.0]], [[2.0, 2.0], [1.5, 1.0]]],
+    ),
+    "counts": (hk.GammaPoisson(1.0, 1.0), [[3, 4], [0]]),
+    "bits": (hk.BetaBernoulli(1.0, 1.0), [[1, 1], [0, 1]]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_components_over_other_measures_begin_with_observations(name):
+    measure, values = VALUES[name]
+    tiny = tiny_franchise("flat 3", measure)
+    components = hk.KnownValues(values)
+    franchise = tiny_franchise(ONE_EACH, tiny.measure, corner="discounts", known=components, store="explicit")
+    franchise.audit()
+    model = ExactModel(franchise)
+    for move in MOVES[:3]:
+        check_exact(model, move)
+
+
 def test_a_finite_model_has_them_among_its_dishes():
     corner = Corner(1.5, 0.4, 0.0, 0.6)
     root = hk.FixedWeights(4)

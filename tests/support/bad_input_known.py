@@ -1,7 +1,7 @@
 """The rows of known components and of groups that are held in the table of bad input."""
 
 import numpy as np
-from bad_values import HUGE, INF, NAN, NO_NAME, NO_SEQUENCE, Row, method, optional, plain
+from bad_values import HUGE, INF, NAN, NO_NAME, NO_SEQUENCE, Row, Told, method, optional, plain, whole
 
 import hdpkit as hk
 
@@ -15,6 +15,7 @@ NO_KNOWN = [
     [[0.5, 0.25, 0.25]],
     hk.Known([[0.5, 0.5]], counts=4),
     hk.Known(np.full((1, 4), 0.25), frozen=True),
+    Told(hk.KnownValues([[0.5]]), "DirichletMultinomial"),
 ]
 
 KNOWN = {
@@ -35,6 +36,19 @@ KNOWN = {
             "frozen": [None, 1, 0, "yes", 1.0, [], [True], [1, 0], [[True, False]], {}],
             "names": ["ab", 5, ["a"], ["a", "a"], ["a", ""], ["a", 5], ["a", "b", "c"], {}, {"a", "b"}],
         },
+    ),
+    "KnownValues": Row(
+        plain(hk.KnownValues, values=[[0.5, 0.1], [2.0]], names=["a", "b"]),
+        {
+            "values": [None, 5, "ab", [], [[]], [[0.5], []], [0.5], [[NAN], [1.0]], [["a"], [1.0]], {}],
+            "names": ["ab", 5, ["a"], ["a", "a"], ["a", ""], ["a", 5], ["a", "b", "c"], {}, {"a", "b"}],
+        },
+    ),
+    "Known.earlier": Row(
+        plain(hk.Known([[0.5, 0.5]], counts=4).earlier, component=0), {"component": whole(0, 0)}
+    ),
+    "KnownValues.earlier": Row(
+        plain(hk.KnownValues([[0.5]]).earlier, component=0), {"component": whole(0, 0)}
     ),
     "Franchise.hold": Row(
         method("hold")(groups=[0], level="document"), {"groups": NO_GROUPS, "level": optional(NO_NAME)}

@@ -111,8 +111,8 @@ def _parameters(plan: Any, slot: int, statistics: Any, source: ChoiceSource) -> 
         return plan.measure.draw_parameters(statistics, source)
     if known.frozen[slot]:
         return known.topics[slot]
-    for term in np.repeat(np.arange(known.n_terms), known.pseudo[slot]).tolist():
-        plan.measure.add(statistics, term)
+    for value in known.declared.earlier(slot):
+        plan.measure.add(statistics, value)
     return plan.measure.draw_parameters(statistics, source)
 
 
