@@ -38,7 +38,8 @@ ALL = [(shape, *cell) for shape in HELD for cell in cells(shape)]
 
 @pytest.mark.parametrize(("shape", "store", "kernel"), ALL)
 def test_moves_leave_the_posterior_given_what_is_held_invariant(shape, store, kernel):
-    for dishes in (None, [0] + [1] * (len(HELD[shape][1]) - 1)):
+    several = [0] + [1] * (len(HELD[shape][1]) - 1)
+    for dishes in (None, several) if (store, kernel) == ("explicit", "generic") else (several,):
         franchise = held(shape, dishes, store=store, kernel=kernel)
         model = ExactModel(franchise, WITNESS)
         eaten = franchise.dishes[HELD[shape][1]].tolist()
