@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import validator, whole_number
+from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.term_clusters import serves_term_clusters
 from hdpkit.random import RandomStream
@@ -21,6 +21,28 @@ Floats = npt.NDArray[np.float64]
 _ROUNDS = 100  # of multiplicative updates
 _MOST = 100  # dishes, where nothing is said
 _AT_ONCE = 1 << 14  # customers
+
+
+def _topics(value: Any) -> Floats | None:
+    """Rows that sum to one; None stays."""
+    if value is None:
+        return None
+    found = number_array(value)
+    if found is None or found.ndim != 2 or not found.size or not np.isfinite(found).all() or found.min() < 0:
+        raise _unfit(value)
+    sums = found.sum(axis=1, keepdims=True)
+    if (sums <= 0).any():
+        raise _unfit(value)
+    rows: Floats = found / sums
+    rows.setflags(write=False)
+    return rows
+
+
+def _unfit(value: Any) -> ParameterError:
+    return ParameterError(
+        "topics", value, "a matrix of numbers of at least 0, shape (K, n_terms), no row of zeros",
+        "For instance sample.topics() of a run over fewer customers.",
+    )  # fmt: skip
 
 
 @attrs.frozen
@@ -38,6 +60,9 @@ class Factors:
     n_dishes : int, optional
         K, at least 1; by default the least of twice the square root of the number of terms that occur, 100,
         and the K of `hdpkit.FixedWeights`. Fewer result where nobody takes one.
+    topics : array, shape (K, n_terms), optional
+        H itself, up to a scale by row: only W is fitted then, and K is the number of rows. They may come of
+        a run over a part of the customers (`hdpkit.downsample`), which mixes faster.
     """
 
     n_dishes: int | None = attrs.field(
@@ -46,6 +71,15 @@ class Factors:
             validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Factors(20).")
         ),
     )
+    topics: Floats | None = attrs.field(
+        default=None, kw_only=True, converter=_topics, eq=attrs.cmp_using(eq=np.array_equal), hash=False
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.topics is not None and self.n_dishes not in (None, len(self.topics)):
+            raise ParameterError(
+                "n_dishes", self.n_dishes, f"{len(self.topics)}, the number of topics", "Leave it out."
+            )
 
 
 def check_factors(start: Factors, franchise: Any) -> None:
@@ -61,12 +95,20 @@ def check_factors(start: Factors, franchise: Any) -> None:
         raise MissingExtraError(
             "sklearn", None, "installed, to factorise counts", "pip install 'hdpkit[text]', or another start."
         ) from error
-    franchise.root._check_number("init", start.n_dishes or 1)
+    n_dishes = start.n_dishes
+    if start.topics is not None:
+        n_dishes, n_terms = start.topics.shape
+        if n_terms != franchise.data.n_terms:
+            raise ParameterError(
+                "init", start, f"topics over the {franchise.data.n_terms} terms of the data",
+                "Take them of a run over the same terms.",
+            )  # fmt: skip
+    franchise.root._check_number("init", n_dishes or 1)
 
 
 def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Floats, Floats]:
     """W and H: float64, shapes (n_documents, K) and (K, n_terms)."""
-    from sklearn.decomposition import NMF
+    from sklearn.decomposition import NMF, non_negative_factorization
 
     counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
     used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
@@ -74,6 +116,12 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
     scale = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0))
+    if start.topics is not None:
+        given, _, _ = non_negative_factorization(
+            scale @ counts, H=np.array(start.topics), n_components=len(start.topics), update_H=False,
+            solver="mu", beta_loss="kullback-leibler", max_iter=_ROUNDS, tol=0.0,
+        )  # fmt: skip
+        return np.asarray(given, dtype=np.float64), start.topics
     seed = int(source.generator.integers(2**31))
     few = n_dishes <= min(counts.shape[0], len(used))
     model = NMF(

@@ -6,6 +6,7 @@ from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
 from hdpkit.signatures.pictures import plot_cosines, plot_exposures, plot_spectra
 from hdpkit.signatures.spectra import read_spectra
+from hdpkit.signatures.starts import start_from_part
 
 __all__ = [
     "CHANNELS",
@@ -21,5 +22,6 @@ __all__ = [
     "plot_spectra",
     "read_signatures",
     "read_spectra",
+    "start_from_part",
     "write_signatures",
 ]

@@ -40,6 +40,7 @@ SHORT = {
     "fuentes": "--repeats 3 --sweeps 100 --ap-sweeps 100",
     "gaussian_mixtures": "--seeds 1 --sweeps 20",
     "recovery": "--seeds 1 --sweeps 10",
+    "signature_cohorts": "--samples 20 --most 500 --part 4 --sweeps 4",
     "sparse_topics": "--sweeps 20",
     "three_levels": "--sweeps 5",
 }
@@ -103,6 +104,10 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "signature_cohorts": (
+        "--seeds 1 --samples 20 --most 300 --part 4 --sweeps 4 --keep {folder}/results.jsonl",
+        "| nmf, true K | 1 |",
+    ),
     "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
     "split_merge_corpora": (
         "tiny={corpus} --etas 0.5 --runs 2 --sweeps 10 --keep {folder}/chains --figures {folder}",

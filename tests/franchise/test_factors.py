@@ -54,6 +54,30 @@ def test_any_number_of_dishes_and_empty_documents():
     assert limited.n_dishes <= 2
 
 
+def test_topics_that_are_given():
+    start = hk.init.Factors(topics=8.0 * LAWS)
+    assert start == hk.init.Factors(topics=LAWS)
+    assert hash(start) == hash(hk.init.Factors(topics=LAWS))
+    for by_cell in (True, False):
+        options = {"store": "counts", "root": "weights"} if by_cell else {}
+        topics = started(corpus(by_cell), start, **options).sample().topics()
+        cosine = topics @ LAWS.T / np.outer(np.linalg.norm(topics, axis=1), np.linalg.norm(LAWS, axis=1))
+        assert cosine.max(axis=0).min() > 0.95
+
+
+@pytest.mark.parametrize("topics", [[[0.5, -0.5]], [[0.0, 0.0]], [0.5, 0.5], [[np.nan, 1.0]], "topics", []])
+def test_topics_that_are_none(topics):
+    with pytest.raises(ParameterError, match="topics"):
+        hk.init.Factors(topics=topics)
+
+
+def test_topics_that_do_not_fit():
+    with pytest.raises(ParameterError, match="n_dishes"):
+        hk.init.Factors(2, topics=np.ones((3, 4)))
+    with pytest.raises(ParameterError, match="over the"):
+        started(corpus(True), hk.init.Factors(topics=np.ones((2, LAWS.shape[1] + 1))))
+
+
 def test_it_is_for_topic_models_and_has_a_name_on_the_command_line():
     assert parse_init("factors:20") == hk.init.Factors(20)
     groups = hk.Groups.from_arrays([[0.5, 1.0]], label="g")

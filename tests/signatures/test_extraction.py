@@ -14,6 +14,7 @@ from hdpkit.signatures import (
     extract_signatures,
     read_signatures,
     read_spectra,
+    start_from_part,
     write_signatures,
 )
 from hdpkit.signatures.extraction import names_of_signatures
@@ -67,6 +68,19 @@ def test_signatures_and_exposures_are_found(cohort):
     assert found.cosine.min() > 0.97
     np.testing.assert_allclose(found.matrix.sum(axis=1), 1.0)
     assert ((found.lower <= found.matrix) & (found.matrix <= found.upper)).mean() > 0.9
+
+
+def test_a_start_from_a_part(cohort):
+    corpus = cohort[3]
+    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
+    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+    start = start_from_part(sample, corpus, max_per_sample=400, sweeps=60, chains=1, rng=0)
+    matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(start.topics)
+    assert set(matches.names) == {"x", "y", "z"}
+    assert start == start_from_part(sample, corpus, max_per_sample=400, sweeps=60, chains=1, rng=0)
+    for wrong in ({"chains": 0}, {"sweeps": 1}, {"max_per_sample": 0}, {"similarity": 1.0}):
+        with pytest.raises(ParameterError):
+            start_from_part(sample, corpus, **wrong)
 
 
 def test_names_of_many_signatures():
