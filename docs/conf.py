@@ -81,6 +81,7 @@ EXAMPLES = {
     "fuentes": ("fuentes.png", "fuentes"),
     "gaussian_mixtures": ("gaussian_grouped.png", "examples/gaussian_mixtures"),
     "recovery": (None, "examples/recovery"),
+    "signature_cohorts": (None, "signature_cohorts"),
     "sparse_study": ("sparse_study_ap.png", "sparse_study"),
     "sparse_topics": ("sparse_topics.png", "measures"),
     "split_merge_study": ("split_merge_study.png", "split_merge_study"),
