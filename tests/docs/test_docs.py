@@ -105,7 +105,7 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "signature_cohorts": (
-        "--seeds 1 --samples 20 --most 300 --part 4 --sweeps 4 --keep {folder}/results.jsonl",
+        "--seeds 1 --fits factors nmf --samples 20 --most 300 --sweeps 4 --keep {folder}/results.jsonl",
         "| nmf, true K | 1 |",
     ),
     "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
