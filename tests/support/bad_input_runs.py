@@ -86,7 +86,26 @@ RUNS = {
     "init.TermClusters": Row(
         plain(hk.init.TermClusters, n_dishes=2), {"n_dishes": optional(whole(1, 2**31 - 1))}
     ),
-    "init.Factors": Row(plain(hk.init.Factors, n_dishes=2), {"n_dishes": optional(whole(1, 2**31 - 1))}),
+    "init.Factors": Row(
+        plain(hk.init.Factors, n_dishes=2),
+        {
+            "n_dishes": optional(whole(1, 2**31 - 1)),
+            "topics": [
+                5,
+                "a",
+                [],
+                [[]],
+                [0.5, 0.5],
+                [[NAN, 1.0], [1.0, 1.0]],
+                [[INF, 1.0], [1.0, 1.0]],
+                {},
+                [[-0.5, 1.5], [1.0, 1.0]],
+                [[0.0, 0.0], [1.0, 1.0]],
+                [[1.0], [1.0, 2.0]],
+                [["a", "b"]] * 2,
+            ],
+        },
+    ),
     "init.Random": Row(plain(hk.init.Random, n_dishes=2), {"n_dishes": whole(1, 2**31 - 1)}),
     "moves.BaseMeasureParameters": Row(
         plain(moves.BaseMeasureParameters, method="slice", width=1.0),
