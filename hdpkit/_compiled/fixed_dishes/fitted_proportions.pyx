@@ -16,7 +16,8 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_numbers64, check_range, refuse
+from hdpkit._compiled.fixed_dishes.first_entries cimport ascending
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_numbers64, check_range
 
 cdef enum:
     TURNS = 8           # of two steps and an extrapolation, between two steps of all topics
@@ -255,14 +256,3 @@ cdef class Fitting:
         for a in range(self.n_active):
             self.now[a] = self.pushed[a] * (before / after)
         return True
-
-
-cdef int ascending(str name, const int64_t[::1] ends, int64_t last) except -1:
-    """Refuse numbers of first entries that don't ascend from 0 to `last`."""
-    cdef int64_t i
-    if ends.shape[0] == 0 or ends[0] != 0 or ends[ends.shape[0] - 1] != last:
-        refuse(name, ends.shape[0], f"from 0 to {last}", "See the class.")
-    for i in range(ends.shape[0] - 1):
-        if ends[i] > ends[i + 1]:
-            refuse(name, ends[i], f"at most {ends[i + 1]}", "They ascend.")
-    return 0
