@@ -84,7 +84,7 @@ def files(folder):
 )
 @pytest.mark.parametrize("number", range(5), ids=["run.json", "data.bin", "state-0", "state-1", "trace.bin"])
 def test_cut_off_at_every_byte(number, step, small, tmp_path):
-    """Where a step is left out, the bytes at both ends are not."""
+    """Every length, or every seventh and the 64 shortest and longest."""
     folder = tmp_path / "run"
     shutil.copytree(small[0], folder)
     file = files(folder)[number]
