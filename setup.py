@@ -27,7 +27,7 @@ else:
     # would depend on the processor.
     compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
     if not (debug or sanitize):
-        # Python's own flags ask for debugging information, with which compiling takes 1.4 to 1.7 times as long.
+        # Python's own flags ask for debugging information: compiling then takes 1.4 to 1.7 times as long.
         compile_args.append("-g0")
 if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
