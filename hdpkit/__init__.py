@@ -46,7 +46,7 @@ from hdpkit.comparison import (
     ScheduleResult,
     compare_schedules,
 )
-from hdpkit.data import Corpus, Groups, Limits, NGrams, downsample
+from hdpkit.data import Corpus, Groups, Limits, NGrams, ShardedCorpus, downsample
 from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import (
     Evaluation,
@@ -138,6 +138,7 @@ __all__ = [
     "ScheduleResult",
     "Scheduler",
     "SeatingStore",
+    "ShardedCorpus",
     "Shifted",
     "SparseDirichletMultinomial",
     "SparseDirichletMultinomialReference",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 import unicodedata
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "AuditError",
@@ -31,6 +31,7 @@ __all__ = [
     "RunError",
     "RunVersionError",
     "ScheduleError",
+    "ShardError",
     "SkippedFilesWarning",
     "StateError",
     "StorageError",
@@ -113,6 +114,25 @@ class ParameterError(HdpkitError, ValueError):
 
 class DataError(HdpkitError, ValueError):
     """Observations, counts, labels or files that don't make sense."""
+
+
+class ShardError(DataError):
+    """A shard of a corpus that is missing, truncated or damaged; the message names the shard and the file.
+
+    Attributes
+    ----------
+    shard : int
+        Number of the shard, from 0.
+    """
+
+    shard: int = -1
+
+    @classmethod
+    def of(cls, shard: int, place: str, value: Any, allowed: str, remedy: str) -> Self:
+        """Make the error about a place in this shard."""
+        error = cls(f"shard {shard}, {place}", value, allowed, remedy)
+        error.shard = shard
+        return error
 
 
 class ChangedDataError(DataError):

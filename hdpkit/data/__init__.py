@@ -4,6 +4,7 @@ from hdpkit.data.corpus import Corpus
 from hdpkit.data.downsampling import downsample
 from hdpkit.data.groups import GroupedData, Groups
 from hdpkit.data.ngrams import NGrams
+from hdpkit.data.sharded import ShardedCorpus
 from hdpkit.formats.limits import Limits
 
-__all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams", "downsample"]
+__all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams", "ShardedCorpus", "downsample"]

@@ -50,9 +50,10 @@ class Cells:
     @property
     def lengths(self) -> Wide:
         """Customers of each document: int64, shape (n_documents,)."""
-        ends = np.zeros(len(self.count) + 1, np.int64)
-        np.cumsum(self.count, out=ends[1:])
-        lengths: Wide = np.diff(ends[self.begin])
+        lengths: Wide = np.zeros(len(self.begin) - 1, np.int64)
+        filled = np.flatnonzero(np.diff(self.begin))
+        if len(filled):
+            lengths[filled] = np.add.reduceat(self.count, self.begin[filled], dtype=np.int64)
         return lengths
 
     def tokens(self) -> Ints:

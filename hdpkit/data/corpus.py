@@ -18,6 +18,7 @@ from hdpkit.data.documents import Documents
 from hdpkit.data.joining import check_joinable, joined_groups, joined_names, joined_tokens
 from hdpkit.data.labels import encode_all
 from hdpkit.data.matrices import frame_names, read_matrix
+from hdpkit.data.shard_documents import mapped_shard
 from hdpkit.data.tokens import read_documents
 from hdpkit.errors import DataError
 from hdpkit.formats.arrays import FolderWriter, check_writable, open_folder
@@ -25,6 +26,7 @@ from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.ldac import read_ldac, read_vocabulary
 from hdpkit.formats.limits import Limits, limited
 from hdpkit.formats.names import check_names
+from hdpkit.formats.shard_files import shard_at
 from hdpkit.formats.uci import read_uci
 
 __all__ = ["Corpus", "reopen"]
@@ -341,6 +343,7 @@ class Corpus(Documents):
         Parameters
         ----------
         folder : path
+            Also that of one shard, below the manifest of its corpus (see `ShardedCorpus`).
         verify : bool
             Read all of it once and compare checksums; sizes and types are always compared.
 
@@ -349,7 +352,11 @@ class Corpus(Documents):
         DataError
             Naming the file, if it is missing, damaged, or doesn't fit the others.
         """
-        place = _folder(folder).resolve()
+        given = _folder(folder)
+        shard = shard_at(given)
+        if shard is not None:
+            return mapped_shard(cls, *shard, flag("verify", verify))
+        place = given.resolve()
         found = open_folder(place, flag("verify", verify))
         found.terms.setflags(write=False)
         return cls._checked(

@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,8 @@ import numpy.typing as npt
 
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
-from hdpkit.formats.mapped import CHUNK, MappedFiles, Signature, check_ids, signature
+from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
+from hdpkit.formats.mapped_arrays import ArrayMapping
 from hdpkit.formats.names import Codes
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
@@ -40,10 +40,6 @@ _VERSION = 1
 _PLAIN = (str, int, float, bool)
 _KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary", "names", "labels", "sha256",
          "checksum"}  # fmt: skip
-
-# What NumPy writes before an array of one dimension, in version 1.0 of its format.
-_MAGIC = b"\x93NUMPY\x01\x00"
-_ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \(([0-9]{1,18}),\), \}[ ]*\n")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -167,7 +163,7 @@ class FolderWriter:
 
     def finish(self, n_terms: int, vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
         """Write the rest; only then is the folder a corpus. ``labels`` have one code a document."""
-        listed = [[name, _plain(name, keys)] for name, (_, keys) in labels.items()]
+        listed = [[name, plain_keys(name, keys)] for name, (_, keys) in labels.items()]
         self._digests = {name: file.close() for name, file in self._files.items()}
         n_tokens = self.n_tokens
         self._whole("lengths.npy", np.concatenate(self._lengths))
@@ -221,7 +217,8 @@ def _checksum(header: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest).encode()).hexdigest()
 
 
-def _plain(label: str, keys: Sequence[Any]) -> list[Any]:
+def plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
+    """Return the keys of a label as a list; a DataError if JSON can't hold one."""
     for key in keys:
         if type(key) not in _PLAIN:
             raise DataError(
@@ -252,7 +249,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     n, n_documents, n_terms = (
         _whole_number(folder, head, name) for name in ("n_tokens", "n_documents", "n_terms")
     )
-    mapping = _Mapping(folder)
+    mapping = ArrayMapping(folder, _damaged)
     lengths = mapping.array("lengths.npy", "<i8", n_documents)
     terms = mapping.array("terms.npy", "<i4", n)
     numbers = mapping.array("document.npy", "<i4", n)
@@ -279,7 +276,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
         _verify(folder, digests, arrays)
     return CorpusFolder(
         terms=terms, numbers=numbers, lengths=lengths, n_terms=n_terms, vocabulary=vocabulary, names=names,
-        labels=labels, digest=digest, files=mapping.files(digests),
+        labels=labels, digest=digest, files=mapping.files({folder / name: digests[name] for name in arrays}),
     )  # fmt: skip
 
 
@@ -343,54 +340,6 @@ def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]
     if not whole:
         raise _damaged(folder / _HEADER, "other labels", "[name, keys] each")
     yield from found.items()
-
-
-class _Mapping:
-    """Maps arrays, and notes what their files are."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen: dict[Path, Signature] = {}
-        self._starts: dict[Path, int] = {}
-
-    def files(self, digests: Mapping[str, str]) -> MappedFiles:
-        """What was mapped."""
-        by_path = {self._folder / name: digest for name, digest in digests.items()}
-        return MappedFiles(self._seen, self._starts, by_path)
-
-    def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
-        """Map one array."""
-        path = self._folder / name
-        kind = np.dtype(dtype)
-        try:
-            with _opened(path) as file:
-                head = file.read(len(_MAGIC) + 2)
-                length = int.from_bytes(head[len(_MAGIC) :], "little")
-                found = _ARRAY.fullmatch(file.read(length))
-                info = os.fstat(file.fileno())
-                size = info.st_size
-                if not head.startswith(_MAGIC) or found is None or len(head) != len(_MAGIC) + 2:
-                    raise _damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
-                if found[1].decode() != dtype or int(found[2]) != n:
-                    shown = f"{found[1].decode()} of shape ({int(found[2])},)"
-                    raise _damaged(path, shown, f"{dtype} of shape ({n},)")
-                if size != len(head) + length + n * kind.itemsize:
-                    raise _damaged(
-                        path, f"{size} bytes", f"{len(head) + length + n * kind.itemsize} bytes long"
-                    )
-                array = np.memmap(file, kind, "r", len(head) + length, (n,))
-        except OSError as error:
-            raise _damaged(path, error.strerror or str(error), f"{n} numbers of type {dtype}") from error
-        self._seen[path], self._starts[path] = signature(info), len(head) + length
-        return np.asarray(array)
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-        raise _damaged(path, "no regular file", "a file")
-    with open(path, "rb") as file:
-        yield file
 
 
 def _verify(folder: Path, digests: Mapping[str, str], arrays: Mapping[str, Any]) -> None:

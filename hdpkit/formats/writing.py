@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["OPEN_FLAGS", "sync_folder", "write_aside", "written_aside"]
+from hdpkit.errors import StorageError
+
+__all__ = ["OPEN_FLAGS", "storing", "sync_folder", "write_aside", "written_aside"]
 
 # Flags that a system lacks (Windows has no links that are followed unasked, and no pipes as files) are zero.
 OPEN_FLAGS = 0
@@ -63,3 +65,14 @@ def sync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+@contextmanager
+def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
+    """Turn the system's refusals to write ``what`` to a folder into StorageErrors."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            "folder", str(folder), f"a place where {what} can be written ({error.strerror or error})", remedy
+        ) from error

@@ -174,6 +174,10 @@ def saved():
     return folder
 
 
+def sharded():
+    return hk.ShardedCorpus.write(corpus(), new_folder(), 2)
+
+
 def groups():
     return hk.Groups.from_arrays([[0.5, 1.0], [2.0]])
 
@@ -292,6 +296,54 @@ DATA = {
         lambda franchise: (hk.Corpus.open, {"folder": saved(), "verify": True}),
         {"folder": [*NO_FOLDER, Told(FOLDER.name, "No such file")], "verify": NO_FLAG},
         aliases={"folder": ("folder", "file")},
+    ),
+    "ShardedCorpus.open": Row(
+        lambda franchise: (hk.ShardedCorpus.open, {"folder": sharded().folder}),
+        {"folder": [*NO_FOLDER, Told(FOLDER.name, "No such file")]},
+        aliases={"folder": ("folder", "file")},
+    ),
+    "ShardedCorpus.is_present": Row(
+        lambda franchise: (sharded().is_present, {"number": 1}), {"number": whole(0, 1)}
+    ),
+    "ShardedCorpus.shard": Row(
+        lambda franchise: (sharded().shard, {"number": 1, "verify": True}),
+        {"number": whole(0, 1), "verify": NO_FLAG},
+    ),
+    "ShardedCorpus.verify": Row(lambda franchise: (sharded().verify, {"number": 1}), {"number": whole(0, 1)}),
+    "ShardedCorpus.write": Row(
+        lambda franchise: (
+            hk.ShardedCorpus.write,
+            {"corpus": corpus(), "folder": new_folder(), "shards": 2},
+        ),
+        {
+            "corpus": [None, 5, "ab", [[0, 1]], {}, hk.Corpus],
+            "folder": [*NO_FOLDER, Told(FOLDER.name, FOLDER.name[:10])],
+            "shards": [*whole(1), 4],
+        },
+    ),
+    "ShardedCorpus.from_counts": Row(
+        lambda franchise: (
+            hk.ShardedCorpus.from_counts,
+            {"blocks": [[[2, 1, 0], [0, 1, 1]], [[0, 0, 0]]], "folder": new_folder(), "shards": 2},
+        ),
+        {
+            "blocks": [
+                *(None, 5, "text", b"text", {}),
+                Told(sp.csr_array((2, 3)), "an iterable of matrices"),
+                Told([], "without a token"),
+                Told([[[0, 0, 0]]], "without a token"),
+                Told([[[1, 0, 0]], [[1, 0]]], "2 terms"),
+                Told([[[1, 0, 0]], 5], "block 1"),
+                Told([[[1, -1, 0]]], "-1"),
+                Told([[[1, 0.5, 0]]], "0.5"),
+            ],
+            "folder": [*NO_FOLDER, Told(FOLDER.name, FOLDER.name[:10])],
+            "shards": [*whole(1), 3],
+            "vocabulary": NO_VOCABULARY,
+            "names": NO_NAMES,
+            "groups": NO_GROUPS,
+        },
+        aliases={"blocks": ("blocks", "corpus"), "groups": ("groups", "label")},
     ),
     "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}, aliases={"v": "term"}),
     "Corpus.document_of": Row(plain(corpus().document_of, customer=0), {"customer": whole(0, 6)}),

@@ -1,0 +1,355 @@
+"""A corpus in shards: folders of consecutive documents, each of which is mapped into memory by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import scipy
+
+from hdpkit.checks import flag, instance, whole_number
+from hdpkit.checks import path as path_of
+from hdpkit.data.corpus import Corpus
+from hdpkit.data.labels import encode_all
+from hdpkit.data.matrices import read_matrix
+from hdpkit.data.shard_documents import content_of, mapped_shard, shards_joined
+from hdpkit.errors import DataError, printable
+from hdpkit.formats.cell_spool import CellSpool
+from hdpkit.formats.counts import ID_LIMIT, Counts
+from hdpkit.formats.names import check_names
+from hdpkit.formats.shard_files import Manifest, ShardInfo, read_manifest
+from hdpkit.formats.shard_reading import open_shard
+from hdpkit.formats.shard_writing import Content, check_shards, folder_aside, storing_shards, write_shards
+
+__all__ = ["ShardInfo", "ShardedCorpus", "write_blocks"]
+
+
+@attrs.frozen(eq=False, repr=False)
+class ShardedCorpus:
+    """A corpus as shards on disk: runs of consecutive documents that are read one by one.
+
+    Opened by `ShardedCorpus.open`, written by `ShardedCorpus.write`, `ShardedCorpus.from_counts` or
+    ``hdpkit convert --shards``. The manifest is all that is read until a shard is asked for, and shards that
+    nobody asks for need not be on this disk.
+
+    Attributes
+    ----------
+    folder : Path
+    digest : str
+        SHA-256 (hex) of the manifest, which has that of every file of every shard.
+    kind : str
+        "cells" for a corpus of counts, else "tokens".
+    shards : tuple
+        For each shard its ``number``, ``first_document``, ``n_documents``, ``first_token``, ``n_tokens`` and
+        ``n_cells``.
+    n_shards, n_documents, n_tokens, n_terms : int
+        Sizes of the whole corpus, which may have more than 2^31 tokens.
+    n_cells : int or None
+        Number of pairs of a document and a term that occurs in it; None for tokens.
+    vocabulary : tuple of str or None
+        Word of each term.
+    label_names : tuple of str
+        Names of the labels, as those of the corpus: "document" is one of them.
+    """
+
+    _manifest: Manifest
+
+    # ------------------------------------------------------------------ reading
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> ShardedCorpus:
+        """Open a corpus in shards. Only its manifest is read.
+
+        Parameters
+        ----------
+        folder : path
+
+        Raises
+        ------
+        DataError
+            Naming the file, if the manifest is missing, damaged, or of another version.
+        """
+        return cls(read_manifest(_folder(folder).resolve()))
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._manifest.folder
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the manifest."""
+        return self._manifest.digest
+
+    @property
+    def kind(self) -> str:
+        """What shards hold: "cells" or "tokens"."""
+        return self._manifest.kind
+
+    @property
+    def shards(self) -> tuple[ShardInfo, ...]:
+        """Place and sizes of each shard."""
+        return self._manifest.shards
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self.shards)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents of all shards."""
+        return self._manifest.n_documents
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens of all shards."""
+        return self._manifest.n_tokens
+
+    @property
+    def n_cells(self) -> int | None:
+        """Number of cells of all shards; None for tokens."""
+        return self._manifest.n_cells
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms."""
+        return self._manifest.n_terms
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """Word of each term."""
+        return self._manifest.vocabulary
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+        return ("document", *self._manifest.labels)
+
+    def is_present(self, number: int) -> bool:
+        """Say whether the folder of a shard is on this disk.
+
+        Parameters
+        ----------
+        number : int
+            Of the shard, from 0.
+        """
+        return self._manifest.path(self._number(number)).is_dir()
+
+    def shard(self, number: int, verify: bool = True) -> Corpus:
+        """Return the documents of a shard, mapped into memory; the operating system reads what is used.
+
+        They are numbered from 0: document d is document ``shards[number].first_document + d`` of the whole
+        corpus. Terms and the keys of labels are those of the whole corpus.
+
+        Parameters
+        ----------
+        number : int
+            Of the shard, from 0.
+        verify : bool
+            Compare the SHA-256 of each file. Sizes and ranges of all numbers are always checked. The files
+            are read in pieces for this, so that a shard may be larger than memory.
+
+        Raises
+        ------
+        ShardError
+            Naming shard and file, if a file is missing, truncated or damaged.
+        """
+        return mapped_shard(Corpus, self._manifest, self._number(number), flag("verify", verify))
+
+    def verify(self, number: int) -> None:
+        """Check all files of a shard: sizes, ranges of numbers, SHA-256. Parameters and errors as in `shard`.
+
+        Parameters
+        ----------
+        number : int
+            Of the shard, from 0.
+
+        Raises
+        ------
+        ShardError
+        """
+        open_shard(self._manifest, self._number(number))
+
+    def corpus(self) -> Corpus:
+        """Return all documents as one corpus in memory: what the shards were made from.
+
+        Raises
+        ------
+        ShardError
+            As `shard`; all shards must be there.
+        """
+        return shards_joined(Corpus, self._manifest)
+
+    def _number(self, number: Any) -> int:
+        return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards count from 0.")
+
+    def __reduce__(self) -> Any:
+        # Another process reads the manifest itself.
+        return _reopen, (self.folder, self.digest)
+
+    def __repr__(self) -> str:
+        labels = [name for name in self.label_names if name != "document"]
+        more = printable(f", labels: {', '.join(labels)}") if labels else ""
+        named = "" if self.vocabulary is None else " (named)"
+        return (
+            f"<ShardedCorpus: {self.n_shards} shards of {self.kind}, {self.n_documents} documents, "
+            f"{self.n_terms} terms{named}, {self.n_tokens} tokens{more}>"
+        )
+
+    # ------------------------------------------------------------------ writing
+
+    @classmethod
+    def write(cls, corpus: Corpus, folder: str | os.PathLike[str], shards: int) -> ShardedCorpus:
+        """Write a corpus in shards: consecutive documents, about equally many cells (or tokens) each.
+
+        Parameters
+        ----------
+        corpus : Corpus
+            One that is mapped into memory is copied in pieces.
+        folder : path
+            New or empty.
+        shards : int
+            Number of shards, at most that of the documents that have tokens.
+
+        Raises
+        ------
+        ParameterError
+            If there are too many shards, or something is in the folder.
+        DataError
+            If a label's value is no string, number or bool, or a string can't be written in UTF-8.
+        StorageError
+            If it can't be written, for instance since the disk is full; nothing is left in this case.
+        """
+        instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
+        place, n = _folder(folder), check_shards(shards)
+        with folder_aside(place) as aside, storing_shards(place):
+            write_shards(aside, content_of(corpus), n)
+        return cls.open(place)
+
+    @classmethod
+    def from_counts(
+        cls,
+        blocks: Iterable[Any],
+        folder: str | os.PathLike[str],
+        shards: int,
+        vocabulary: Any = None,
+        names: Any = None,
+        groups: Any = None,
+    ) -> ShardedCorpus:
+        """Write counts that come block by block, and are never in memory together.
+
+        Parameters
+        ----------
+        blocks : iterable of array-like or scipy.sparse, shape (some documents, n_terms)
+            Counts as for `Corpus.from_counts`; gone through once.
+        folder : path
+            New or empty. While it is written, twice its space is needed.
+        shards : int
+            Number of shards, at most that of the documents that have tokens.
+        vocabulary, names, groups
+            Of the whole corpus, as in `Corpus.from_documents`.
+
+        Raises
+        ------
+        ParameterError, StorageError
+            As `write`.
+        DataError
+            As `Corpus.from_counts`; the block is named, from 0.
+        """
+        place, n = _folder(folder), check_shards(shards)
+        words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
+        return write_blocks(_counts_of(blocks, words), place, n, words, lambda: (names, groups))
+
+
+def write_blocks(
+    blocks: Iterable[Counts], folder: Path, shards: int, vocabulary: Any, documents: Any
+) -> ShardedCorpus:
+    """Write blocks of documents as they come.
+
+    Parameters
+    ----------
+    blocks : iterable of Counts
+    folder : Path
+    shards : int
+    vocabulary : tuple of str or None
+    documents : callable
+        Asked after the last block; returns names and groups as `Corpus.from_counts` takes them.
+
+    Raises as `ShardedCorpus.from_counts`.
+    """
+    with folder_aside(folder) as aside, CellSpool(aside / "spool", partial(storing_shards, folder)) as spool:
+        spool.fill(blocks)
+        lengths = spool.lengths
+        names, groups = documents()
+        words = vocabulary() if callable(vocabulary) else vocabulary
+        content = Content(
+            lengths=lengths, cells=spool.cells, read=spool.read,
+            n_terms=spool.n_terms, vocabulary=words,
+            names=None if names is None else check_names("names", names, len(lengths), "document"),
+            labels=encode_all("groups", groups, len(lengths), "document", taken=["document"]),
+        )  # fmt: skip
+        with storing_shards(folder):
+            write_shards(aside, content, shards)
+    return ShardedCorpus.open(folder)
+
+
+def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator[Counts]:
+    """Counts of blocks, checked."""
+    n_terms = 0
+    for number, block in enumerate(_iterated(blocks)):
+        try:
+            counts = read_matrix(block, None)
+        except DataError as error:
+            raise DataError(
+                f"blocks, block {number}, {error.parameter}", error.value, error.allowed, error.remedy
+            ) from error
+        if words is not None and len(words) != counts.n_terms:
+            raise DataError(
+                "vocabulary", f"{len(words)} terms", f"{counts.n_terms} terms, one a column",
+                "Give one word a column of each block.",
+            )  # fmt: skip
+        n_terms = n_terms or counts.n_terms
+        if not counts.n_terms == n_terms <= ID_LIMIT:
+            raise DataError(
+                f"blocks, block {number}", f"{counts.n_terms} terms",
+                f"{min(n_terms, ID_LIMIT)} terms, as many as the first block, at most {ID_LIMIT}",
+                "Give all blocks the same columns.",
+            )  # fmt: skip
+        yield counts
+
+
+def _iterated(blocks: Any) -> Iterator[Any]:
+    if (
+        isinstance(blocks, str | bytes | Mapping)
+        or scipy.sparse.issparse(blocks)
+        or not isinstance(blocks, Iterable)
+    ):
+        raise DataError(
+            "blocks",
+            blocks,
+            "an iterable of matrices, documents x terms",
+            "Put a single one into a list: [X].",
+        )
+    return iter(blocks)
+
+
+def _folder(folder: Any) -> Path:
+    return path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
+
+
+def _reopen(folder: Path, digest: str) -> ShardedCorpus:
+    """Open a corpus in shards that another process has open.
+
+    Raises a DataError if it isn't there, or is another one now.
+    """
+    sharded = ShardedCorpus.open(folder)
+    if sharded.digest != digest:
+        raise DataError(
+            f"folder {folder}", "another corpus", f"that with digest {digest[:12]}...", "Put it back."
+        )
+    return sharded
