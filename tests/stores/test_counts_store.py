@@ -223,6 +223,36 @@ def test_generalised_stirling_numbers_and_their_ratios(d):
     assert one_opens(0, 0, d) == 1.0
 
 
+@pytest.mark.parametrize("d", [0.0, 0.5, 0.96875])
+def test_generalised_stirling_numbers_of_few_and_of_many_tables(d):
+    """Up to 200 tables rows are kept as plain numbers, above as logs."""
+    n, row = 230, discounted_stirling(Fraction(d), 230)
+    for t in (2, 150, 199, 200, 201, 229):
+        exact = math.log(row[t].numerator) - math.log(row[t].denominator)
+        assert stirling.sum_of_logs(np.array([n]), np.array([t]), d) == pytest.approx(exact, rel=1e-12)
+        beside = stirling.sum_of_logs(np.array([n, 229, 3]), np.array([t, 228, 2]), d)
+        rest = stirling.sum_of_logs(np.array([229, 3]), np.array([228, 2]), d)
+        assert beside == pytest.approx(exact + rest, rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [0.0, 0.25, 0.96875])
+def test_generalised_stirling_numbers_of_many_customers(d):
+    """Beside the same recurrence in integers of 60 digits after the point, of S_d(n, t) / S_d(n, 1)."""
+    n, tables, unit = 20_000, 6, 10**60
+    numerator, denominator = Fraction(d).as_integer_ratio()
+    row = [0, unit] + [0] * (tables - 1)
+    for i in range(1, n):
+        over = i * denominator - numerator
+        row[2:] = [
+            row[t] + (denominator * row[t - 1] - (t - 1) * numerator * row[t]) // over
+            for t in range(2, tables + 1)
+        ]
+    one = math.lgamma(n - d) - math.lgamma(1.0 - d)
+    for t in (2, 3, 6):
+        exact = one + math.log(row[t]) - math.log(unit)
+        assert stirling.sum_of_logs(np.array([n]), np.array([t]), d) == pytest.approx(exact, rel=1e-13)
+
+
 def test_ratios_of_large_counts():
     # Without a discount the last of n customers at two tables is alone with probability 1/((n-1) H_(n-1)).
     n = 5000

@@ -13,20 +13,20 @@ from hdpkit.errors import ParameterError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma, log_rising
 
 cdef int64_t MOST = 1 << 28       # entries of a table of ratios: 2 GB
+cdef int64_t FEW = 200            # tables below which rows are kept as plain numbers
 
 
-cdef double log_stirling_sum(vector[int64_t] *n, vector[int64_t] *t) except? -1.0 nogil:
-    """Sum of log s(n, t) over pairs, 1 <= t <= n.
+cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d) except? -1.0 nogil:
+    """Sum of log S_d(n, t) over pairs, 1 <= t <= n.
 
-    Rows of s(n + 1, t) = s(n, t - 1) + n s(n, t) are grown once, up to the largest n and t that need them.
+    Rows of S_d(n + 1, t) are grown from S_d(n, t) once, up to the largest n and t that need them.
     """
-    cdef double total = 0.0, above, before, own
-    cdef int64_t i, j, size = 0, largest_n = 0, largest_t = 0, row
-    cdef vector[double] logs                   # log s(row, j), j = 1 ..
+    cdef double total = 0.0
+    cdef int64_t i, largest_n = 0, largest_t = 0
     cdef vector[int64_t] first, following      # pairs of each n, as lists
     for i in range(<int64_t>n.size()):
         if t.at(i) == 1:
-            total += det_lgamma(<double>n.at(i))
+            total += log_one_table(n.at(i), d)
         elif t.at(i) < n.at(i):
             largest_n = max(largest_n, n.at(i))
             largest_t = max(largest_t, t.at(i))
@@ -38,67 +38,75 @@ cdef double log_stirling_sum(vector[int64_t] *n, vector[int64_t] *t) except? -1.
         if 1 < t.at(i) < n.at(i):
             following[i] = first[n.at(i)]
             first[n.at(i)] = i
+    if largest_t <= FEW:
+        return total + sum_by_rows(t, &first, &following, largest_t, d)
+    return total + sum_by_rows_of_logs(t, &first, &following, largest_t, d)
+
+
+cdef inline double log_one_table(int64_t n, double d) noexcept nogil:
+    """log S_d(n, 1)."""
+    return det_lgamma(<double>n) if d == 0.0 else log_rising(1.0 - d, n - 1)
+
+
+cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following, int64_t largest_t,
+                        double d) except? -1.0 nogil:
+    """The sum over pairs in lists by n, of few tables: rows in plain numbers.
+
+    w_n(t) = (t - 1)! S_d(n, t) / S_d(n, 1) has w_{n+1}(t) = w_n(t) + (t - 1) (w_n(t - 1) - d w_n(t)) / (n - d), and
+    stays within the range of doubles: from 1 to (1 + log n + 1 / (t - 1))^(t - 1) without a discount, and with one
+    below this times 1 / (1 - d). One of these rows takes a multiplication an entry where one of logs takes an
+    exponential and a logarithm: counts of a million customers have a million rows.
+    """
+    cdef double total = 0.0, share
+    cdef int64_t i, j, row
+    cdef vector[double] rows, factors          # w(largest_t), ..., w(1): an entry reads the one after it
+    cdef double *w
+    cdef const double *factor
+    rows.assign(largest_t, 0.0)
+    factors.assign(largest_t, 0.0)
+    w = rows.data()
+    factor = factors.data()
+    w[largest_t - 1] = 1.0
+    for j in range(largest_t):
+        factors[j] = <double>(largest_t - 1 - j)
+    for row in range(2, <int64_t>first.size()):      # from row - 1 to row
+        share = 1.0 / ((row - 1) - d)
+        for j in range(largest_t - 1):
+            w[j] += factor[j] * share * (w[j + 1] - d * w[j])
+        i = first.at(row)
+        while i >= 0:
+            total += det_log(w[largest_t - t.at(i)]) + log_one_table(row, d) - det_lgamma(<double>t.at(i))
+            i = following.at(i)
+    return total
+
+
+cdef double sum_by_rows_of_logs(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following,
+                                int64_t largest_t, double d) except? -1.0 nogil:
+    """The same for any number of tables: rows of log S_d(n, t)."""
+    cdef double total = 0.0, before, own, above
+    cdef int64_t i, j, row
+    cdef vector[double] logs                   # log S_d(row, j), j = 1 ..
     logs.assign(largest_t + 1, 0.0)
-    for row in range(2, largest_n + 1):        # from s(row - 1, j) to s(row, j)
-        size = min(row - 1, largest_t)
-        above = det_log(<double>(row - 1))
+    for row in range(2, <int64_t>first.size()):      # from row - 1 to row
         before = logs[1]
+        above = det_log((row - 1) - d)
         logs[1] += above
-        for j in range(2, size + 1):
+        for j in range(2, min(row - 1, largest_t) + 1):
             own = logs[j]
-            logs[j] = log_sum(before, own + above)
+            logs[j] = log_sum(before, own + (above if d == 0.0 else det_log((row - 1) - j * d)))
             before = own
         if row <= largest_t:
-            logs[row] = 0.0                    # s(n, n) = 1
-        i = first[row]
+            logs[row] = 0.0                    # S_d(n, n) = 1
+        i = first.at(row)
         while i >= 0:
             total += logs[t.at(i)]
-            i = following[i]
+            i = following.at(i)
     return total
 
 
 cdef inline double log_sum(double a, double b) noexcept nogil:
     """log(exp a + exp b)."""
     return a + det_log1p(det_exp(b - a)) if a > b else b + det_log1p(det_exp(a - b))
-
-
-cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d) except? -1.0 nogil:
-    """Sum of log S_d(n, t) over pairs, 1 <= t <= n."""
-    cdef double total = 0.0, before, own
-    cdef int64_t i, j, largest_n = 0, largest_t = 0, row
-    cdef vector[double] logs                   # log S_d(row, j), j = 1 ..
-    cdef vector[int64_t] first, following      # pairs of each n, as lists
-    if d == 0.0:
-        return log_stirling_sum(n, t)
-    for i in range(<int64_t>n.size()):
-        if t.at(i) == 1:
-            total += log_rising(1.0 - d, n.at(i) - 1)
-        elif t.at(i) < n.at(i):
-            largest_n = max(largest_n, n.at(i))
-            largest_t = max(largest_t, t.at(i))
-    if largest_n == 0:
-        return total
-    first.assign(largest_n + 1, -1)
-    following.assign(n.size(), -1)
-    for i in range(<int64_t>n.size()):
-        if 1 < t.at(i) < n.at(i):
-            following[i] = first[n.at(i)]
-            first[n.at(i)] = i
-    logs.assign(largest_t + 1, 0.0)
-    for row in range(2, largest_n + 1):        # from S_d(row - 1, j) to S_d(row, j)
-        before = logs[1]
-        logs[1] += det_log((row - 1) - d)
-        for j in range(2, min(row - 1, largest_t) + 1):
-            own = logs[j]
-            logs[j] = log_sum(before, own + det_log((row - 1) - j * d))
-            before = own
-        if row <= largest_t:
-            logs[row] = 0.0                    # S_d(n, n) = 1
-        i = first[row]
-        while i >= 0:
-            total += logs[t.at(i)]
-            i = following[i]
-    return total
 
 
 def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, double d=0.0):

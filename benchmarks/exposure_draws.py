@@ -1,0 +1,118 @@
+"""Effective draws a second of exposures: the sweep over counts beside sweeps over mutations one by one.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/exposure_draws.py COUNTS.ldac [--samples 200] [--factors 20]
+        [--settle 500] [--seconds 60] [--burn 0.25] [--largest 50] [--eta 0.5] [--seed 0]
+
+A cohort of some samples, drawn at random from a corpus of counts in LDA-C. alpha = gamma = 1 and eta are
+fixed. CountGibbs settles from factors of the counts; every schedule begins there and samples for the same
+processor time, of which the first part is burnt. An exposure is the number of mutations that a component has
+in a sample; those followed are the largest of the settled state, of components by their lasting ids.
+
+Printed for each schedule: seconds of a sweep, the median of the bulk effective sample sizes a second over the
+exposures that are followed (ArviZ, one chain), how many of them have a split R-hat of at most 1.05, and the
+ratio to the first schedule. An effective sample size of a chain that has not settled means little: the
+table is to be read with the number of exposures that have. Exposures of a component that died are counted apart.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from machine import block
+from scipy.sparse import csr_array
+
+import hdpkit as hk
+from hdpkit import moves
+
+SCHEDULES = {
+    "TableGibbs over counts, weights": ("counts", [moves.TableGibbs(), moves.RootWeights()]),
+    "TableGibbs, DishGibbs over sizes": ("histogram", [moves.TableGibbs(), moves.DishGibbs()]),
+    "CountGibbs": ("counts", [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()]),
+}
+
+
+def cohort_of(path, samples, seed):
+    """Some documents of a corpus, as a corpus of counts."""
+    corpus = hk.Corpus.from_ldac(path)
+    cells = corpus.cells
+    counts = csr_array((cells.count, cells.term, cells.begin), shape=(corpus.n_documents, corpus.n_terms))
+    rows = np.sort(np.random.default_rng(seed).permutation(corpus.n_documents)[:samples])
+    return hk.Corpus.from_counts(counts[rows])
+
+
+def franchise_of(corpus, store, eta):
+    base = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1.0)
+    sample = hk.Restaurant(base=base, concentration=1.0, each="document")
+    root = "weights" if store == "counts" else "restaurant"
+    return hk.Franchise(sample, corpus, store=store, root=root)
+
+
+def run_for(seconds, scheduler, franchise, followed, seed, init):
+    """Exposures after each sweep, shape (sweeps, exposures); nan of components that aren't there."""
+    values, spent = [], 0.0
+    draws = iter(scheduler.sample(franchise, 10**6, seed, init))
+    while spent < seconds:
+        begun = time.process_time()
+        next(draws)
+        spent += time.process_time() - begun
+        dish_of = {int(one): k for k, one in enumerate(franchise.dish_ids)}
+        counts = franchise.sample().group_counts.toarray()
+        values.append([counts[group, dish_of[one]] if one in dish_of else np.nan for group, one in followed])
+    return np.array(values, dtype=float), spent
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus")
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--factors", type=int, default=20)
+    parser.add_argument("--settle", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--burn", type=float, default=0.25)
+    parser.add_argument("--largest", type=int, default=50)
+    parser.add_argument("--eta", type=float, default=0.5)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ArviZ announces its next version at import
+        import arviz
+
+    corpus = cohort_of(options.corpus, options.samples, options.seed)
+    settled = franchise_of(corpus, "counts", options.eta)
+    first = hk.Scheduler(SCHEDULES["CountGibbs"][1])
+    first.run(settled, sweeps=options.settle, rng=options.seed, init=hk.init.Factors(options.factors))
+    state, sample = settled.freeze(), settled.sample()
+    exposures = sample.group_counts.toarray()
+    order = np.argsort(-exposures, axis=None)[: options.largest]
+    followed = [(int(i // exposures.shape[1]), int(sample.ids[i % exposures.shape[1]])) for i in order]
+    print(block())
+    print(f"{len(corpus):,} mutations of {exposures.shape[0]} samples; K = {settled.n_dishes} when settled")
+    smallest = int(exposures.ravel()[order[-1]])
+    print(f"{len(followed)} exposures of {smallest:,} to {int(exposures.max()):,} mutations\n")
+    print(
+        f"{'schedule':34} {'sweeps':>7} {'s a sweep':>10} {'ESS/s':>9} {'ratio':>7} {'settled':>8} {'died':>5}"
+    )
+    base = None
+    for name, (store, schedule) in SCHEDULES.items():
+        franchise = franchise_of(corpus, store, options.eta)
+        values, seconds = run_for(
+            options.seconds, hk.Scheduler(schedule), franchise, followed, options.seed + 1, state
+        )
+        kept = values[int(options.burn * len(values)) :]
+        alive = ~np.isnan(kept).any(axis=0)
+        sizes = [float(arviz.ess(column[None], method="bulk")) for column in kept[:, alive].T]
+        rhats = np.array([float(arviz.rhat(column[None], method="split")) for column in kept[:, alive].T])
+        rate = float(np.median(sizes)) / (seconds * len(kept) / len(values))
+        base = rate if base is None else base
+        print(
+            f"{name:34} {len(values):7,} {seconds / len(values):10.4f} {rate:9.4f} {rate / base:7.1f} "
+            f"{int((rhats <= 1.05).sum()):8} {int((~alive).sum()):5}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
