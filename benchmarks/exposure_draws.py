@@ -10,8 +10,8 @@ in a sample; those followed are the largest of the settled state, of components 
 
 Printed for each schedule: seconds of a sweep, the median of the bulk effective sample sizes a second over the
 exposures that are followed (ArviZ, one chain), how many of them have a split R-hat of at most 1.05, and the
-ratio to the first schedule. An effective sample size of a chain that has not settled means little: the
-table is to be read with the number of exposures that have. Exposures of a component that died are counted apart.
+ratio to the first schedule. The effective sample size of a chain that has not settled means little, so read
+it together with the number of exposures that have. Exposures of a component that died are counted apart.
 """
 
 import argparse
@@ -108,8 +108,8 @@ def main():
         rate = float(np.median(sizes)) / (seconds * len(kept) / len(values))
         base = rate if base is None else base
         print(
-            f"{name:34} {len(values):7,} {seconds / len(values):10.4f} {rate:9.4f} {rate / base:7.1f} "
-            f"{int((rhats <= 1.05).sum()):8} {int((~alive).sum()):5}",
+            f"{name:34} {len(values):9,} {seconds / len(values):9.4f} {rate:9.4f} {rate / base:9.1f} "
+            f"{int((rhats <= 1.05).sum()):9} {int((~alive).sum()):9}",
             flush=True,
         )
 
