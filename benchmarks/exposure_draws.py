@@ -92,9 +92,8 @@ def main():
     print(f"{len(corpus):,} mutations of {exposures.shape[0]} samples; K = {settled.n_dishes} when settled")
     smallest = int(exposures.ravel()[order[-1]])
     print(f"{len(followed)} exposures of {smallest:,} to {int(exposures.max()):,} mutations\n")
-    print(
-        f"{'schedule':34} {'sweeps':>7} {'s a sweep':>10} {'ESS/s':>9} {'ratio':>7} {'settled':>8} {'died':>5}"
-    )
+    heads = ("sweeps", "s a sweep", "ESS/s", "ratio", "settled", "died")
+    print(f"{'schedule':34} " + " ".join(f"{head:>9}" for head in heads))
     base = None
     for name, (store, schedule) in SCHEDULES.items():
         franchise = franchise_of(corpus, store, options.eta)
