@@ -1,16 +1,15 @@
 """Are the signatures of simulated cohorts found, and do intervals of exposures cover the true ones?
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part known factors nmf]
-        [--part 100] [--sweeps 200] [--samples 200] [--most 50000] [--keep RESULTS]
+        [--part 100] [--sweeps 1000] [--samples 200] [--most 50000] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found where one of those reported has a
 cosine of 0.9 or more with it, one to one; others that are reported are false.
 
-part: two chains over all mutations that begin with what two chains over 300 mutations of each sample agree
-on (`hdpkit.signatures.start_from_part`).
+part: two chains over all mutations that begin as those of ``hdpkit signatures`` do: with what two chains over
+300 mutations of each sample agree on, fitted to all mutations (`hdpkit.signatures.start_from_part`).
+known: the same where every other true signature is known (`hk.Known`, worth 1,000 mutations).
 factors: two chains that begin with 20 factors of the counts.
-known: two chains that begin with random dishes, where every other true signature is known (`hk.Known`, worth
-1,000 mutations).
 nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest K that is stable: five fits of
 resampled counts, whose signatures are put together by their best match, have a mean silhouette (cosine) of
 0.8 or more, and none of the signatures one below 0.2.
@@ -118,11 +117,10 @@ def by_nmf(cohort, seed):
 def rows_of(cohort, kind, seed, options):
     if kind == "nmf":
         return dict(by_nmf(cohort, seed))
-    declared, init = None, hk.init.Factors(20)
-    if kind == "known":
-        declared, init = hk.Known(cohort.signatures[KNOWN], counts=1000.0), "auto"
-    if kind == "part":
-        init = start_from_part(model(), cohort.corpus, sweeps=options.part, rng=seed)
+    declared = hk.Known(cohort.signatures[KNOWN], counts=1000.0) if kind == "known" else None
+    init = hk.init.Factors(20)
+    if kind != "factors":
+        init = start_from_part(model(), cohort.corpus, known=declared, sweeps=options.part, rng=seed)
     trace = fit_cells(cohort, options.sweeps, seed, init, known=declared)
     return dict(by_chains(cohort, trace, declared))
 
@@ -161,7 +159,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS))
     parser.add_argument("--part", type=int, default=100)
-    parser.add_argument("--sweeps", type=int, default=200)
+    parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)
     parser.add_argument("--keep", type=Path)

@@ -31,11 +31,19 @@ from hdpkit.cli.runs import carry_out
 from hdpkit.cli.summary import WIDTH_OF_A_FILE
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError, printable
-from hdpkit.init import Factors
+from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.command import kept_command
 from hdpkit.schedule import open_run
-from hdpkit.signatures import CHANNELS, Signatures, channels_of, read_signatures, read_spectra
+from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.signatures import (
+    CHANNELS,
+    Signatures,
+    channels_of,
+    read_signatures,
+    read_spectra,
+    start_from_part,
+)
 from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.settings import Settings, save_settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
@@ -109,7 +117,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 )  # fmt: skip
 @click.option(
     "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-    help="The start of a chain.  [default: factors:20; with components that are known: auto]",
+    help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on]",
 )  # fmt: skip
 @seed_option
 @click.option("--threads", type=positive, default=1, show_default=True, help="Of each chain.")
@@ -172,11 +180,12 @@ def signatures(matrix: Path, **options: Any) -> None:
         similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
         level=options["interval"], min_samples=options["min_samples"], known=known,
     )  # fmt: skip
-    franchise, schedule = _model(corpus, levels, known, options)
+    sample = _restaurants(levels, options)
+    franchise, schedule = _model(sample, corpus, known, options)
+    scheduler = hk.Scheduler(schedule, threads=options["threads"])
     start = options["init"]
     if start is None:
-        start = "auto" if franchise.known is not None else Factors(20)
-    scheduler = hk.Scheduler(schedule, threads=options["threads"])
+        start = _start(sample, corpus, franchise.known, options)
 
     def run(progress: Any) -> Any:
         return scheduler.run(
@@ -229,10 +238,9 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
     return corpus, levels
 
 
-def _model(corpus: Corpus, levels: list[str], known: KnownSignatures | None, options: dict[str, Any]) -> Any:
-    """The franchise and its schedule: over cells for two levels, over mutations for more."""
+def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
+    """Samples over levels over the root."""
     import hdpkit as hk
-    from hdpkit import moves
 
     above = hk.Restaurant(
         base=hk.DirichletMultinomial(eta=options["eta"]), concentration=options["root_concentration"],
@@ -240,27 +248,48 @@ def _model(corpus: Corpus, levels: list[str], known: KnownSignatures | None, opt
     )  # fmt: skip
     for label in levels:
         above = hk.Restaurant(base=above, concentration=options["level_concentration"], each=label)
-    sample = hk.Restaurant(base=above, concentration=options["sample_concentration"], each="document")
-    priors = [options[f"{name}_concentration"] for name in ("root", "sample")]
-    priors += [options["level_concentration"]] if levels else []
-    updates: list[Any] = []
-    if any(isinstance(prior, hk.Gamma) for prior in priors):
-        updates.append(moves.Concentration())
-    if isinstance(options["eta"], hk.Gamma):
-        updates.append(moves.BaseMeasureParameters())
+    return hk.Restaurant(base=above, concentration=options["sample_concentration"], each="document")
+
+
+def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: dict[str, Any]) -> Any:
+    """The franchise and its schedule: over cells for two levels, over mutations for more."""
+    import hdpkit as hk
+    from hdpkit import moves
+
     declared = None
     if known is not None and options["known_as"] != "match":
         frozen = options["known_as"] == "frozen"
         counts = None if frozen else options["pseudo_counts"]
         declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
-    if levels:
-        if corpus.n_tokens > SLOW and not options["quiet"]:
-            told = f"with levels a sweep goes over {corpus.n_tokens:,} mutations one by one"
-            say(f"{told}: --max-per-sample draws fewer, --flat goes over cells", err=True)
-        franchise = hk.Franchise(sample, corpus, known=declared)
-        return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
-    franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
-    return franchise, [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), *updates]
+    flat = sample.base.each is None
+    priors = [options[f"{name}_concentration"] for name in ("root", "sample", *([] if flat else ["level"]))]
+    updates: list[Any] = []
+    if any(isinstance(prior, hk.Gamma) for prior in priors):
+        updates.append(moves.Concentration())
+    if isinstance(options["eta"], hk.Gamma):
+        updates.append(moves.BaseMeasureParameters())
+    if flat:
+        franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
+        return franchise, [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), *updates]
+    if corpus.n_tokens > SLOW and not options["quiet"]:
+        told = f"with levels a sweep goes over {corpus.n_tokens:,} mutations one by one"
+        say(f"{told}: --max-per-sample draws fewer, --flat goes over cells", err=True)
+    franchise = hk.Franchise(sample, corpus, known=declared)
+    return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
+
+
+def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> Any:
+    """What chains over a part of the mutations agree on."""
+    quiet = options["quiet"]
+    if not quiet:
+        say("a start by two chains over at most 300 mutations of each sample", err=True)
+    with ProgressBar() as bar:
+        start = start_from_part(
+            sample, corpus, known=known, rng=options["seed"], progress=None if quiet else bar
+        )
+    if not quiet and start.topics is not None:
+        say(f"the start has {_plural(len(start.topics), 'new signature')}", err=True)
+    return start
 
 
 def _plural(number: int, what: str) -> str:

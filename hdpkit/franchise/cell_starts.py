@@ -129,14 +129,14 @@ def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellSt
     check_factors(start, franchise)
     cells, generator = franchise.topology.cells, source.generator
     factors = factors_of(start, franchise, source)
-    n, documents, known = len(factors[1]), cells.documents(), franchise.topology.known
-    n_dishes, columns, size = known + n, known + np.arange(n), max(1, min(_CELLS, _LARGEST // n))
+    n, documents = len(factors[1]), cells.documents()
+    columns, size = np.arange(n), max(1, min(_CELLS, _LARGEST // n))
     tables = []
     for first in range(0, len(cells.count), size):
         here = slice(first, first + size)
         law = law_of_cells(factors, documents[here], cells.term[here])
-        tables.append(_of_tables([(columns, generator.multinomial(cells.count[here], law))], n_dishes))
-    return _joined(tables, n_dishes)
+        tables.append(_of_tables([(columns, generator.multinomial(cells.count[here], law))], n))
+    return _joined(tables, n)
 
 
 def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:

@@ -28,7 +28,9 @@ def _topics(value: Any) -> Floats | None:
     if value is None:
         return None
     found = number_array(value)
-    if found is None or found.ndim != 2 or not found.size or not np.isfinite(found).all() or found.min() < 0:
+    if found is None or found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
+        raise _unfit(value)
+    if (found < 0).any():
         raise _unfit(value)
     sums = found.sum(axis=1, keepdims=True)
     if (sums <= 0).any():
@@ -62,7 +64,8 @@ class Factors:
         and the K of `hdpkit.FixedWeights`. Fewer result where nobody takes one.
     topics : array, shape (K, n_terms), optional
         H itself, up to a scale by row: only W is fitted then, and K is the number of rows. They may come of
-        a run over a part of the customers (`hdpkit.downsample`), which mixes faster.
+        a run over a part of the customers (`hdpkit.downsample`), which mixes faster. Beside known components
+        there may be none.
     """
 
     n_dishes: int | None = attrs.field(
@@ -95,43 +98,76 @@ def check_factors(start: Factors, franchise: Any) -> None:
         raise MissingExtraError(
             "sklearn", None, "installed, to factorise counts", "pip install 'hdpkit[text]', or another start."
         ) from error
-    n_dishes = start.n_dishes
+    n_dishes, known = start.n_dishes, franchise.topology.known
     if start.topics is not None:
         n_dishes, n_terms = start.topics.shape
+        if n_dishes + known == 0:
+            raise ParameterError(
+                "init", start, "one topic or more, where no component is known", "Give hk.init.Factors(20)."
+            )
         if n_terms != franchise.data.n_terms:
             raise ParameterError(
                 "init", start, f"topics over the {franchise.data.n_terms} terms of the data",
                 "Take them of a run over the same terms.",
             )  # fmt: skip
-    franchise.root._check_number("init", n_dishes or 1)
+    franchise.root._check_number("init", max(1, known + (n_dishes or 0)))
 
 
 def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Floats, Floats]:
-    """W and H: float64, shapes (n_documents, K) and (K, n_terms)."""
-    from sklearn.decomposition import NMF, non_negative_factorization
-
+    """W and H: float64, shapes (n_documents, K) and (K, n_terms); known components are the first."""
     counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
     used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
-    default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
-    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    scale = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0))
-    if start.topics is not None:
-        given, _, _ = non_negative_factorization(
-            scale @ counts, H=np.array(start.topics), n_components=len(start.topics), update_H=False,
-            solver="mu", beta_loss="kullback-leibler", max_iter=_ROUNDS, tol=0.0,
-        )  # fmt: skip
-        return np.asarray(given, dtype=np.float64), start.topics
+    shares = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0)) @ counts
+    known = franchise._known
+    if start.topics is None:
+        weights, laws = _factorised(start, franchise, shares, used, source)
+        if known is None:
+            return weights, laws
+        laws = laws[laws.sum(axis=1) > 0.0]
+        laws = laws / laws.sum(axis=1, keepdims=True)
+    else:
+        laws = start.topics
+    if known is not None:
+        laws = np.vstack([known.topics, laws])
+    left = used[laws[:, used].sum(axis=0) == 0.0]  # terms that no component has
+    if len(left):
+        laws = np.vstack([laws, np.bincount(left, minlength=laws.shape[1]) / len(left)])
+    return _weights(shares, laws), laws
+
+
+def _factorised(
+    start: Factors, franchise: Any, shares: Any, used: Any, source: RandomStream
+) -> tuple[Floats, Floats]:
+    """W and H of the shares of terms, where nothing is given."""
+    from sklearn.decomposition import NMF
+
+    default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
+    most = franchise.root.most_dishes
+    n_dishes = start.n_dishes or min(default, default if most is None else most - franchise.topology.known)
+    if n_dishes == 0:
+        return np.empty((shares.shape[0], 0)), np.empty((0, shares.shape[1]))
     seed = int(source.generator.integers(2**31))
-    few = n_dishes <= min(counts.shape[0], len(used))
+    few = n_dishes <= min(shares.shape[0], len(used))
     model = NMF(
         n_dishes, init="nndsvda" if few else "random", solver="mu", beta_loss="kullback-leibler",
         max_iter=_ROUNDS, tol=0.0, random_state=seed,
     )  # fmt: skip
-    weights: Floats = np.asarray(model.fit_transform(scale @ counts[:, used]), dtype=np.float64)
-    laws = np.zeros((n_dishes, counts.shape[1]))
+    weights: Floats = np.asarray(model.fit_transform(shares[:, used]), dtype=np.float64)
+    laws = np.zeros((n_dishes, shares.shape[1]))
     laws[:, used] = model.components_
     return weights, laws
+
+
+def _weights(shares: Any, laws: Floats) -> Floats:
+    """W, given H."""
+    from sklearn.decomposition import non_negative_factorization
+
+    weights, _, _ = non_negative_factorization(
+        shares, H=laws.copy(), n_components=len(laws), update_H=False, solver="mu",
+        beta_loss="kullback-leibler", max_iter=_ROUNDS, tol=0.0,
+    )  # fmt: skip
+    return np.asarray(weights, dtype=np.float64)
 
 
 def law_of_cells(factors: tuple[Floats, Floats], documents: Any, terms: Any) -> Floats:

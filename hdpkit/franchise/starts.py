@@ -213,7 +213,7 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         return term_clusters(init, franchise, source) + np.int32(_known(franchise))
     elif isinstance(init, Factors):
         check_factors(init, franchise)
-        return dishes_of_factors(init, franchise, source) + np.int32(_known(franchise))
+        return dishes_of_factors(init, franchise, source)
     elif isinstance(init, Mapping):
         return init
     elif isinstance(init, type(franchise)):

@@ -25,9 +25,10 @@ def corpus(by_cell=True):
 
 
 def started(data, init, seed=0, **options):
+    """One sweep that leaves who eats what over cells, and Table Gibbs where there are none."""
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), data, **options)
-    move = moves.TableCounts() if options else moves.TableGibbs()
+    move = moves.TableCounts() if "store" in options else moves.TableGibbs()
     hk.Scheduler([move]).run(franchise, sweeps=1, rng=seed, init=init)
     return franchise
 
@@ -63,6 +64,33 @@ def test_topics_that_are_given():
         topics = started(corpus(by_cell), start, **options).sample().topics()
         cosine = topics @ LAWS.T / np.outer(np.linalg.norm(topics, axis=1), np.linalg.norm(LAWS, axis=1))
         assert cosine.max(axis=0).min() > 0.95
+
+
+@pytest.mark.parametrize("by_cell", [True, False])
+@pytest.mark.parametrize("init", [hk.init.Factors(4), hk.init.Factors(topics=LAWS[2:])], ids=["n", "topics"])
+def test_known_components_begin_with_what_is_theirs(by_cell, init):
+    options = {"store": "counts", "root": "weights"} if by_cell else {}
+    known = hk.Known(LAWS[:2], counts=50, frozen=[True, False])
+    franchise = started(corpus(by_cell), init, known=known, **options)
+    franchise.audit()
+    topics = franchise.sample().topics()
+    cosine = topics @ LAWS.T / np.outer(np.linalg.norm(topics, axis=1), np.linalg.norm(LAWS, axis=1))
+    assert np.array_equal(topics[0], franchise.known.matrix[0])
+    assert np.diag(cosine)[:2].min() > 0.95
+    assert franchise.dish_counts[:2].sum(axis=1).min() > 0.05 * len(franchise.data)
+
+
+@pytest.mark.parametrize("by_cell", [True, False])
+def test_terms_that_no_known_component_has_begin_with_a_dish_of_their_own(by_cell):
+    options = {"store": "counts", "root": "weights"} if by_cell else {}
+    laws = np.zeros((2, 20))
+    laws[0, :8], laws[1, 8:15] = 1 / 8, 1 / 7
+    none = hk.init.Factors(topics=np.empty((0, 20)))
+    franchise = started(corpus(by_cell), none, known=hk.Known(laws, frozen=True), **options)
+    franchise.audit()
+    assert franchise.n_dishes > 2
+    with pytest.raises(ParameterError, match="no component is known"):
+        started(corpus(by_cell), none, **options)
 
 
 @pytest.mark.parametrize("topics", [[[0.5, -0.5]], [[0.0, 0.0]], [0.5, 0.5], [[np.nan, 1.0]], "topics", []])

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from scipy.special import digamma
 
 import hdpkit as hk
 from hdpkit import moves
@@ -18,6 +19,7 @@ from hdpkit.signatures import (
     write_signatures,
 )
 from hdpkit.signatures.extraction import names_of_signatures
+from hdpkit.signatures.starts import _mean_field
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)
@@ -78,9 +80,61 @@ def test_a_start_from_a_part(cohort):
     matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(start.topics)
     assert set(matches.names) == {"x", "y", "z"}
     assert start == start_from_part(sample, corpus, max_per_sample=400, sweeps=60, chains=1, rng=0)
-    for wrong in ({"chains": 0}, {"sweeps": 1}, {"max_per_sample": 0}, {"similarity": 1.0}):
+    wrong = ({"chains": 0}, {"sweeps": 1}, {"max_per_sample": 0}, {"similarity": 1.0}, {"updates": -1})
+    for one in wrong:
         with pytest.raises(ParameterError):
-            start_from_part(sample, corpus, **wrong)
+            start_from_part(sample, corpus, **one)
+
+
+def test_a_start_from_a_part_beside_known_signatures(cohort):
+    corpus = cohort[3]
+    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
+    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+    known = hk.Known(TRUTH[:2], counts=500, frozen=[True, False])
+    start = start_from_part(sample, corpus, known=known, max_per_sample=100, sweeps=40, chains=1, rng=0)
+    cosine = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(start.topics).cosines
+    assert len(start.topics) == 1
+    assert cosine[0, 2] > 0.99
+
+
+@pytest.fixture
+def counts(cohort):
+    return np.asarray(cohort[3].to_counts().toarray(), dtype=float)
+
+
+def test_topics_are_fitted_to_all_counts(counts):
+    """Known ones stay, and so do those with many pseudo-counts; others find what the samples have."""
+    flat = np.full(96, 1 / 96)
+    begin = 0.7 * TRUTH + 0.3 * flat
+    shares, prior = np.full(3, 0.3), np.full((3, 96), 0.2)
+    frozen = np.array([True, False, False])
+    prior[1] += 1e9 * begin[1]
+    fitted = _mean_field(counts, begin, shares, prior, frozen, 100)
+    assert np.array_equal(fitted[0], begin[0])
+    np.testing.assert_allclose(fitted[1], begin[1], atol=1e-3)
+    free = _mean_field(counts, begin, shares, np.full((3, 96), 0.2), np.zeros(3, dtype=bool), 100)
+    np.testing.assert_allclose(free.sum(axis=1), 1.0)
+    assert np.diag(KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(free).cosines).min() > 0.99
+    assert np.array_equal(_mean_field(counts, begin, shares, prior, frozen, 0), begin)
+
+
+def test_updates_are_those_of_a_mean_field(counts):
+    """One update with loops over cells."""
+    rng = np.random.default_rng(2)
+    begin, shares, prior = (
+        rng.dirichlet(np.ones(96), size=3),
+        np.array([0.3, 0.2, 0.7]),
+        np.full((3, 96), 0.2),
+    )
+    gamma = counts.sum(axis=1)[:, None] / 3 + shares
+    log_theta = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    expected = prior.copy()
+    for document, row in enumerate(counts):
+        for term in np.flatnonzero(row):
+            law = np.exp(log_theta[document]) * begin[:, term]
+            expected[:, term] += row[term] * law / law.sum()
+    found = _mean_field(counts, begin, shares, prior, np.zeros(3, dtype=bool), 1)
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
 def test_names_of_many_signatures():
