@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from hdpkit.cli.corpus import corpus_options, given_layout, given_text
-from hdpkit.cli.options import given_limits, path_type, quiet_option
+from hdpkit.cli.options import given_limits, path_type, positive, quiet_option
 from hdpkit.cli.output import say, shown_path
+from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.io.corpora import convert_corpus
+from hdpkit.io.shards import convert_shards
 
 __all__ = ["convert"]
 
@@ -18,21 +20,35 @@ __all__ = ["convert"]
 @click.command()
 @corpus_options
 @click.argument("folder", type=path_type)
+@click.option(
+    "--shards",
+    type=positive,
+    metavar="N",
+    help="Write N folders of consecutive documents and a manifest, for several machines. Any format is "
+    "converted piece by piece.",
+)
 @quiet_option
-def convert(corpus: Path, folder: Path, quiet: bool, **options: Any) -> None:
+def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **options: Any) -> None:
     """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
 
-    For corpora larger than memory: LDA-C and bag-of-words files go through it block by block. FOLDER is new
-    or empty; it takes eight bytes a token. Columns of --group-column become labels of the corpus.
+    For corpora larger than memory: LDA-C and bag-of-words files go through it block by block, with --shards
+    files of any format. FOLDER is new or empty; it takes eight bytes a token, or with --shards eight bytes
+    for each term of each document. Columns of --group-column become labels of the corpus.
 
     \b
     Examples:
       hdpkit convert docword.pubmed.txt.gz pubmed --vocabulary vocab.pubmed.txt
       hdpkit convert corpus.ldac folder --format ldac
+      hdpkit convert corpus.ldac shards --shards 8
       hdpkit convert posts.csv posts --text-column body --id-column post
     """
     limits, layout, text = given_limits(options), given_layout(options), given_text(options)
-    made = convert_corpus(corpus, folder, options["format"], options["vocabulary"], text, limits, layout)
+    given = (options["format"], options["vocabulary"], text, limits, layout)
+    made: Corpus | ShardedCorpus
+    if shards is None:
+        made, where = convert_corpus(corpus, folder, *given), ""
+    else:
+        made, where = convert_shards(corpus, folder, shards, *given), f", {shards:,} shards"
     if not quiet:
         sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"
-        say(f"{sizes} in {shown_path(folder)}")
+        say(f"{sizes}{where} in {shown_path(folder)}")

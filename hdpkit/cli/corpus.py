@@ -13,7 +13,7 @@ from hdpkit.cli.options import given_limits, limit_options, path_type, positive
 from hdpkit.cli.output import say, shown_path
 from hdpkit.errors import ParameterError
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
+from hdpkit.io.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.io.stop_words import stop_words_of, with_stop_words
 from hdpkit.io.text_options import TextOptions
 from hdpkit.record.leave import Leave
@@ -44,7 +44,7 @@ _layout_options: list[Any] = [
     click.option(
         "--group-column", multiple=True, metavar="NAME|N",
         help="Tables, JSON lines: a column of groups of documents, which become a level of the model; "
-        "may be given several times, the widest groups first. Arrays: a label.",
+        "may be given several times, the widest groups first. Arrays, shards: a label.",
     ),
     click.option("--encoding", help="Text: its encoding.  [default: detected]"),
     click.option("--delimiter", metavar="CHARACTER", help="Tables: between fields; also 'tab'."),
@@ -159,9 +159,9 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
     if not quiet:
         say(f"reading {shown_path(path)}", err=True)
     limits, text = given_limits(options), given_text(options)
-    # Arrays have labels, of which the option chooses.
-    arrays = (options["format"] or detect_format(path)) == "arrays"
-    layout = given_layout({**options, "group_column": ()} if arrays else options)
+    # Arrays and shards have labels, of which the option chooses.
+    converted = (options["format"] or detect_format(path)) in CONVERTED
+    layout = given_layout({**options, "group_column": ()} if converted else options)
     try:
         read = read_any(path, options["format"], options["vocabulary"], text, limits, layout)
     except ParameterError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from hdpkit.formats.shard_files import Manifest
 from hdpkit.formats.shard_reading import MappedShard, open_shard
 from hdpkit.formats.shard_writing import Content, Piece
 
-__all__ = ["content_of", "mapped_shard", "shards_joined"]
+__all__ = ["content_of", "content_of_shards", "mapped_shard", "shards_joined"]
 
 Kind = TypeVar("Kind", bound=Documents)
 
@@ -41,22 +42,49 @@ def _tokens(shard: MappedShard, n_tokens: int) -> Tokens:
 
 def shards_joined(kind: type[Kind], manifest: Manifest) -> Kind:
     """Return the documents of all shards, in memory; errors as `open_shard`."""
-    shards = [open_shard(manifest, number) for number in range(len(manifest.shards))]
-    columns = {name: np.concatenate([shard.arrays[name] for shard in shards]) for name in shards[0].arrays}
-    if manifest.kind == "cells":
-        cells = np.concatenate([np.diff(shard.arrays["begin"]) for shard in shards])
-        tokens = Tokens(cells=Cells.of(np.append(0, np.cumsum(cells)), columns["term"], columns["count"]))
+    content = content_of_shards(manifest)
+    pieces = list(content.read(0, manifest.n_tokens if manifest.n_cells is None else manifest.n_cells))
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+    if content.cells is None:
+        columns[0].setflags(write=False)
+        tokens = Tokens(columns[0])
     else:
-        columns["terms"].setflags(write=False)
-        tokens = Tokens(columns["terms"])
-    lengths = columns["lengths"] if tokens.cells is None else tokens.cells.lengths
+        tokens = Tokens(cells=Cells.of(np.append(0, np.cumsum(content.cells)), *columns))
+    names = None if content.names is None else tuple(content.names)
+    return kind._checked(
+        tokens, content.lengths, manifest.n_terms, manifest.vocabulary, names, dict(content.labels)
+    )
+
+
+def content_of_shards(manifest: Manifest) -> Content:
+    """Return what other shards of the same documents hold, to be read in pieces; errors as `open_shard`."""
+    shards = [open_shard(manifest, number) for number in range(len(manifest.shards))]
+    tokens = [_tokens(one, info.n_tokens) for one, info in zip(shards, manifest.shards, strict=True)]
+    if manifest.kind == "cells":
+        cells = [one.cells for one in tokens if one.cells is not None]
+        columns: list[tuple[Any, ...]] = [(one.term, one.count) for one in cells]
+        lengths = [one.lengths for one in cells]
+        own: Any = np.concatenate([np.diff(one.begin) for one in cells])
+    else:
+        columns = [(one.terms(),) for one in tokens]
+        lengths = [one.arrays["lengths"] for one in shards]
+        own = None
+    ends = np.cumsum([0] + [len(column[0]) for column in columns])
+
+    def read(first: int, last: int) -> Iterator[Piece]:
+        for begin, end, arrays in zip(ends[:-1], ends[1:], columns, strict=True):
+            yield from _pieces(arrays, max(first - int(begin), 0), min(last, int(end)) - int(begin))
+
     labels: dict[str, Codes] = {}
     for name, keys in manifest.labels.items():
         codes = np.concatenate([shard.labels[name][0] for shard in shards])
         codes.setflags(write=False)
         labels[name] = (codes, keys)
-    names = tuple(name for shard in shards for name in shard.names or ()) if manifest.named else None
-    return kind._checked(tokens, lengths, manifest.n_terms, manifest.vocabulary, names, labels)
+    return Content(
+        lengths=np.concatenate(lengths), cells=own, read=read, n_terms=manifest.n_terms,
+        vocabulary=manifest.vocabulary, labels=labels,
+        names=[name for shard in shards for name in shard.names or ()] if manifest.named else None,
+    )  # fmt: skip
 
 
 def content_of(corpus: Documents) -> Content:
@@ -64,12 +92,14 @@ def content_of(corpus: Documents) -> Content:
     cells = corpus.cells
     columns: tuple[Any, ...] = (corpus.values,) if cells is None else (cells.term, cells.count)
 
-    def read(first: int, last: int) -> Iterator[Piece]:
-        for begin in range(first, last, CHUNK):
-            yield tuple(column[begin : min(begin + CHUNK, last)] for column in columns)
-
     return Content(
-        lengths=corpus.document_lengths, cells=None if cells is None else np.diff(cells.begin), read=read,
-        n_terms=corpus.n_terms, vocabulary=corpus.vocabulary, names=corpus.names,
+        lengths=corpus.document_lengths, cells=None if cells is None else np.diff(cells.begin),
+        read=partial(_pieces, columns), n_terms=corpus.n_terms,
+        vocabulary=corpus.vocabulary, names=corpus.names,
         labels={name: codes for name, codes in corpus.document_labels.items() if name != "document"},
     )  # fmt: skip
+
+
+def _pieces(columns: tuple[Any, ...], first: int, last: int) -> Iterator[Piece]:
+    for begin in range(first, last, CHUNK):
+        yield tuple(column[begin : min(begin + CHUNK, last)] for column in columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hdpkit.checks import path as path_of
 from hdpkit.data.corpus import Corpus
 from hdpkit.data.labels import encode_all
 from hdpkit.data.matrices import read_matrix
-from hdpkit.data.shard_documents import content_of, mapped_shard, shards_joined
+from hdpkit.data.shard_documents import content_of, content_of_shards, mapped_shard, shards_joined
 from hdpkit.errors import DataError, printable
 from hdpkit.formats.cell_spool import CellSpool
 from hdpkit.formats.counts import ID_LIMIT, Counts
@@ -25,7 +25,7 @@ from hdpkit.formats.shard_files import Manifest, ShardInfo, read_manifest
 from hdpkit.formats.shard_reading import open_shard
 from hdpkit.formats.shard_writing import Content, check_shards, folder_aside, storing_shards, write_shards
 
-__all__ = ["ShardInfo", "ShardedCorpus", "write_blocks"]
+__all__ = ["Described", "ShardInfo", "ShardedCorpus", "write_again", "write_blocks"]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -263,38 +263,52 @@ class ShardedCorpus:
         """
         place, n = _folder(folder), check_shards(shards)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
-        return write_blocks(_counts_of(blocks, words), place, n, words, lambda: (names, groups))
+        return write_blocks(lambda _: _counts_of(blocks, words), place, n, lambda: (words, names, groups))
+
+
+Described = tuple[Any, Any, Any]
+"""Vocabulary, names and groups of a corpus, as `Corpus.from_counts` takes them."""
 
 
 def write_blocks(
-    blocks: Iterable[Counts], folder: Path, shards: int, vocabulary: Any, documents: Any
+    blocks: Callable[[Path], Iterable[Counts]],
+    folder: Path,
+    shards: int,
+    described: Callable[[], Described],
 ) -> ShardedCorpus:
     """Write blocks of documents as they come.
 
     Parameters
     ----------
-    blocks : iterable of Counts
+    blocks : callable
+        Takes a folder for what it needs until the last block, and yields the blocks.
     folder : Path
     shards : int
-    vocabulary : tuple of str or None
-    documents : callable
-        Asked after the last block; returns names and groups as `Corpus.from_counts` takes them.
+    described : callable
+        Asked after the last block.
 
     Raises as `ShardedCorpus.from_counts`.
     """
-    with folder_aside(folder) as aside, CellSpool(aside / "spool", partial(storing_shards, folder)) as spool:
-        spool.fill(blocks)
+    refusals = partial(storing_shards, folder)
+    with folder_aside(folder) as aside, CellSpool(aside / "spool", refusals) as spool:
+        spool.fill(blocks(aside))
+        vocabulary, names, groups = described()
         lengths = spool.lengths
-        names, groups = documents()
-        words = vocabulary() if callable(vocabulary) else vocabulary
         content = Content(
-            lengths=lengths, cells=spool.cells, read=spool.read,
-            n_terms=spool.n_terms, vocabulary=words,
+            lengths=lengths, cells=spool.cells, read=spool.read, n_terms=spool.n_terms, vocabulary=vocabulary,
             names=None if names is None else check_names("names", names, len(lengths), "document"),
             labels=encode_all("groups", groups, len(lengths), "document", taken=["document"]),
         )  # fmt: skip
-        with storing_shards(folder):
+        with refusals():
             write_shards(aside, content, shards)
+    return ShardedCorpus.open(folder)
+
+
+def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCorpus:
+    """Write a corpus in shards in another number of them. Parameters and errors as `ShardedCorpus.write`."""
+    content = content_of_shards(read_manifest(sharded.folder))
+    with folder_aside(folder) as aside, storing_shards(folder):
+        write_shards(aside, content, shards)
     return ShardedCorpus.open(folder)
 
 

@@ -52,7 +52,7 @@ class CellSpool:
             with self._refusals():
                 path.touch()
         for block in blocks:
-            matrix = block.matrix()
+            matrix = block.matrix(in_shards=True)
             with self._refusals():
                 for path, numbers in zip(self._paths, (matrix.indices, matrix.data), strict=True):
                     with open(path, "ab") as file:
@@ -82,6 +82,20 @@ class CellSpool:
                 n = min(CHUNK, last - begin)
                 term, count = (np.frombuffer(file.read(4 * n), "<i4") for file in (terms, counts))
                 yield term, count
+
+    def blocks(self) -> Iterator[Counts]:
+        """Yield the counts again, in blocks of documents."""
+        ends = np.append(0, np.cumsum(self.cells))
+        first = 0
+        while first < len(ends) - 1:
+            last = max(first + 1, int(np.searchsorted(ends, ends[first] + CHUNK, side="right")) - 1)
+            pieces = list(self.read(int(ends[first]), int(ends[last])))
+            term, count = (
+                np.concatenate([np.zeros(0, np.int64), *(piece[i] for piece in pieces)]) for i in (0, 1)
+            )
+            document = np.repeat(np.arange(last - first), np.diff(ends[first : last + 1]))
+            yield Counts(document, term, count, last - first, self.n_terms)
+            first = last
 
 
 def _joined(parts: list[Any]) -> npt.NDArray[np.int64]:

@@ -59,14 +59,17 @@ class Counts:
         terms = [terms for terms, _ in pieces]
         return terms[0] if terms else np.empty(0, np.int32), lengths
 
-    def matrix(self) -> scipy.sparse.csr_array:
+    def matrix(self, *, in_shards: bool = False) -> scipy.sparse.csr_array:
         """Return the counts above 0 as a matrix, one entry a cell, terms ascending; int64.
 
-        Raises a DataError if there are 2^31 tokens or more.
+        Raises a DataError if there are 2^31 tokens or more, in shards if one document has as many.
         """
-        check_total(self.n_tokens)
+        if not in_shards:
+            check_total(self.n_tokens)
         matrix = self._matrix()
         matrix.eliminate_zeros()
+        if in_shards and self.n_tokens >= TOKEN_LIMIT:
+            check_total(int(matrix.sum(axis=1).max()))
         return matrix
 
     def _matrix(self) -> scipy.sparse.csr_array:

@@ -80,7 +80,7 @@ class Limits:
             if value > most:
                 raise self._too_many(place, what, value, most)
 
-    def check_tokens(self, place: str, n_tokens: int, n_entries: int) -> None:
+    def check_tokens(self, place: str, n_tokens: int, n_entries: int, *, in_shards: bool = False) -> None:
         """Raise a DataError if there are more tokens than the limits say.
 
         Parameters
@@ -91,14 +91,19 @@ class Limits:
             What the file holds, or says that it holds.
         n_entries : int
             Numbers in the file: without ``max_tokens`` the limit grows with them.
+        in_shards : bool
+            Whether cells of it are written to shards. They take space by entries, so that only
+            ``max_tokens`` limits them; otherwise there are fewer than 2^31 tokens, too.
 
         Raises
         ------
         DataError
             It names the limit, and the option that lifts it.
         """
-        check_total(n_tokens)
         most = self.max_tokens
+        if in_shards and most is None:
+            return
+        check_total(n_tokens)
         if most is None:
             most = max(_TOKENS, _TOKENS_PER_ENTRY * n_entries)
         if n_tokens > most:
@@ -114,7 +119,9 @@ class Limits:
         )  # fmt: skip
 
 
-def limited(place: str, blocks: Iterable[Counts], limits: Limits) -> Iterator[Counts]:
+def limited(
+    place: str, blocks: Iterable[Counts], limits: Limits, *, in_shards: bool = False
+) -> Iterator[Counts]:
     """Yield blocks of a file's documents, each checked before anything is made of it.
 
     Raises a DataError if they are too much together.
@@ -125,5 +132,5 @@ def limited(place: str, blocks: Iterable[Counts], limits: Limits) -> Iterator[Co
         n_tokens += counts.n_tokens
         n_entries += len(counts.count)
         limits.check(place, counts.n_terms, n_documents)
-        limits.check_tokens(place, n_tokens, n_entries)
+        limits.check_tokens(place, n_tokens, n_entries, in_shards=in_shards)
         yield counts

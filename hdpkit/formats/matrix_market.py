@@ -23,7 +23,9 @@ from hdpkit.formats.blocks import line_blocks, split_lines
 from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
 from hdpkit.formats.limits import Limits
 
-__all__ = ["read_matrix_market"]
+__all__ = ["matrix_entries", "read_matrix_market"]
+
+Entries = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 _COMMENTS = 1 << 20  # bytes of comments before the sizes
 
@@ -89,28 +91,86 @@ def read_matrix_market(
         If the file can't be read.
     """
     limits = limits or Limits()
-    lines = _Lines(path)
-    head = _read_head(path, lines)
-    limits.check(f"file {path}", head.n_columns, head.n_rows)
-    parts, seen = [], 0
-    for first, content in lines.rest():
-        rows = _entries(path, first, content, head)
-        seen += len(rows)
-        if seen > head.n_entries:
-            break
-        _check(path, first, content, rows, head)
-        parts.append(rows)
-    if seen != head.n_entries:
-        _damaged(
-            f"file {path}", f"{'more' if seen > head.n_entries else seen} lines of entries",
-            f"a Matrix Market file: {head.n_entries} entries are promised",
-        )  # fmt: skip
+    head, blocks = _begun(path, limits)
+    parts = list(blocks)
     numbers = np.concatenate(parts) if parts else np.empty((0, head.width))
     values = numbers[:, -1] if head.field != "pattern" else np.ones(len(numbers), np.int64)
     limits.check_tokens(f"file {path}", int(values.sum(dtype=np.float64)), len(values))
     if head.layout == "array":
         return _dense(values, head)
     return _sparse(numbers[:, :2].astype(np.int64), values, head)
+
+
+def matrix_entries(
+    path: str | os.PathLike[str], limits: Limits | None = None
+) -> tuple[tuple[int, int], Iterator[Entries]]:
+    """Read a matrix of counts block by block.
+
+    Returns
+    -------
+    (int, int)
+        Numbers of rows and columns.
+    iterator of (row, column, count)
+        int64 arrays, rows and columns from 0, in the order of the file; entries of one cell add up.
+
+    Raises as `read_matrix_market`, if something is wrong behind the sizes while blocks are asked for.
+    """
+    head, blocks = _begun(path, limits or Limits())
+    return (head.n_rows, head.n_columns), (_placed(rows, first, head) for first, rows in _counted(blocks))
+
+
+def _begun(path: str | os.PathLike[str], limits: Limits) -> tuple[_Head, Iterator[npt.NDArray[Any]]]:
+    """What a file begins with, and its entries, checked, in blocks."""
+    lines = _Lines(path)
+    head = _read_head(path, lines)
+    limits.check(f"file {path}", head.n_columns, head.n_rows)
+    return head, _blocks(path, lines, head)
+
+
+def _blocks(path: str | os.PathLike[str], lines: _Lines, head: _Head) -> Iterator[npt.NDArray[Any]]:
+    seen = 0
+    for first, content in lines.rest():
+        rows = _entries(path, first, content, head)
+        seen += len(rows)
+        if seen > head.n_entries:
+            break
+        _check(path, first, content, rows, head)
+        yield rows
+    if seen != head.n_entries:
+        _damaged(
+            f"file {path}", f"{'more' if seen > head.n_entries else seen} lines of entries",
+            f"a Matrix Market file: {head.n_entries} entries are promised",
+        )  # fmt: skip
+
+
+def _counted(blocks: Iterator[npt.NDArray[Any]]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Blocks, each with the number of entries before it."""
+    first = 0
+    for rows in blocks:
+        yield first, rows
+        first += len(rows)
+
+
+def _placed(rows: npt.NDArray[Any], first: int, head: _Head) -> Entries:
+    """Rows, columns and counts of a block of entries."""
+    if head.layout == "coordinate":
+        row, column = (rows[:, i].astype(np.int64) - 1 for i in (0, 1))
+    else:
+        place = np.arange(first, first + len(rows), dtype=np.int64)
+        if head.symmetric:  # the lower triangle, column by column
+            all_columns = np.arange(head.n_rows, dtype=np.int64)
+            begins = all_columns * head.n_rows - all_columns * (all_columns - 1) // 2
+            column = np.searchsorted(begins, place, side="right") - 1
+            row = column + place - begins[column]
+        else:
+            column, row = np.divmod(place, head.n_rows)
+    count = np.ones(len(rows), np.int64) if head.field == "pattern" else rows[:, -1].astype(np.int64)
+    if head.symmetric:
+        below = row > column
+        row, column = np.append(row, column[below]), np.append(column, row[below])
+        count = np.append(count, count[below])
+    there = count > 0
+    return row[there], column[there], count[there]
 
 
 class _Lines:

@@ -42,6 +42,7 @@ __all__ = [
     "Manifest",
     "ShardInfo",
     "checksum_of",
+    "is_shard",
     "is_sharded_folder",
     "read_manifest",
     "shard_at",
@@ -62,7 +63,7 @@ _KEYS = {"format", "version", "kind", "n_documents", "n_tokens", "n_cells", "n_t
          "labels", "shards", "checksum"}  # fmt: skip
 _SHARD_KEYS = {"first_document", "n_documents", "n_tokens", "n_cells", "sha256"}
 _PLAIN = (str, int, float, bool)
-_FOLDER = re.compile(r"shard-([0-9]{4,9})")
+_FOLDER = re.compile(r"shard-[0-9]{4,9}")
 
 
 @attrs.frozen(kw_only=True)
@@ -140,6 +141,12 @@ def is_sharded_folder(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def is_shard(folder: Path) -> bool:
+    """Whether a folder is called like a shard and has a manifest above it."""
+    place = Path(os.path.abspath(folder))
+    return _FOLDER.fullmatch(place.name) is not None and is_sharded_folder(place.parent)
+
+
 def checksum_of(head: dict[str, Any]) -> str:
     """SHA-256 (hex) of a manifest without its checksum."""
     rest = {key: value for key, value in head.items() if key != "checksum"}
@@ -194,11 +201,10 @@ def shard_at(folder: Path) -> tuple[Manifest, int] | None:
     Raises a DataError as `read_manifest`, or if the manifest knows no such shard.
     """
     place = Path(os.path.abspath(folder))  # a link to a local disk is followed by the files alone
-    found = _FOLDER.fullmatch(place.name)
-    if found is None or not is_sharded_folder(place.parent):
+    if not is_shard(place):
         return None
     manifest = read_manifest(place.parent.resolve())
-    number = int(found[1])
+    number = int(place.name.removeprefix("shard-"))
     if number >= len(manifest.shards) or shard_name(number) != place.name:
         raise DataError(
             f"folder {place}", place.name, f"one of the {len(manifest.shards)} shards of the manifest",

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from hdpkit.checks import instance
-from hdpkit.data import Corpus
+from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.formats.arrays import is_corpus_folder
 from hdpkit.formats.ldac import read_vocabulary
@@ -20,6 +20,7 @@ from hdpkit.formats.limits import Limits
 from hdpkit.formats.lines import unpacked_beginning
 from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.formats.shard_files import is_shard, is_sharded_folder
 from hdpkit.formats.uci import is_uci
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.texts import TEXT_FORMATS, read_texts
@@ -27,8 +28,11 @@ from hdpkit.io.vectorizer import TextCounter
 from hdpkit.record.files import refusals
 
 __all__ = [
+    "CONVERTED",
     "FORMATS",
     "ReadCorpus",
+    "Request",
+    "check_terms",
     "convert_corpus",
     "detect_format",
     "read_any",
@@ -37,11 +41,14 @@ __all__ = [
     "skipped_text",
 ]
 
-FORMATS = ("ldac", "uci", "matrix-market", "arrays", *TEXT_FORMATS)
+CONVERTED = ("arrays", "shards")
+"""Formats of folders that this package writes."""
+
+FORMATS = ("ldac", "uci", "matrix-market", *CONVERTED, *TEXT_FORMATS)
 """Names of the formats that `read_corpus` reads."""
 
 _BANNER = b"%%matrixmarket"
-_FOLDERS = ("arrays", "text")
+_FOLDERS = (*CONVERTED, "text")
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".json": "jsonl", ".mtx": "matrix-market",
@@ -88,7 +95,8 @@ def read_corpus(
     ----------
     path : path
         Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
-        terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote.
+        terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote, or of
+        shards, which are read into memory together.
         Texts: a table (CSV, TSV, Parquet) with a document a row, JSON lines with one an object, a file with
         one a line, all but Parquet plain or packed by gzip, bzip2 or xz; or a folder of text files
         (``*.txt``, at any depth), in the order of their paths, which become their names.
@@ -96,7 +104,7 @@ def read_corpus(
         One of `FORMATS`; by default what `detect_format` says.
     vocabulary : path, optional
         File with a term a line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
-        arrays, which have theirs.
+        arrays and shards, which have theirs.
     text : TextOptions, optional
         How words are made of text.
     limits : Limits, optional
@@ -141,15 +149,8 @@ def read_any(
     layout: Layout | None = None,
 ) -> ReadCorpus:
     """Read a corpus, and say how. Parameters and errors as in `read_corpus`."""
-    place, format = _place_and_format(path, format)
-    for name, given, kind in (("text", text, TextOptions), ("layout", layout, Layout)):
-        instance(name, given, (kind, type(None)), f"{kind.__name__}, or None", remedy="Leave it out.")
-        if given is not None and format not in TEXT_FORMATS:
-            raise ParameterError(name, given, f"left out for {format}", "It has counts already.")
-    if vocabulary is not None and format == "arrays":
-        raise ParameterError("vocabulary", str(vocabulary), "left out for arrays", "It is in their folder.")
-    instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
-    words = _read_words(vocabulary, limits)
+    request = Request.of(path, format, vocabulary, text, limits, layout)
+    place, format, words = request.place, request.format, request.words
     with reading(place):
         if format in TEXT_FORMATS:
             layout = layout or Layout()
@@ -161,9 +162,47 @@ def read_any(
         return ReadCorpus(corpus=_read_counts(place, format, words, limits), format=format)
 
 
+@attrs.frozen(kw_only=True)
+class Request:
+    """The arguments of `read_corpus`, checked, and the terms of the vocabulary's file."""
+
+    place: Path
+    format: str
+    words: tuple[str, ...] | None
+    text: TextOptions | None
+    limits: Limits | None
+    layout: Layout | None
+
+    @classmethod
+    def of(
+        cls,
+        path: str | os.PathLike[str],
+        format: str | None,
+        vocabulary: str | os.PathLike[str] | None,
+        text: TextOptions | None,
+        limits: Limits | None,
+        layout: Layout | None,
+    ) -> Request:
+        """Check the arguments. Parameters and errors as in `read_corpus`."""
+        place, format = _place_and_format(path, format)
+        for name, given, kind in (("text", text, TextOptions), ("layout", layout, Layout)):
+            instance(name, given, (kind, type(None)), f"{kind.__name__}, or None", remedy="Leave it out.")
+            if given is not None and format not in TEXT_FORMATS:
+                raise ParameterError(name, given, f"left out for {format}", "It has counts already.")
+        if vocabulary is not None and format in CONVERTED:
+            raise ParameterError(
+                "vocabulary", str(vocabulary), f"left out for {format}", "It is in their folder."
+            )
+        instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
+        words = _read_words(vocabulary, limits)
+        return cls(place=place, format=format, words=words, text=text, limits=limits, layout=layout)
+
+
 def _read_counts(place: Path, format: str, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
     if format == "arrays":
         return Corpus.open(place)
+    if format == "shards":
+        return ShardedCorpus.open(place).corpus()
     if format == "matrix-market":
         return _read_matrix_market(place, words, limits)
     return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words, limits=limits)
@@ -221,9 +260,9 @@ def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None
 def detect_format(path: str | os.PathLike[str]) -> str:
     """Name of the format of a corpus, by what is there.
 
-    A folder is text unless it has the header of arrays. Suffixes name tables, JSON lines and Matrix Market,
-    which a banner says, too; three numbers on lines of their own say a bag of words. A file ``*.txt`` whose
-    first line isn't one of counts has a document a line.
+    A folder is text unless it has the header of arrays or the manifest of shards. Suffixes name tables,
+    JSON lines and Matrix Market, which a banner says, too; three numbers on lines of their own say a bag of
+    words. A file ``*.txt`` whose first line isn't one of counts has a document a line.
 
     Raises
     ------
@@ -233,7 +272,9 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     place = check_place(path)
     with reading(place):
         if place.is_dir():
-            return "arrays" if is_corpus_folder(place) else "text"
+            if is_sharded_folder(place):
+                return "shards"
+            return "arrays" if is_corpus_folder(place) or is_shard(place) else "text"
         if not place.exists():
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
         if not place.is_file():  # a pipe would keep us waiting
@@ -257,13 +298,22 @@ def detect_format(path: str | os.PathLike[str]) -> str:
 
 def _read_matrix_market(path: Path, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
     matrix = read_matrix_market(path, limits)
-    n_rows, n_columns = matrix.shape
+    check_terms(path, words, *matrix.shape)
+    return Corpus.from_counts(matrix, vocabulary=words)
+
+
+def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_columns: int) -> None:
+    """Raise a DataError unless a vocabulary, if there is one, has a term for each column of a matrix."""
     if words is not None and len(words) == n_rows != n_columns:
         raise DataError(
             "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one a column of {path}",
             "It has one a row: the matrix is terms x documents; transpose it.",
         )  # fmt: skip
-    return Corpus.from_counts(matrix, vocabulary=words)
+    if words is not None and len(words) != n_columns:
+        raise DataError(
+            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one a column of the counts",
+            "Give one word a column.",
+        )  # fmt: skip
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:

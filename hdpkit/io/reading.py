@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import absolute_path, choice
-from hdpkit.data import Corpus
+from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import CorruptRunError, DataError, RunError, RunVersionError
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.matrix_market import read_matrix_market
@@ -274,6 +274,8 @@ def _counts_like(data: Corpus, place: Path, format: str, limits: Limits | None) 
     """Counts over the terms of a corpus."""
     if format == "arrays":
         return Corpus.open(place)
+    if format == "shards":
+        return ShardedCorpus.open(place).corpus()
     if format == "matrix-market":
         matrix = read_matrix_market(place, limits)
         if matrix.shape[1] != data.n_terms:

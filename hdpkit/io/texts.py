@@ -21,7 +21,7 @@ from hdpkit.formats.text_folder import read_text_folder
 from hdpkit.formats.text_lines import read_document_lines
 from hdpkit.io.vectorizer import TextCounter
 
-__all__ = ["TEXT_FORMATS", "ReadTexts", "read_documents_of", "read_texts"]
+__all__ = ["TEXT_FORMATS", "Gathered", "ReadTexts", "read_documents_of", "read_texts"]
 
 _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
     "csv": read_delimited,
@@ -113,7 +113,7 @@ def read_texts(
         Naming the file and the line, if a document can't be read or its id is there twice; if no word is
         left, or there are too many documents or terms.
     """
-    gathered = _Gathered(path, layout.id_column is not None or format == "text", limits or Limits())
+    gathered = Gathered(path, layout.id_column is not None or format == "text", limits or Limits())
     notes = ReadingNotes()
     texts = gathered.texts(read_documents_of(path, format, layout, notes))
     n_words = None
@@ -128,7 +128,7 @@ def read_texts(
     return ReadTexts(corpus=corpus, notes=notes, n_words=n_words)
 
 
-class _Gathered:
+class Gathered:
     """What is kept of documents beside their words, as they go by."""
 
     def __init__(self, path: Path, named: bool, limits: Limits) -> None:
@@ -139,6 +139,7 @@ class _Gathered:
         self.number = 0
 
     def texts(self, documents: Iterator[Document]) -> Iterator[str]:
+        """Yield the texts of documents."""
         for document in documents:
             self.number += 1
             self.limits.check(f"corpus {self._path}", n_documents=self.number)
@@ -158,11 +159,13 @@ class _Gathered:
 
     @property
     def names(self) -> list[str] | None:
+        """Ids of the documents; None where they have none."""
         return None if self._places is None else list(self._places)
 
     def groups(
         self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
     ) -> dict[str, list[Any]] | None:
+        """Label name -> a value a document; of ``known`` labels, other values than these are missing."""
         values = (
             dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True)) if columns else {}
         )

@@ -6,7 +6,7 @@ import json
 import os
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +116,7 @@ class TextCounter:
         except ValueError as error:
             if not str(error).startswith(("empty vocabulary", "After pruning", "max_df corresponds")):
                 raise  # a tokenizer's own
-            raise DataError(
-                "words", None, f"some that are left to count ({error})",
-                "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
-            ) from error  # fmt: skip
+            raise _none_left(str(error)) from error
         self._vocabulary = tuple(str(term) for term in counter.get_feature_names_out())
         return counts
 
@@ -165,6 +162,61 @@ class TextCounter:
         """
         (given,) = _strings([text])
         return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
+
+    def analyzer(self) -> Callable[[str], list[str]]:
+        """Return the function that `words` applies, for many texts."""
+        analyze = self._vectorizer(None).build_analyzer()
+
+        def words_of(text: str) -> list[str]:
+            (given,) = _strings([text])
+            return analyze(given)
+
+        return words_of
+
+    def choose(
+        self,
+        found: Mapping[str, int],
+        n_texts: npt.NDArray[np.int64],
+        n_words: npt.NDArray[np.int64],
+        of_texts: int,
+    ) -> npt.NDArray[np.int64]:
+        """Keep the vocabulary that `fit_count` would have found, given how often each word was there.
+
+        Parameters
+        ----------
+        found : dict
+            Number of each word that was found in texts, from 0.
+        n_texts, n_words : int64 arrays, shape (len(found),)
+            By number: texts that have the word, and how often it is there in all.
+        of_texts : int
+            Number of texts.
+
+        Returns
+        -------
+        int64 array, shape (len(found),)
+            Id of each word in the vocabulary, -1 if it was left out.
+
+        Raises
+        ------
+        DataError
+            If no word is left.
+        """
+        options = self._options
+        words = sorted(found)
+        order = np.array([found[word] for word in words], np.int64)
+        least, most = int(options.min_documents), float(options.max_document_share) * of_texts
+        if words and most < least:
+            raise _none_left("max_df corresponds to < documents than min_df")
+        kept = np.flatnonzero((n_texts[order] >= least) & (n_texts[order] <= most))
+        if options.max_terms is not None and len(kept) > options.max_terms:
+            # The expression of scikit-learn, whose order among equal counts is that of its sort.
+            kept = np.sort(kept[(-n_words[order][kept]).argsort()[: options.max_terms]])
+        if not len(kept):
+            raise _none_left("After pruning, no terms remain" if words else "empty vocabulary")
+        ids = np.full(len(words), -1, np.int64)
+        ids[order[kept]] = np.arange(len(kept))
+        self._vocabulary = tuple(str(words[place]) for place in kept)
+        return ids
 
     def as_data(self) -> dict[str, Any]:
         """Return all of it as what JSON can hold; `from_data` reads it.
@@ -326,6 +378,13 @@ class TextCounter:
                     "Write it so (by default two letters or more, in lower case), or remove it: as it is it "
                     "would never be found.",
                 )  # fmt: skip
+
+
+def _none_left(why: str) -> DataError:
+    return DataError(
+        "words", None, f"some that are left to count ({why})",
+        "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
+    )  # fmt: skip
 
 
 def _strings(texts: Iterable[str]) -> Iterator[str]:

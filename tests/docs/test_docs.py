@@ -118,6 +118,10 @@ ARGUMENTS = {
         "R-hat of the log joint",
     ),
     "startup": (f"{{corpus}} {HALVES} --seconds 0.05 --figure {{folder}}/starts.png", "held-out perplexity"),
+    "synthetic_shards": (
+        "{folder}/shards --tokens 900 --shards 3 --topics 4 --terms 50 --length 12",
+        "| tokens | 900 |",
+    ),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
         "reference s",

@@ -1,0 +1,107 @@
+"""Entries of a matrix in any order, put in the order of documents without having them in memory together."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.formats.counts import Counts
+
+__all__ = ["by_document"]
+
+LIMIT = 1 << 20
+"""Entries that are in memory at once, unless a document has more."""
+
+Entries = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def by_document(
+    entries: Iterable[Entries],
+    n_documents: int,
+    n_terms: int,
+    folder: Path,
+    refusals: Callable[[], AbstractContextManager[None]],
+) -> Iterator[Counts]:
+    """Yield blocks of whole documents.
+
+    Entries go to a file first. If their documents don't ascend there, they are then shared out to a file for
+    each range of documents that has about `LIMIT` entries.
+
+    Parameters
+    ----------
+    entries : iterable of (document, term, count)
+        int64 arrays, numbered from 0, counts below 2^31.
+    n_documents, n_terms : int
+        Size of the matrix.
+    folder : Path
+        New; it goes when all was yielded.
+    refusals : callable
+        Makes a context in which the system's refusals to write become errors of ours.
+    """
+    with refusals():
+        folder.mkdir()
+    try:
+        n_entries = np.zeros(n_documents, np.int64)
+        sorted_already, last = True, 0
+        for document, term, count in entries:
+            if not len(document):
+                continue
+            low, high = int(document.min()), int(document.max())
+            n_entries[low : high + 1] += np.bincount(document - low)
+            sorted_already &= bool(document[0] >= last) and bool((np.diff(document) >= 0).all())
+            last = int(document[-1])
+            _append(folder / "all", np.stack([document, term, count], axis=1), refusals)
+        bounds = _bounds(n_entries)
+        if sorted_already:
+            ends = np.append(0, np.cumsum(n_entries))
+            for first, end in itertools.pairwise(bounds):
+                rows = _rows(folder / "all", int(ends[first]), int(ends[end]))
+                yield _counts(rows, first, end, n_terms)
+            return
+        for begin in range(0, int(n_entries.sum()), LIMIT):
+            rows = _rows(folder / "all", begin, min(begin + LIMIT, int(n_entries.sum())))
+            part = np.searchsorted(bounds, rows[:, 0], side="right") - 1
+            order = np.argsort(part, kind="stable")
+            cut = np.flatnonzero(np.diff(part[order])) + 1
+            for own in np.split(order, cut):
+                _append(folder / f"part-{part[own[0]]}", rows[own], refusals)
+        (folder / "all").unlink()
+        for number, (first, end) in enumerate(itertools.pairwise(bounds)):
+            path = folder / f"part-{number}"
+            yield _counts(_rows(path, 0, int(n_entries[first:end].sum())), first, end, n_terms)
+            path.unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bounds(n_entries: npt.NDArray[np.int64]) -> list[int]:
+    """First documents of ranges with about `LIMIT` entries each, and the end."""
+    bounds, ends = [0], np.cumsum(n_entries)
+    while bounds[-1] < len(n_entries):
+        before = int(ends[bounds[-1] - 1]) if bounds[-1] else 0
+        bounds.append(max(bounds[-1] + 1, int(np.searchsorted(ends, before + LIMIT, side="right"))))
+    return bounds
+
+
+def _append(path: Path, rows: npt.NDArray[Any], refusals: Callable[[], AbstractContextManager[None]]) -> None:
+    with refusals(), open(path, "ab") as file:
+        file.write(rows.astype("<i4").data)
+
+
+def _rows(path: Path, first: int, last: int) -> npt.NDArray[np.int32]:
+    """Entries first .. last - 1 of a file, three numbers each."""
+    if first == last:
+        return np.empty((0, 3), np.int32)
+    return np.fromfile(path, "<i4", 3 * (last - first), offset=12 * first).reshape(-1, 3)
+
+
+def _counts(rows: npt.NDArray[np.int32], first: int, end: int, n_terms: int) -> Counts:
+    document, term, count = (np.ascontiguousarray(rows[:, i], np.int64) for i in range(3))
+    return Counts(document - first, term, count, end - first, n_terms)

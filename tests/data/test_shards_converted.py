@@ -1,0 +1,399 @@
+"""Files of every format as corpora in shards: the documents of one corpus, never in memory together."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_corpus_folders import same
+from test_shards import check_together, of_counts, of_tokens
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.errors import DataError, HdpkitError, ParameterError, SkippedFilesWarning, StorageError
+from hdpkit.formats import blocks, by_document, cell_spool
+from hdpkit.formats.limits import Limits
+from hdpkit.formats.records import Layout
+from hdpkit.formats.shard_files import MANIFEST
+from hdpkit.io import text_blocks
+from hdpkit.io.corpora import detect_format, read_corpus
+from hdpkit.io.shards import convert_shards
+from hdpkit.io.text_options import TextOptions
+
+SOME = st.sampled_from([0, 0, 1, 2, 9])
+COUNTS = st.integers(2, 4).flatmap(
+    lambda n: st.lists(st.lists(SOME, min_size=n, max_size=n), min_size=2, max_size=9)
+)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """All that is read at once is a few numbers, so that every seam is met."""
+    for module, name in ((by_document, "LIMIT"), (cell_spool, "CHUNK"), (text_blocks, "_WORDS")):
+        monkeypatch.setattr(module, name, 3)
+    monkeypatch.setattr(blocks, "BLOCK", 16)
+    monkeypatch.setattr(text_blocks, "_TEXTS", 2)
+    monkeypatch.setattr(os, "fsync", lambda number: None)  # it takes most of the time
+
+
+def tried(function, *arguments, **options):
+    """What a call returns, or its error."""
+    try:
+        return function(*arguments, **options)
+    except HdpkitError as error:
+        return error
+
+
+def ldac(counts):
+    lines = [[f"{v}:{n}" for v, n in enumerate(row) if n] for row in counts.tolist()]
+    return "".join(" ".join([str(len(line)), *line]) + "\n" for line in lines)
+
+
+def uci(counts):
+    entries = [f"{d + 1} {v + 1} {counts[d, v]}\n" for d, v in np.argwhere(counts).tolist()]
+    return "\n".join(map(str, [*counts.shape, len(entries), ""])) + "".join(entries)
+
+
+def mtx(matrix, **options):
+    file = io.BytesIO()
+    scipy.io.mmwrite(file, matrix, **options)
+    return file.getvalue().decode()
+
+
+def shuffled(counts):
+    """Entries in any order, some in two parts."""
+    document, term = np.nonzero(counts)
+    count = counts[document, term]
+    split = count > 1
+    rows = np.concatenate([document, document[split]]), np.concatenate([term, term[split]])
+    both = np.concatenate([count - split, np.ones(split.sum(), int)])
+    order = np.random.default_rng(len(both)).permutation(len(both))
+    lines = [f"{rows[0][i] + 1} {rows[1][i] + 1} {both[i]}\n" for i in order]
+    sizes = " ".join(map(str, [*counts.shape, len(lines)]))
+    return "".join(["%%MatrixMarket matrix coordinate integer general\n", sizes + "\n", *lines])
+
+
+def symmetric(counts):
+    n = min(counts.shape)
+    square = counts[:n, :n]
+    return square + square.T
+
+
+FORMS = {
+    "a.ldac": ldac,
+    "a.uci": uci,
+    "sorted.mtx": lambda counts: mtx(sp.csr_array(counts).tocoo()),
+    "by column.mtx": lambda counts: mtx(sp.csc_array(counts).tocoo()),
+    "shuffled.mtx": shuffled,
+    "dense.mtx": mtx,
+    "pattern.mtx": lambda counts: mtx(sp.coo_array((counts > 0).astype(int)), field="pattern"),
+    "real.mtx": lambda counts: mtx(sp.coo_array(counts.astype(float))),
+    "symmetric.mtx": lambda counts: mtx(sp.coo_array(symmetric(counts)), symmetry="symmetric"),
+    "symmetric dense.mtx": lambda counts: mtx(symmetric(counts), symmetry="symmetric"),
+}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("name", FORMS)
+def test_files_of_counts_are_the_same_in_shards(tmp_path_factory, name):
+    @given(COUNTS, st.integers(1, 4))
+    @settings(max_examples=15, deadline=None)
+    def check(rows, shards):
+        folder = tmp_path_factory.mktemp("shards")
+        (folder / name).write_text(FORMS[name](np.array(rows)))
+        corpus = tried(read_corpus, folder / name)
+        if isinstance(corpus, HdpkitError):
+            assert str(tried(convert_shards, folder / name, folder / "shards", shards)) == str(corpus)
+            return
+        filled = int((corpus.document_lengths > 0).sum())
+        sharded = convert_shards(folder / name, folder / "shards", min(shards, filled))
+        check_together(sharded, corpus)
+        assert sorted(path.name for path in folder.iterdir()) == sorted([name, "shards"])
+        same(read_corpus(folder / "shards"), corpus)
+
+    check()
+
+
+WORDS = st.sampled_from(["ship", "ship", "salt", "sea", "été", "Sea", "I", "x", "the"])
+TEXTS = st.lists(st.lists(WORDS, max_size=6).map(" ".join), min_size=1, max_size=8)
+OPTIONS = [
+    {},
+    {"stop_words": "english"},
+    {"min_documents": 2},
+    {"max_document_share": 0.5},
+    {"max_terms": 2},
+    {"max_terms": 1, "min_documents": 2},
+    {"ngrams": (1, 2), "token_pattern": r"(?u)\b\w+\b", "lowercase": False},
+]
+
+
+def parquet(path, texts):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table({"text": texts}), path)
+
+
+def csv(path, texts):
+    lines = [f'"{text}",d{number},{"ab"[number % 2]}' for number, text in enumerate(texts)]
+    path.write_text("\n".join(["text,id,author", *lines]), encoding="utf-8")
+
+
+def folder_of(path, texts):
+    path.mkdir()
+    for number, text in enumerate(texts):
+        (path / f"{number}.txt").write_text(text, encoding="utf-8")
+
+
+TEXT_FORMS = {
+    "a.txt": lambda path, texts: path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8"),
+    "a.csv": csv,
+    "a.tsv": lambda path, texts: path.write_text("\n".join(["text", *texts]), encoding="utf-8"),
+    "a.jsonl": lambda path, texts: path.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts)),
+    "a.parquet": parquet,
+    "folder": folder_of,
+}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("name", TEXT_FORMS)
+def test_texts_are_the_same_in_shards(tmp_path_factory, name):
+    layout = Layout(id_column="id", group_columns=["author"]) if name == "a.csv" else None
+
+    @given(TEXTS, st.sampled_from([*OPTIONS, "vocabulary"]), st.integers(1, 3))
+    @settings(max_examples=20, deadline=None)
+    def check(texts, options, shards):
+        folder = tmp_path_factory.mktemp("shards")
+        TEXT_FORMS[name](folder / name, texts)
+        (folder / "terms").write_text("sea\nship\nbread\n", encoding="utf-8")
+        given = {"layout": layout, "format": None if name != "a.txt" else "lines"}
+        given |= (
+            {"vocabulary": folder / "terms"} if options == "vocabulary" else {"text": TextOptions(**options)}
+        )
+        corpus = tried(read_corpus, folder / name, **given)
+        if isinstance(corpus, HdpkitError):
+            error = tried(convert_shards, folder / name, folder / "shards", 1, **given)
+            for fact in ("parameter", "value", "remedy"):
+                assert getattr(error, fact) == getattr(corpus, fact)
+            return
+        filled = int((corpus.document_lengths > 0).sum())
+        check_together(convert_shards(folder / name, folder / "shards", min(shards, filled), **given), corpus)
+
+    check()
+
+
+def test_arrays_and_shards_are_written_in_shards(tmp_path):
+    of_tokens().save(tmp_path / "arrays")
+    for made, source in ((of_tokens, "arrays"), (of_counts, "shards")):
+        if source == "shards":
+            hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3)
+        assert detect_format(tmp_path / source) == source
+        check_together(convert_shards(tmp_path / source, tmp_path / f"{source} 2", 2), made())
+        check_together(convert_shards(tmp_path / f"{source} 2", tmp_path / f"{source} 4", 4), made())
+        same(read_corpus(tmp_path / source), made())
+        with pytest.raises(ParameterError, match="vocabulary"):
+            convert_shards(tmp_path / source, tmp_path / "new", 2, vocabulary="x")
+    assert detect_format(tmp_path / "shards" / "shard-0001") == "arrays"
+    same(read_corpus(tmp_path / "shards" / "shard-0001"), hk.ShardedCorpus.open(tmp_path / "shards").shard(1))
+
+
+def test_a_corpus_may_have_more_tokens_than_one_shard(tmp_path):
+    """Each shard has fewer than 2^31; all together have no limit but one that is asked for."""
+    big = 2**31 - 2
+    (tmp_path / "a.ldac").write_text(f"1 0:{big}\n1 1:{big}\n1 0:3\n")
+    sharded = convert_shards(tmp_path / "a.ldac", tmp_path / "shards", 3)
+    assert sharded.n_tokens == 2 * big + 3
+    assert [info.first_token for info in sharded.shards] == [0, big, 2 * big]
+    assert sharded.shard(1).cells.count.tolist() == [big]
+    with pytest.raises(ParameterError, match=r"shards = 1.*2\^31 tokens"):
+        convert_shards(tmp_path / "a.ldac", tmp_path / "one", 1)
+    with pytest.raises(DataError, match="number of tokens"):
+        convert_shards(tmp_path / "a.ldac", tmp_path / "one", 3, limits=Limits(max_tokens=big))
+    (tmp_path / "b.ldac").write_text(f"1 0:1\n2 0:{big} 1:2\n")
+    with pytest.raises(DataError, match="number of tokens"):
+        convert_shards(tmp_path / "b.ldac", tmp_path / "one", 2)
+    assert not (tmp_path / "one").exists()
+
+
+def test_what_is_wrong_with_a_file_is_told_as_by_its_reader(tmp_path):
+    broken = {
+        "a.ldac": "1 0:1\n1 0:x\n", "b.uci": "2\n2\n2\n1 1 1\n3 1 1\n",
+        "c.mtx": shuffled(np.eye(2, dtype=int)) + "x",
+        "d.jsonl": '{"text": "ship"}\n{\n', "e.ldac": "", "f.csv": "text,id\na,1\nb,1,2\n",
+    }  # fmt: skip
+    for name, content in broken.items():
+        (tmp_path / name).write_text(content)
+        errors = []
+        for read in (read_corpus, lambda path: convert_shards(path, tmp_path / "shards", 1)):
+            with pytest.raises(DataError) as caught:
+                read(tmp_path / name)
+            errors.append(str(caught.value))
+        assert errors[0] == errors[1]
+    with pytest.raises(DataError, match="nothing"):
+        convert_shards(tmp_path / "nowhere", tmp_path / "shards", 1)
+    packed = gzip.compress(b"1 0:1\n" * 5000, mtime=0)
+    (tmp_path / "cut.ldac.gz").write_bytes(packed[:-9])
+    with pytest.raises(DataError, match="gzip"):
+        convert_shards(tmp_path / "cut.ldac.gz", tmp_path / "shards", 1)
+    (tmp_path / "terms").write_text("a\nb\n")
+    for name in ("g.mtx", "h.mtx"):
+        (tmp_path / name).write_text(mtx(sp.coo_array(np.ones((2 + (name == "h.mtx"), 3), int))))
+        with pytest.raises(DataError, match="vocabulary"):
+            convert_shards(tmp_path / name, tmp_path / "shards", 1, vocabulary=tmp_path / "terms")
+    assert not any(path.name.startswith("shards") for path in tmp_path.iterdir())
+
+
+def test_files_that_are_left_out_are_told(tmp_path):
+    folder_of(tmp_path / "texts", ["sea ship", "salt"])
+    (tmp_path / "texts" / "2.txt").write_bytes(b"\0\xff\0\xfe\x81")
+    with pytest.warns(SkippedFilesWarning, match=r"2\.txt"):
+        sharded = convert_shards(tmp_path / "texts", tmp_path / "shards", 2)
+    assert sharded.n_documents == 2
+
+
+@pytest.mark.parametrize("name", ["shuffled.mtx", "a.txt"])
+def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
+    """While entries wait on disk, and while shards are written."""
+    counts = np.arange(12).reshape(4, 3)
+    text = FORMS[name](counts) if name in FORMS else "sea ship\nsalt sea\n"
+    (tmp_path / name).write_text(text)
+    options = {} if name in FORMS else {"format": "lines"}
+    write = open
+
+    class Full(io.FileIO):
+        def write(self, content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def opened(path, mode="r", *arguments, **more):
+        nonlocal left
+        if "w" in mode or "a" in mode or "x" in mode:
+            left -= 1
+            if left < 0:
+                return Full(path, mode.replace("b", ""))
+        return write(path, mode, *arguments, **more)
+
+    monkeypatch.setattr("builtins.open", opened)
+    for room in range(100):
+        left = room
+        try:
+            convert_shards(tmp_path / name, tmp_path / "shards", 2, **options)
+            break
+        except StorageError as failure:
+            error = failure
+        assert "No space left" in str(error)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert room > 8
+    assert (tmp_path / "shards" / MANIFEST).is_file()
+
+
+def test_the_command_writes_shards(tmp_path):
+    (tmp_path / "a.ldac").write_text("1 0:1\n1 1:2\n0\n1 2:3\n")
+    arguments = ["convert", str(tmp_path / "a.ldac"), str(tmp_path / "shards"), "--shards"]
+    result = CliRunner().invoke(main, [*arguments, "2"])
+    assert result.exit_code == 0, result.output
+    assert "4 documents, 6 tokens, 3 terms, 2 shards in " in result.output
+    check_together(hk.ShardedCorpus.open(tmp_path / "shards"), read_corpus(tmp_path / "a.ldac"))
+    for number, told in (("0", "--shards"), ("2", "new or empty")):
+        result = CliRunner().invoke(main, [*arguments, number])
+        assert result.exit_code == 2
+        assert told in result.stderr
+    shutil.rmtree(tmp_path / "shards")
+    result = CliRunner().invoke(main, [*arguments, "4"])
+    assert result.exit_code == 2
+    assert "at most 3" in result.stderr
+
+
+# --- more cells than memory
+
+
+LARGER = """
+    import resource, sys
+    from pathlib import Path
+
+    import scipy.sparse
+
+    import hdpkit as hk
+    from hdpkit.formats import blocks, by_document, cell_spool, mapped, shard_reading, shard_writing
+    from hdpkit.io import text_blocks
+    from hdpkit.io.corpora import read_corpus
+    from hdpkit.io.shards import convert_shards
+
+    path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
+    # Pieces as much smaller than usual as is the corpus.
+    blocks.BLOCK, by_document.LIMIT, text_blocks._WORDS = 1 << 14, 1 << 12, 1 << 12
+    for module in (cell_spool, shard_reading, shard_writing):
+        module.CHUNK = 1 << 12
+    if path.endswith(".txt"):
+        import sklearn.feature_extraction.text
+
+    def held():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
+
+    limit = held() + room
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        if how == "shards":
+            sharded = convert_shards(path, folder, 3)
+            for number in range(3):
+                sharded.shard(number)
+            print(sharded.n_cells)
+        else:
+            read_corpus(path)
+            print("read")
+    except hk.errors.DataError as error:
+        assert isinstance(error.__cause__, MemoryError), error
+        print("no room")
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="limits of memory that leave mapped files out are Linux's"
+)
+@pytest.mark.parametrize(
+    "name",
+    ["a.mtx", *(pytest.param(name, marks=pytest.mark.long) for name in ("a.ldac", "a.uci", "a.txt"))],
+)
+def test_a_corpus_of_more_cells_than_there_is_memory_for(tmp_path, name):
+    """In less memory than the cells take, a file is converted and shards are checked; read it is not."""
+    documents, terms = (16_000 if name == "a.txt" else 6_000), 50
+    generator = np.random.default_rng(0)
+    own = generator.integers(0, 40, documents)[:, None] + np.arange(terms)
+    if name.endswith(".mtx"):
+        entries = np.stack(
+            [np.repeat(np.arange(documents), terms), own.ravel(), np.full(own.size, 3)], axis=1
+        )
+        generator.shuffle(entries)
+        head = f"%%MatrixMarket matrix coordinate integer general\n{documents} 100 {len(entries)}\n"
+        text = head + "".join(f"{d + 1} {v + 1} {n}\n" for d, v, n in entries.tolist())
+    elif name.endswith(".txt"):
+        words = [f"word{chr(97 + v // 10)}{chr(97 + v % 10)}" for v in range(100)]
+        text = "".join(" ".join(words[v] for v in row) + "\n" for row in own.tolist())
+    else:
+        counts = np.zeros((documents, 100), int)
+        np.put_along_axis(counts, own, 3, axis=1)
+        text = {"a.ldac": ldac, "a.uci": uci}[name](counts)
+    (tmp_path / name).write_text(text)
+    room = (6 if name == "a.txt" else 2) << 20  # the encoding is detected in a megabyte of text
+    assert room < 8 * own.size, "the cells would fit"
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    answers = []
+    for how in ("shards", "read"):
+        arguments = [tmp_path / name, tmp_path / "shards", how, room]
+        command = [sys.executable, "-c", textwrap.dedent(LARGER), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout.strip())
+    assert answers == [str(own.size), "no room"]
