@@ -1,7 +1,7 @@
 """Mixtures of counts and of bits: styles of handwritten digits.
 
 The data are scikit-learn's digits: images of 8 x 8 pixels, each the number of dark points, 0 to 16, in a cell
-of the scan. A Dirichlet process mixture finds kinds of images; it is told neither the digits nor a number of
+of the scan. A Dirichlet process mixture finds kinds of images; it is given neither the digits nor a number of
 components.
 
 - Counts: every pixel is Poisson, its rate in a component Gamma distributed (`GammaPoisson`).
@@ -68,7 +68,7 @@ def scores(dishes, digits):
 
 
 def ten_means(pixels, seed):
-    """Labels by scikit-learn's k-means, told ten."""
+    """Labels by scikit-learn's k-means with K = 10."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -113,7 +113,7 @@ def main(arguments=()):
             franchise = fit(declare(pixels, kind), options.sweeps, seed)
             shown.setdefault(kind, franchise)
             rows.setdefault(kind, []).append(scores(franchise.dishes, digits))
-        rows.setdefault("k-means, told ten", []).append(scores(ten_means(pixels, seed), digits))
+        rows.setdefault("k-means with K = 10", []).append(scores(ten_means(pixels, seed), digits))
     print("| model | components | ARI | images with their kind |")
     print("| --- | --- | --- | --- |")
     for name, values in rows.items():

@@ -1,13 +1,13 @@
 """Gaussian mixtures without choosing K: a flat one, and one of groups that share components.
 
 The data are scikit-learn's wines: 178 wines of three cultivars, 13 chemical measurements, of which we keep
-the first four principal components. The sampler is told neither the cultivars nor how many there are.
+the first four principal components. The sampler is given neither the cultivars nor their number.
 
 - Flat: a Dirichlet process mixture of Gaussians with unknown means and covariances.
 - Grouped: the same wines in twelve shipments, each of mostly one or two cultivars, by a hierarchical
   Dirichlet process. The wines are real; which wine came in which shipment is simulated.
 
-Compared by the adjusted Rand index with scikit-learn's GaussianMixture, which is told K, and its variational
+Compared by the adjusted Rand index with scikit-learn's GaussianMixture, which is given K, and its variational
 BayesianGaussianMixture, which may use ten components.
 
     python examples/gaussian_mixtures.py --seeds 10 --sweeps 1000 --pictures FOLDER
@@ -79,7 +79,7 @@ def scikit_learn(X, components, seed):
     variational = BayesianGaussianMixture(n_components=10, n_init=5, max_iter=1000, random_state=seed)
     with threadpool_limits(1):  # its threads cost more than they bring on data of this size
         return {
-            "GaussianMixture, told K": finite.fit_predict(X),
+            "GaussianMixture, given K": finite.fit_predict(X),
             "BayesianGaussianMixture, K up to 10": variational.fit_predict(X),
         }
 
@@ -95,7 +95,7 @@ def compare(seeds, sweeps):
         flat = fit(declare(X), sweeps, seed)
         grouped = fit(declare(X, ship(cultivars, seed=seed)), sweeps, seed)
         shown = shown or {"flat": flat, "grouped": grouped}
-        found = {"DP mixture": flat.dishes, "HDP mixture, told the shipments": grouped.dishes}
+        found = {"DP mixture": flat.dishes, "HDP mixture, given the shipments": grouped.dishes}
         for name, labels in (found | scikit_learn(X, cultivars.max() + 1, seed)).items():
             score = adjusted_rand_score(cultivars, labels)
             rows.setdefault(name, []).append((score, len(np.unique(labels))))

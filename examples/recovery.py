@@ -144,9 +144,9 @@ def study_gaussians(seed, sweeps, grouped):
     values = planted.data.values
     measure = hk.NormalInverseWishart.weakly_informative(values)
     found = finite_mixture(values, len(np.unique(planted.truth)), seed)
-    fits = {"DP": fit(layers(measure), planted.data, sweeps, seed), "finite, told K": Fit(found, found)}
+    fits = {"DP": fit(layers(measure), planted.data, sweeps, seed), "finite, given K": Fit(found, found)}
     if grouped:
-        fits = {"HDP, told the groups": fit(layers(measure, "group"), planted.data, sweeps, seed), **fits}
+        fits = {"HDP, given the groups": fit(layers(measure, "group"), planted.data, sweeps, seed), **fits}
     return planted.truth, {**fits, "the truth's own": Fit(planted.probable, planted.probable)}
 
 
@@ -188,9 +188,9 @@ def main(arguments=()):
         rows, planted = recover(study, options.seeds, options.sweeps)
         first, *others = (model for model in rows if model != "the truth's own")
         for other in others:
-            ahead = int((rows[first][:, 1] > rows[other][:, 1]).sum())
+            better = int((rows[first][:, 1] > rows[other][:, 1]).sum())
             pairs.append(
-                f"{study}: {first} ahead of {other} in {ahead} of {options.seeds} seeds (best sweep)"
+                f"{study}: {first} better than {other} in {better} of {options.seeds} seeds (best sweep)"
             )
         for model, values in rows.items():
             last, best, parts = (

@@ -64,49 +64,50 @@ def _parse_own(text: str) -> tuple[str, list[Move]]:
 )  # fmt: skip
 @click.option(
     "--own", type=Parsed("NAME=MOVE[:KEY=VALUE]...,...", _parse_own), multiple=True,
-    help="A schedule of your own, with moves as hdpkit fit takes them.",
+    help="A schedule of your own; moves are written as for hdpkit fit.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-    help="Of sampling, for each chain of each schedule.",
+    help="Seconds of sampling for each chain of each schedule.",
 )  # fmt: skip
-@click.option("--chains", type=positive, default=2, show_default=True, help="Of each schedule.")
+@click.option("--chains", type=positive, default=2, show_default=True, help="Chains of each schedule.")
 @click.option(
     "--init", type=Parsed("START,...", lambda text: [parse_init(part) for part in text.split(",")]),
-    help="Starts of the chains in turn, as hdpkit fit takes them.  [default: auto,one,sequential]",
+    help="Starts of the chains in turn, written as for hdpkit fit.  [default: auto,one,sequential]",
 )  # fmt: skip
 @click.option(
     "--burn-in", type=click.FloatRange(0, 1, max_open=True), default=0.5, show_default=True,
-    help="Share of each chain's time that is left out.",
+    help="Share of each chain's time to discard.",
 )  # fmt: skip
 @click.option(
     "--clock", type=click.Choice(CLOCKS), default="wall", show_default=True,
-    help="What seconds are: processor is for a machine that other programs use.",
+    help="Wall-clock or processor seconds; use processor if other programs run on the machine.",
 )  # fmt: skip
 @click.option(
     "--threads", type=positive, default=1, show_default=True,
-    help="For schemes that can use some (slices). Chains don't depend on it.",
+    help="Threads, for schemes that can use them (slices). Chains don't depend on the number.",
 )  # fmt: skip
 @seed_option
-@click.option("--csv", type=path_type, metavar="FILE", help="Write the table there, with all its numbers.")
-@click.option("--states", type=path_type, metavar="FILE", help="Write every recorded state there, as CSV.")
-@click.option("--plot", type=path_type, metavar="FILE", help="Draw a picture there: .png, .pdf, .svg.")
+@click.option("--csv", type=path_type, metavar="FILE", help="Write the complete table to this file.")
+@click.option("--states", type=path_type, metavar="FILE", help="Write all recorded states to this file.")
+@click.option("--plot", type=path_type, metavar="FILE", help="Write a figure to this file: .png, .pdf, .svg.")
 @quiet_option
 def compare(corpus: Path, **options: Any) -> None:
-    """Compare schedules: which one draws most from the posterior of CORPUS in a second.
+    """Compare schedules by the effective draws per second from the posterior of CORPUS.
 
-    For each schedule: effective draws a second (ESS/s) of the log joint, the number of topics K and the
-    shares of the largest topics; R-hat over chains from different starts; time to the best chain's log joint
-    less 0.1 %; time and acceptance of each move. Where a schedule has not converged it shows the reasons,
-    and no ESS/s. Needs the extra hdpkit[arviz]; a picture, hdpkit[plots].
+    For each schedule the table has: effective draws per second (ESS/s) of the log joint, the number of
+    topics K and the shares of the largest topics; R-hat over chains from different starts; the time until
+    the log joint is within 0.1 % of that of the best chain; time and acceptance rate of each move. If a
+    schedule has not converged, the table shows the reasons and no ESS/s. Needs the extra hdpkit[arviz]; a
+    figure needs hdpkit[plots].
 
-    Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over sizes
-    of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment), indicators (table
-    indicators), slices (documents in parallel). Additions: dish-gibbs, dish-gibbs-10 (every 10th sweep),
-    split-merge, reseat-groups (every 20th sweep). All sample one posterior.
+    Schemes: crf-explicit, crf-histogram (table-gibbs and dish-gibbs over tables with customers, or over
+    sizes of tables), table-gibbs (the latter without dish-gibbs), direct (direct assignment), indicators
+    (table indicators), slices (documents in parallel). Additions: dish-gibbs, dish-gibbs-10 (every 10th
+    sweep), split-merge, reseat-groups (every 20th sweep). All sample the same posterior.
 
-    It takes schedules x chains x seconds, and somewhat more for starts and records. Ctrl-C ends it, and what
-    was done so far is shown.
+    The running time is schedules x chains x seconds, and slightly more for starts and records. Ctrl-C ends
+    the comparison and shows the results so far.
 
     \b
     Examples:

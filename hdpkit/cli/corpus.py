@@ -1,4 +1,4 @@
-"""Options of commands that read a corpus of documents, and what they say."""
+"""Options of commands that read a corpus of documents, and their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LAYOUT = (
     *("quotes", "header", "files", "strict"),
 )
 format_option = click.option(
-    "--format", type=click.Choice(FORMATS), help="Of the corpus.  [default: detected]"
+    "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
 )
 
 _layout_options: list[Any] = [
@@ -47,35 +47,35 @@ _layout_options: list[Any] = [
         "may be given several times, the widest groups first. Arrays, shards: a label.",
     ),
     click.option("--encoding", help="Text: its encoding.  [default: detected]"),
-    click.option("--delimiter", metavar="CHARACTER", help="Tables: between fields; also 'tab'."),
+    click.option("--delimiter", metavar="CHARACTER", help="Tables: separator of fields; also 'tab'."),
     click.option(
-        "--quotes/--no-quotes", default=None, help="Tables: whether double quotes hold fields together."
+        "--quotes/--no-quotes", default=None, help="Tables: whether fields can be in double quotes."
     ),
     click.option("--header/--no-header", default=None, help="Tables: whether the first row has names."),
     click.option("--files", metavar="PATTERN", help="Folders: names of the text files.  [default: *.txt]"),
     click.option(
         "--strict", is_flag=True, default=None,
-        help="Folders: fail if a file can't be decoded.  [default: name it, and leave it out]",
+        help="Folders: fail if a file can't be decoded.  [default: report it, and leave it out]",
     ),
 ]  # fmt: skip
 
 _words_options: list[Any] = [
-    click.option("--min-documents", type=positive, help="Text: leave out words of fewer documents."),
+    click.option("--min-documents", type=positive, help="Text: leave out words in fewer documents."),
     click.option(
         "--max-document-share",
         type=click.FloatRange(0, 1, min_open=True),
-        help="Text: leave out words of more than this share of the documents.",
+        help="Text: leave out words that occur in more than this share of the documents.",
     ),
     click.option(
         "--stop-words", metavar="LANGUAGE,...",
         help="Text: leave out function words of these languages (english, german, ...; none).",
     ),
     click.option(
-        "--stop-words-file", type=path_type, metavar="FILE", help="Text: leave out these words, one a line."
+        "--stop-words-file", type=path_type, metavar="FILE", help="Text: leave out these words, one per line."
     ),
     click.option(
         "--tokenizer", metavar="MODULE:FUNCTION",
-        help="Text: a function of your own that makes a list of words of a text; needs --allow MODULE.",
+        help="Text: your function that splits a text into a list of words; needs --allow MODULE.",
     ),
     allow_option,
 ]  # fmt: skip
@@ -103,7 +103,7 @@ corpus_options = _with(
             "--vocabulary",
             type=path_type,
             metavar="FILE",
-            help="Terms, one a line: names of the columns; for text, the words to count.",
+            help="Terms, one per line: names of the columns; for text, the words to count.",
         ),
         format_option,
         layout_options,

@@ -94,14 +94,14 @@ def _read(quiet: bool) -> DemoDocuments:
     type=click.Choice(["histogram", "explicit"]),
     default="histogram",
     show_default=True,
-    help="How seating is remembered.",
+    help="How seating is stored.",
 )
 @click.option(
     "--terms",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Top terms to print of a topic.",
+    help="Top terms to print for each topic.",
 )
 @click.option(
     "--topics",
@@ -114,15 +114,15 @@ def _read(quiet: bool) -> DemoDocuments:
     type=path_type,
     default="hdpkit-demo.html",
     show_default=True,
-    help="HTML file to write about the topics; one that is there is replaced.",
+    help="HTML file for the report; an existing file is replaced.",
 )
 @quiet_option
 def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, page: Path, quiet: bool) -> None:
-    """Find the topics of your own NumPy's and SciPy's documentation.
+    """Find topics in the documentation of your installed NumPy and SciPy.
 
-    Nothing is downloaded: the corpus is the docstrings of the two packages as they are installed here. Ctrl-C
-    during the fit stops it and prints what there is. At the end there is a page about it, to open in a
-    browser (with the extra hdpkit[report]).
+    Nothing is downloaded: the corpus consists of the docstrings of the two installed packages. Ctrl-C
+    during the fit stops it and prints the topics so far. At the end the command writes a report to open in
+    a browser (with the extra hdpkit[report]).
     """
     import hdpkit as hk
     from hdpkit import moves

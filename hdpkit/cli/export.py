@@ -27,27 +27,28 @@ __all__ = ["export"]
     "--out", type=path_type, required=True, metavar="PATH",
     help="A new folder (csv, parquet, signatures), or a file (json, pyldavis; arviz: .nc, or .zarr).",
 )  # fmt: skip
-@click.option("--terms", type=positive, default=100, show_default=True, help="Terms of a topic to write.")
-@click.option("--chain", type=click.IntRange(min=0), help="The topics of this chain alone.")
+@click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
+@click.option("--chain", type=click.IntRange(min=0), help="Use the topics of this chain only.")
 @allow_option
 @quiet_option
 def export(
     run: Path, to: str, out: Path, terms: int, chain: int | None, allow: tuple[str, ...], quiet: bool
 ) -> None:
-    """Write a run's topics and the shares of its documents, or its trace, for other programs.
+    """Write the topics and document shares of a run, or its trace, for other programs.
 
     \b
     csv, parquet  a folder with three tables: topics (share, top terms), terms (their probabilities) and
-                  documents (a column a topic); with credible intervals of shares and probabilities, and
-                  the share of the samples that have a topic, where the run kept samples
-    json          one file with the same
-    pyldavis      one JSON file with what pyLDAvis.prepare(**data) takes
+                  documents (one column per topic); if the run kept samples, also credible intervals of
+                  shares and probabilities, and the share of the samples that have a topic
+    json          one file with the same content
+    pyldavis      one JSON file with the arguments of pyLDAvis.prepare(**data)
     arviz         the trace, for arviz.from_netcdf
-    signatures    a folder with signatures and exposures as SigProfiler has them, and tables with intervals
+    signatures    a folder with signatures and exposures in the format of SigProfiler, and tables with
+                  intervals
 
-    Topics are numbered by falling share, from 1. Those of several chains are aligned: a topic is written if
-    most chains have it, and its share, terms and documents are averages over the samples that have it. Those
-    of one chain are of its newest state, with intervals over the samples that the chain kept.
+    Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
+    topic is written if most chains have it, and its share, terms and documents are averages over the samples
+    that have it. Topics of a single chain are those of its newest state, with intervals over its samples.
 
     \b
     Examples:

@@ -42,35 +42,35 @@ __all__ = ["fit"]
     required=True,
     type=path_type,
     metavar="RUN",
-    help="Folder to keep the run in; a new or an empty one.",
+    help="Folder for the run; must be new or empty.",
 )
 @config_option
 @model_options
 @click.option(
     "--topics", type=click.IntRange(1, 2**30), metavar="K",
-    help="A finite model of K topics of equal weights: latent Dirichlet allocation.",
+    help="A finite model with K topics of equal weight: latent Dirichlet allocation.",
 )  # fmt: skip
 @click.option(
     "--moves",
     type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-    help="What a sweep does.  [default: table-gibbs,dish-gibbs,split-merge:until=50, and the updates of all "
-    "that has a prior]",
+    help="Moves of a sweep.  [default: table-gibbs,dish-gibbs,split-merge:until=50, and updates of all "
+    "parameters with a prior]",
 )
 @click.option(
     "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
-    help="How seating is remembered.",
+    help="How seating is stored.",
 )  # fmt: skip
 @click.option(
     "--root", type=click.Choice(["restaurant", "weights"]), default="restaurant", show_default=True,
-    help="What documents share: a restaurant, or weights that are drawn, which slice-gibbs needs.",
+    help="Root shared by all documents: a restaurant, or sampled weights, which slice-gibbs needs.",
 )  # fmt: skip
 @click.option(
     "--threads", type=positive, default=1, show_default=True,
-    help="For moves that can use some (slice-gibbs, count-gibbs). The chain doesn't depend on it.",
+    help="Threads, for moves that can use them (slice-gibbs, count-gibbs). They don't change the chain.",
 )  # fmt: skip
 @click.option(
     "--kernel", type=click.Choice(["auto", "fused", "generic", "reference"]), default="auto",
-    show_default=True, help="Which code runs.",
+    show_default=True, help="Which implementation runs.",
 )  # fmt: skip
 @click.option("--sweeps", type=positive, default=500, show_default=True, help="Sweeps to run.")
 @click.option(
@@ -78,44 +78,44 @@ __all__ = ["fit"]
     show_default=True, help="The start of a chain.",
 )  # fmt: skip
 @seed_option
-@click.option("--chains", type=positive, default=1, show_default=True, help="Chains, a process each.")
-@click.option("--thin", type=positive, default=1, show_default=True, help="Record every so many sweeps.")
-@click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps.")
+@click.option("--chains", type=positive, default=1, show_default=True, help="Chains, one process each.")
+@click.option("--thin", type=positive, default=1, show_default=True, help="Record every n-th sweep.")
+@click.option("--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps.")
 @click.option(
     "--checkpoint-seconds",
     type=click.FloatRange(0, min_open=True),
-    help="Save the state after so many seconds.  [default: 60, without the option above]",
+    help="Save the state after this many seconds.  [default: 60, without the option above]",
 )
 @click.option(
     "--samples", type=click.IntRange(min=0), default=10, show_default=True,
-    help="States of each chain to keep, from the second half of its sweeps, to summarise from.",
+    help="States to keep of each chain for summaries, from the second half of its sweeps.",
 )  # fmt: skip
-@click.option("--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic.")
+@click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
 @quiet_option
 def fit(corpus: Path, **options: Any) -> None:
-    """Find the topics of a corpus; keep the run in a folder.
+    """Find the topics of a corpus and save the run in a folder.
 
-    CORPUS is a table (CSV, TSV, Parquet) or JSON lines with a column of texts; a file with a text a line; a
-    folder of text files (*.txt); or counts: an LDA-C file, a bag-of-words file of the UCI repository, a
-    Matrix Market file (documents x terms), a folder that hdpkit convert made. Files may be gzip. Text needs
-    the extra hdpkit[text], Parquet hdpkit[parquet]. How texts were read is kept in the run, so that hdpkit
-    infer counts new ones the same way.
+    CORPUS is a table (CSV, TSV, Parquet) or JSON lines with a column of texts; a file with one text per
+    line; a folder of text files (*.txt); or counts: an LDA-C file, a bag-of-words file of the UCI
+    repository, a Matrix Market file (documents x terms), a folder written by hdpkit convert. Files can be
+    compressed with gzip. Text needs the extra hdpkit[text], Parquet hdpkit[parquet]. The run stores how
+    texts were read, so that hdpkit infer counts new texts in the same way.
 
-    A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves are
-    the names of the registry with their arguments and time tables until, after, every, repeat.
+    A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves
+    are names of the registry with their arguments and the time tables until, after, every, repeat.
 
-    A smaller eta gives more and narrower topics. Give it a number: where it has a prior, eta falls as topics
-    multiply, and a smaller eta lets more topics in, until there are hundreds of a few dozen tokens each. The
-    command warns when there are more topics at the end than an average topic has tokens.
+    A smaller eta gives more and narrower topics. Give eta a number. With a prior, eta decreases as the
+    number of topics grows, and a smaller eta allows more topics, until there are hundreds with a few dozen
+    tokens each. The command warns if at the end there are more topics than an average topic has tokens.
 
-    With --sparse each topic selects terms of its own, and is spread over these by --smoothing (Wang & Blei
-    2009): how sparse topics are and how smooth they are have a parameter each. --eta is not used then.
+    With --sparse each topic selects its own terms, with a Dirichlet parameter --smoothing over these (Wang
+    & Blei 2009): sparsity and smoothness of topics have separate parameters. --eta is not used then.
 
-    With --topics K documents draw their topics from K of equal weights: with --document-concentration A the
-    proportions of a document are Dirichlet(A/K, ..., A/K). What is shown as the number of topics counts those
-    that have tokens.
+    With --topics K documents draw their topics from K topics of equal weight: with --document-concentration
+    A the proportions of a document are Dirichlet(A/K, ..., A/K). The number of topics that is shown counts
+    only topics with tokens.
 
-    Ctrl-C stops the run, and hdpkit resume RUN goes on with it. The same seed gives the same chain.
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.
 
     \b
     Examples:

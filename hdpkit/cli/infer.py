@@ -27,7 +27,7 @@ __all__ = ["infer"]
 @click.argument("new", type=path_type)
 @click.option(
     "--out", type=path_type, metavar="FILE",
-    help="Where the shares go: .csv, .tsv, .parquet or .jsonl.  [default: CSV on standard output]",
+    help="File for the shares: .csv, .tsv, .parquet or .jsonl.  [default: CSV on standard output]",
 )  # fmt: skip
 @format_option
 @layout_options
@@ -37,19 +37,19 @@ __all__ = ["infer"]
 @click.option(
     "--burn-in", type=click.IntRange(min=0), default=20, show_default=True, help="Sweeps before them."
 )
-@click.option("--chain", type=click.IntRange(min=0), help="The topics of this chain alone.")
+@click.option("--chain", type=click.IntRange(min=0), help="Use the topics of this chain only.")
 @seed_option
 @limit_options
 @allow_option
 @quiet_option
 def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
-    """Find the shares of a run's topics in new documents.
+    """Find the shares of the topics of a run in new documents.
 
-    NEW is read as the run's corpus was: the same words, stop words and tokenizer; tables with the same
-    columns, unless an option says otherwise. Words that the run's vocabulary lacks are left out, and counted.
-    The topics stay as they are, and are numbered as hdpkit topics and hdpkit export number them; of several
-    chains they are aligned, and shares are averaged over the chains. The last column, "other", is the share
-    of what no topic covers.
+    NEW is read in the same way as the corpus of the run: with the same words, stop words and tokenizer, and
+    for tables with the same columns, unless an option changes them. Words outside the vocabulary of the run
+    are ignored, and their number is reported. The topics don't change; they have the same numbers as in
+    hdpkit topics and hdpkit export. Topics of several chains are aligned, and shares are averaged over the
+    chains. The last column, "other", is the share of everything that belongs to no topic.
 
     \b
     Examples:

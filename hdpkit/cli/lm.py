@@ -49,14 +49,12 @@ def lm() -> None:
 @click.argument("text", type=text_type)
 @click.option("--per-token", is_flag=True, help="Print a row for each token.")
 @click.option("--per-sentence", is_flag=True, help="Print a row for each sentence.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: an object for the text, or one a line for each row."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object for the text, or one per row.")
 @click.option(
     "--output",
     type=path_type,
     metavar="FILE",
-    help="Where to print.  [default: standard output]",
+    help="File for the output.  [default: standard output]",
 )
 @reading_options
 @quiet_option
@@ -74,8 +72,8 @@ def score(
 ) -> None:
     """Score a text: perplexity, and the probability of every token or sentence.
 
-    TEXT is as for hdpkit lm train; so are the options of how it is read, which should be as they were there.
-    Rows are columns separated by tabs, under a header; logarithms are to base 10.
+    TEXT and the options for reading it are as for hdpkit lm train; use the same options as there. Rows have
+    a header and columns separated by tabs. Logarithms are to base 10.
 
     \b
     Examples:
@@ -103,15 +101,15 @@ def score(
 
 @lm.command()
 @folder_argument
-@click.option("-n", "--sentences", "n", type=positive, default=10, show_default=True, help="How many.")
+@click.option("-n", "--sentences", "n", type=positive, default=10, show_default=True, help="Number.")
 @seed_option
-@click.option("--context", metavar="WORDS", help="What stands before.  [default: the start of a sentence]")
-@click.option("--max-length", type=positive, default=1000, show_default=True, help="Cut sentences there.")
+@click.option("--context", metavar="WORDS", help="Preceding words.  [default: the start of a sentence]")
+@click.option("--max-length", type=positive, default=1000, show_default=True, help="Cut longer sentences.")
 @allow_option
 def sample(
     folder: Path, n: int, seed: int, context: str | None, max_length: int, allow: tuple[str, ...]
 ) -> None:
-    """Draw sentences, or what follows some words; one a line.
+    """Draw sentences, or continuations of some words, one per line.
 
     \b
     Examples:
@@ -132,7 +130,7 @@ def sample(
 def export(folder: Path, file: Path, allow: tuple[str, ...]) -> None:
     """Write a model in ARPA format, which other tools for n-grams read.
 
-    FILE is packed by gzip if its name ends in .gz.
+    FILE is compressed with gzip if its name ends in .gz.
 
     \b
     Examples:

@@ -41,13 +41,13 @@ class Reading:
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of how a text is read."""
     options = [
-        click.option("--lowercase", is_flag=True, help="Turn words into lower case."),
+        click.option("--lowercase", is_flag=True, help="Convert words to lower case."),
         click.option(
-            "--encoding", default="utf-8", show_default=True, metavar="NAME", help="Of the text."
+            "--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of the text."
         ),
         click.option(
             "--errors", type=click.Choice(["strict", "replace"]), default="strict", show_default=True,
-            help="Bytes that aren't valid: refuse them, or make U+FFFD of them.",
+            help="Invalid bytes: refuse them, or replace them by U+FFFD.",
         ),
         click.option(
             "--empty", type=click.Choice(["skip", "keep"]), default="skip", show_default=True,

@@ -55,10 +55,10 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options: list[Callable[..., Any]] = [
         click.option(
             "--into", "--out", required=True, type=path_type, metavar="FOLDER",
-            help="Folder to keep the model in; a new or an empty one.",
+            help="Folder for the model; must be new or empty.",
         ),
         click.option(
-            "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, burn-in included."
+            "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, including burn-in."
         ),
         click.option(
             "--burn-in", type=click.IntRange(min=0),
@@ -66,14 +66,14 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--samples", type=positive,
-            help="States to predict from.  [default: 10, at most one a sweep after the burn-in]",
+            help="States to keep for predictions.  [default: 10, at most one per sweep after the burn-in]",
         ),
         reading_options,
         click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
-        click.option("--checkpoint-sweeps", type=positive, help="Save the state after so many sweeps."),
+        click.option("--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps."),
         click.option(
             "--checkpoint-seconds", type=click.FloatRange(0, min_open=True),
-            help="Save the state after so many seconds.  [default: 60, without the option above]",
+            help="Save the state after this many seconds.  [default: 60, without the option above]",
         ),
         quiet_option,
     ]  # fmt: skip
@@ -90,42 +90,43 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--discount", type=_levels("discount"), default="beta(1,1)", show_default=True,
-    help="Discounts: one for all levels, or one for each, the unigrams' first.",
+    help="Discounts: one for all levels, or one per level, starting with the unigrams.",
 )  # fmt: skip
 @click.option(
     "--concentration", type=_levels("concentration"), default="gamma(1,1)", show_default=True,
-    help="Concentrations, likewise.",
+    help="Concentrations, in the same form.",
 )  # fmt: skip
 @seed_option
 @click.option(
     "--store", type=click.Choice(sorted(at_least(Detail.SIZES))), default="histogram", show_default=True,
-    help="How seating is remembered.",
+    help="How seating is stored.",
 )  # fmt: skip
 @click.option("--start/--no-start", default=True, show_default=True, help="<s> before a sentence.")
 @click.option("--end/--no-end", default=True, show_default=True, help="</s>, a word, after a sentence.")
 @click.option(
     "--unknown", default="<unk>", show_default=True, metavar="WORD",
-    help='Word that stands for unknown ones where the training text has it; "": none.',
+    help='Word for unknown words, if the training text contains it; "": none.',
 )  # fmt: skip
 @click.option(
-    "--min-count", type=positive, metavar="N", help="Words that occur fewer times become the unknown word."
+    "--min-count", type=positive, metavar="N", help="Words with fewer occurrences become the unknown word."
 )
 @click.option(
     "--vocabulary", type=path_type, metavar="FILE",
-    help="The words there may be. Others become the unknown word if that is one of them.",
+    help="The possible words. Others become the unknown word if it is one of them.",
 )  # fmt: skip
 @click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling.")
 @_run_options
 def train(text: str, **options: Any) -> None:
-    """Train a language model on a text: a sentence a line, words separated by blanks.
+    """Train a language model on a text: one sentence per line, words separated by blanks.
 
-    TEXT is a file, plain or packed by gzip, bzip2 or xz, or "-" for standard input. The model is a hierarchy
-    of Pitman-Yor processes, one for each context; what it predicts is an average over states of its sampler.
+    TEXT is a file, plain or compressed with gzip, bzip2 or xz, or "-" for standard input. The model is a
+    hierarchy of Pitman-Yor processes, one for each context; predictions are averages over states of its
+    sampler.
 
     A number for a hyperparameter is fixed; beta(a,b) and gamma(shape,rate) are priors, and it is resampled,
-    one value for each length of context. each(PRIOR) gives each context its own.
+    with one value for each length of context. each(PRIOR) gives each context its own value.
 
-    Ctrl-C stops the run, and hdpkit resume FOLDER goes on with it. The same seed gives the same model.
+    Ctrl-C stops the run, and hdpkit resume FOLDER continues it. The same seed gives the same model.
 
     \b
     Examples:
@@ -159,10 +160,10 @@ def train(text: str, **options: Any) -> None:
 @_run_options
 @allow_option
 def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None:
-    """Add a text to a trained model, and run on from where its sampler stands.
+    """Add a text to a trained model, and continue sampling from its current state.
 
-    FOLDER stays as it is: the model of both texts is kept in another folder. New words join the vocabulary,
-    unless one was given.
+    FOLDER doesn't change: the model of both texts is saved in another folder. New words are added to the
+    vocabulary, unless a vocabulary was given.
 
     \b
     Examples:
@@ -185,7 +186,7 @@ def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None
 
 
 def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...]) -> None:
-    """Go on with a model's training: with what is missing of it, or with so many more sweeps."""
+    """Continue the training of a model: its remaining sweeps, or additional ones."""
     model = open_language_model(folder, allow, ready=False)
     before = model.franchise.sweep
     _carry_out(
@@ -205,7 +206,7 @@ def _reading(options: dict[str, Any]) -> Reading:
 
 
 def _plan(options: dict[str, Any]) -> dict[str, Any]:
-    """What `fit` and `add` are told."""
+    """Arguments for `fit` and `add`."""
     sweeps, burn_in, samples = (options[name] for name in ("sweeps", "burn_in", "samples"))
     if burn_in is None:
         burn_in = min(10, sweeps // 3)
@@ -221,7 +222,7 @@ def _plan(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held_out(text: str, reading: Reading, model: NGramModel, options: dict[str, Any]) -> NGrams | None:
-    """Read the text that is scored at the end, now: what is wrong with it shows before the sweeps."""
+    """Read the text that is scored at the end now, so that errors in it appear before the sweeps."""
     source = options["heldout"]
     if source is None:
         return None
@@ -240,7 +241,7 @@ def _carry_out(
     quiet: bool,
     held_out: NGrams | None = None,
 ) -> None:
-    """Run with a bar, print what came of it, and say how to go on where something ended the run."""
+    """Run with a progress bar, print the results, and say how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     interrupted = False
     try:
@@ -268,7 +269,7 @@ def _carry_out(
 
 
 def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
-    """The model as the options declare it; what doesn't go together is refused."""
+    """The model that the options declare; incompatible options are refused."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
         raise ParameterError("unknown", unknown, "one word, without blanks", "For instance <unk>.")

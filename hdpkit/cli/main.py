@@ -56,9 +56,9 @@ def _safe_messages() -> Iterator[None]:
 
 
 class FriendlyGroup(click.Group):
-    """A group whose subcommands end with one message, not with a traceback.
+    """A group whose subcommands report errors as one message, without a traceback.
 
-    Exit code 2 says that the input is at fault, 1 that the run failed, 130 that Ctrl-C ended it.
+    Exit code 2 means an error in the input, 1 a failed run, and 130 an interruption by Ctrl-C.
     """
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -117,7 +117,7 @@ def main() -> None:
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
 
-    Exit codes: 0 done, 1 a run or a check failed, 2 something is wrong with what was given, 130 Ctrl-C.
+    Exit codes: 0 success, 1 a run or a check failed, 2 an error in the input, 130 Ctrl-C.
     """
 
 

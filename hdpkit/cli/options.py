@@ -36,7 +36,7 @@ _CONFIG_BYTES = 2**20
 
 positive = click.IntRange(min=1)
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
@@ -60,7 +60,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of how large a corpus is taken; `given_limits` reads them."""
     for what in ("tokens", "documents", "terms"):
         command = click.option(
-            f"--max-{what}", type=click.IntRange(1, 2**31 - 1), help=f"Refuse a file of more {what}."
+            f"--max-{what}", type=click.IntRange(1, 2**31 - 1), help=f"Refuse a file with more {what}."
         )(command)
     return command
 
@@ -206,5 +206,5 @@ config_option = click.option(
     callback=_load,
     expose_value=False,
     metavar="FILE",
-    help="TOML file with any of these options; what is on the command line wins.",
+    help="TOML file with any of these options; those on the command line take precedence.",
 )

@@ -1,4 +1,4 @@
-"""The one door through which the command line prints: what comes from files is made safe for a terminal.
+"""All output of the command line: text from files is made safe for a terminal.
 
 Progress bars and tables are drawn by rich; texts that go into them pass `printable` first.
 """

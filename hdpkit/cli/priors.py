@@ -40,7 +40,7 @@ def prior_type(name: str) -> Parsed:
 def sparse_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the sparse topic model; `base_measure_of` reads them."""
     options = [
-        click.option("--sparse", is_flag=True, help="Topics over terms that each of them selects."),
+        click.option("--sparse", is_flag=True, help="Sparse topics: each one selects its own terms."),
         click.option(
             "--smoothing",
             type=Parsed("number|gamma(a,b)|each(gamma(a,b))", parse_smoothing),
@@ -76,17 +76,17 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=prior_type("document-concentration"),
             default="gamma(1,1)",
             show_default=True,
-            help="Of documents over topics (alpha).",
+            help="Concentration of documents over topics (alpha).",
         ),
         click.option(
             "--root-concentration",
             type=prior_type("root-concentration"),
-            help="Of the topics of the whole corpus (gamma).  [default: gamma(1,1)]",
+            help="Concentration of the whole corpus over topics (gamma).  [default: gamma(1,1)]",
         ),
         click.option(
             "--group-concentration",
             type=prior_type("group-concentration"),
-            help="With --group-column: of groups over topics, at each level.  [default: gamma(1,1)]",
+            help="With --group-column: concentration of groups at each level.  [default: gamma(1,1)]",
         ),
     ]
     for option in reversed(options):

@@ -24,22 +24,22 @@ def where(page: Path) -> str:
 @click.argument("run", type=path_type, metavar="RUN")
 @click.option(
     "--out", type=path_type, metavar="PAGE",
-    help="File to write; one that is there is replaced.  [default: report.html in RUN]",
+    help="File to write; an existing file is replaced.  [default: report.html in RUN]",
 )  # fmt: skip
 @click.option("--title", help="Title of the page.  [default: the name of the folder]")
 @click.option(
     "--chain", type=click.IntRange(min=0),
-    help="Whose topics to show.  [default: the chain with the highest log joint]",
+    help="Chain whose topics to show.  [default: the one with the highest log joint]",
 )  # fmt: skip
-@click.option("--topics", type=positive, default=500, show_default=True, help="Topics to show at most.")
-@click.option("--terms", type=positive, default=30, show_default=True, help="Terms of a topic.")
-@click.option("--documents", type=positive, default=20, show_default=True, help="Documents of a topic.")
+@click.option("--topics", type=positive, default=500, show_default=True, help="Largest number of topics.")
+@click.option("--terms", type=positive, default=30, show_default=True, help="Terms of each topic.")
+@click.option("--documents", type=positive, default=20, show_default=True, help="Documents of each topic.")
 @allow_option
 def report(run: Path, out: Path | None, allow: tuple[str, ...], **options: Any) -> None:
-    """Write a page about a run: topics, documents, groups, a map, traces, how to reproduce it.
+    """Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.
 
-    It is one HTML file that needs no network: open it in a browser, send it to somebody. It holds terms,
-    names of documents and shares, no texts. Needs the extra hdpkit[report].
+    The report is one HTML file that needs no network: open it in a browser, or send it to others. It
+    contains terms, names of documents and shares, but no texts. Needs the extra hdpkit[report].
 
     \b
     Examples:

@@ -46,7 +46,7 @@ __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "
 
 run_argument = click.argument("run", type=path_type, metavar="RUN")
 terms_option = click.option(
-    "--terms", type=positive, default=10, show_default=True, help="Top terms to print of a topic."
+    "--terms", type=positive, default=10, show_default=True, help="Top terms to print for each topic."
 )
 
 
@@ -160,7 +160,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option(
     "--chain", type=click.IntRange(min=0),
-    help="Which chain.  [default: the consensus of all, where there are several]",
+    help="Print the topics of this chain.  [default: the consensus if there are several chains]",
 )  # fmt: skip
 @click.option(
     "--format",
@@ -179,10 +179,10 @@ def topics(
     format: str,
     allow: tuple[str, ...],
 ) -> None:
-    """Print the topics of a run, as of its newest checkpoint.
+    """Print the topics of a run at its newest checkpoint.
 
-    Topics of several chains are aligned, and those are printed that half of the chains have in half of their
-    samples at least; shares are means over the samples.
+    Topics of several chains are aligned. A topic is printed if at least half of the chains have it in at
+    least half of their samples. Shares are means over the samples.
 
     \b
     Examples:
@@ -221,15 +221,15 @@ def topics(
 @quiet_option
 @allow_option
 def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[str, ...]) -> None:
-    """Go on with a run, or the training of a language model, from its newest checkpoint.
+    """Continue a run, or the training of a language model, from its newest checkpoint.
 
-    It is the chain that the run would have been if nothing had ended it, bit for bit. More sweeps of a
-    language model give new samples to predict from, in place of the old ones.
+    The chain equals that of an uninterrupted run, bit for bit. More sweeps of a language model give new
+    samples for predictions, which replace the old ones.
 
     \b
     Examples:
-      hdpkit resume run                 ends what was planned
-      hdpkit resume run --sweeps 200    200 more, also of a run that is at its end
+      hdpkit resume run                 the rest of the planned sweeps
+      hdpkit resume run --sweeps 200    200 more, also if the run is complete
     """
     if is_language_model(run):
         resume_training(run, sweeps, quiet, allow)
@@ -288,7 +288,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
 def verify(run: Path, allow: tuple[str, ...]) -> None:
     """Check a run or a language model: checksums of every file, the states, the trace, the samples.
 
-    Prints a line a check; exit code 1 says that one failed.
+    Prints one line per check. Exit code 1 means that a check failed.
 
     \b
     Examples:

@@ -137,21 +137,24 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @limit_options
 @quiet_option
 def signatures(matrix: Path, **options: Any) -> None:
-    """Find mutational signatures in a matrix of counts; keep the run in a folder.
+    """Find mutational signatures in a matrix of counts and save the run in a folder.
 
-    MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS288, SBS1536, DBS78, ID83), MutationalPatterns,
-    ICAMS or R's hdp, as CSV or TSV, plain or packed. Channels are checked by name and put in order.
+    MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS288, SBS1536, DBS78, ID83),
+    MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed. Channels are identified by
+    name and sorted.
 
-    Without --levels all samples share one distribution over signatures, and a sweep is over the cells of the
-    matrix, however many mutations they hold. With --levels each value of a label has one of its own, and a
-    sweep is one over mutations: give --max-per-sample where there are millions, or --flat.
+    Without --levels all samples share one distribution over signatures, and the time of a sweep depends on
+    the cells of the matrix and not on the number of mutations. With --levels each value of a label has its
+    own distribution, and a sweep visits every mutation: if there are millions, use --max-per-sample or
+    --flat.
 
-    Counts of tumours vary more than the model says. In a tumour of a million mutations deviations of a
-    thousandth count as evidence, and become signatures. --max-per-sample draws so many mutations of larger
-    samples, without replacement; exposures are then those of the drawn ones. It is off unless you ask for it.
+    Counts of tumours vary more than the model assumes. In a tumour with a million mutations, deviations of
+    a thousandth are evidence and become additional signatures. --max-per-sample reduces larger samples to
+    this number of mutations, drawn without replacement; exposures are then those of the drawn mutations. By
+    default nothing is reduced.
 
-    The run is gone on with by hdpkit resume, and shown by hdpkit report; hdpkit export RUN --to signatures
-    writes signatures and exposures for SigProfilerAssignment.
+    hdpkit resume continues the run, and hdpkit report shows it; hdpkit export RUN --to signatures writes
+    signatures and exposures for SigProfilerAssignment.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Models: the pieces wired for one purpose. There is no sampler here."""
+"""Models: restaurants, moves and predictions combined for one purpose. They contain no sampler."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The language model's life: fitted, swept on, given more text and less, kept in a folder."""
+"""Operations on a language model: fitting, more sweeps, adding and removing text, saving."""
 
 from __future__ import annotations
 
@@ -83,34 +83,34 @@ class ModelFitting:
         progress: Progress | None = None,
         on_interrupt: str = "return",
     ) -> Self:
-        """Fit the model to a text. Ctrl-C ends the run early and keeps what was done; `resume` goes on.
+        """Fit the model to a text. Ctrl-C ends the run and keeps the completed sweeps; `resume` continues.
 
         Parameters
         ----------
         text : iterable of sequences, path, open file, or NGrams
-            Sentences as lists of tokens; a file with a sentence a line (its path, "-" for standard input, or
-            the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which bring their own
+            Sentences as lists of tokens; a file with a sentence a line (its path, "-" for standard input,
+            or the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which have their own
             vocabulary and symbols of start and end.
         sweeps : int
-            Sweeps of the sampler, burn-in included.
+            Sweeps of the sampler, including burn-in.
         burn_in : int
             Sweeps before the first sample.
         samples : int
-            How many states are kept to predict from, spread evenly over the sweeps after the burn-in.
+            Number of states to keep for predictions, spread evenly over the sweeps after the burn-in.
         rng : seed, SeedSequence, Generator or None
-            Same seed, same model.
+            The same seed gives the same model.
         moves : sequence of Move, optional
             The schedule. None: `TableGibbs`, and the updates of the hyperparameters that have priors.
         folder : path, optional
-            Keep the run there, samples included: a model that was fitted, or whose fit was ended by whatever,
-            is opened by `NGramModel.open`, and `resume` goes on bit for bit. It may not hold a run yet.
+            Save the run with its samples in this folder. `NGramModel.open` opens the model, also after an
+            interrupted fit, and `resume` continues bit for bit. The folder must not contain a run.
         checkpoint : Checkpoint, optional
             How often the state is saved in the folder; by default every 60 seconds.
         progress : function, optional
             Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
         on_interrupt : "return" or "raise"
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
-            "raise" raises KeyboardInterrupt, and the model keeps what was done.
+            "raise" raises KeyboardInterrupt, and the model keeps the completed sweeps.
 
         Returns
         -------
@@ -141,12 +141,12 @@ class ModelFitting:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
-        """Open the folder of a model: as it stood at its newest checkpoint, samples included.
+        """Open the folder of a model in the state of its newest checkpoint, including samples.
 
         Parameters
         ----------
         folder : path
-            What was given to `fit` or `add`.
+            The folder that was given to `fit` or `add`.
         allow : iterable of str, class or function
             What of your own may be imported: see `open_run`.
 
@@ -159,7 +159,7 @@ class ModelFitting:
         Warns
         -----
         UserWarning
-            If samples are missing, since the run was taken further by ``open_run(folder).resume()``.
+            If samples are missing, because the run was continued by ``open_run(folder).resume()``.
         """
         where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
         allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
@@ -190,12 +190,12 @@ class ModelFitting:
         Parameters
         ----------
         sweeps : int
-            How many more.
+            Number of additional sweeps.
         samples : int, optional
-            How many samples, spread evenly over these sweeps. By default as many as the last time, or one a
-            sweep where that is less.
+            Number of samples, spread evenly over these sweeps. By default the same as the last time, but at
+            most one per sweep.
         keep : bool
-            Whether the samples that are there stay. Otherwise they go as soon as there is a new one.
+            Whether to keep the existing samples. Otherwise they are removed as soon as there is a new one.
         progress : function, optional
             As in `fit`.
         on_interrupt : "return" or "raise"
@@ -215,14 +215,14 @@ class ModelFitting:
         return self
 
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
-        """Run what is missing of an interrupted `fit`, `sweep` or `add`.
+        """Run the remaining sweeps of an interrupted `fit`, `sweep` or `add`.
 
         Parameters
         ----------
         progress : Progress, optional
-            What is called with how far it is.
+            Called with the progress.
         on_interrupt : str
-            "return" keeps what was done after Ctrl-C; "raise" raises KeyboardInterrupt.
+            "return" keeps the completed sweeps after Ctrl-C; "raise" raises KeyboardInterrupt.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class ModelFitting:
         Raises
         ------
         StateError
-            If nothing is missing that could be run.
+            If no sweeps remain.
         """
         _check_progress(progress)
         check_on_interrupt(on_interrupt)
@@ -250,19 +250,19 @@ class ModelFitting:
         progress: Progress | None = None,
         on_interrupt: str = "return",
     ) -> Self:
-        """Add text to the training data, and run on from where the sampler stands.
+        """Add text to the training data, and continue sampling from the current state.
 
-        The old samples, which know nothing of the new text, go. New words join the vocabulary, unless one was
-        given.
+        The old samples don't include the new text and are removed. New words are added to the vocabulary,
+        unless a vocabulary was given.
 
         Parameters
         ----------
         text : iterable of sequences, path, open file, or NGrams
             As in `fit`.
         sweeps, burn_in, samples, checkpoint, progress, on_interrupt
-            As in `fit`, counted from here.
+            As in `fit`, for the additional sweeps.
         folder : path, optional
-            Another one for the run that goes on; None: in memory.
+            A new folder for the continued run; None: in memory.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class ModelFitting:
         Raises
         ------
         DataError
-            For text that makes no sense; the model stays as it is.
+            For invalid text; the model doesn't change.
         """
         chain = self._fitted
         plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
@@ -284,15 +284,15 @@ class ModelFitting:
         return self
 
     def remove(self, first: int, last: int) -> Self:
-        """Take sentences first .. last - 1 out of the training data (the vocabulary stays).
+        """Remove sentences first .. last - 1 from the training data (not from the vocabulary).
 
-        The samples, which know of them, go: call `sweep` before the next prediction. A folder stays as it is,
-        without this model.
+        The samples include these sentences and are removed: call `sweep` before the next prediction. The
+        folder doesn't change, and the model is no longer saved in it.
 
         Parameters
         ----------
         first, last : int
-            Numbers of sentences, from 0; ``last`` is excluded. The sentences after them move up.
+            Numbers of sentences, from 0; ``last`` is excluded. Later sentences get lower numbers.
         """
         self._fitted.discard(first, last)
         return self
@@ -307,7 +307,7 @@ class ModelFitting:
 
     @property
     def franchise(self) -> Franchise:
-        """The franchise in its present state."""
+        """The franchise in its current state."""
         return self._fitted.franchise
 
     @property
@@ -319,7 +319,7 @@ class ModelFitting:
 
     @property
     def folder(self) -> Path | None:
-        """The folder that keeps the run of the present data, if any."""
+        """The folder with the run of the current data, if any."""
         files = self._fitted.folder
         return None if files is None else files.run
 
@@ -330,24 +330,24 @@ class ModelFitting:
 
     @property
     def trace(self) -> Trace:
-        """What the sweeps recorded: see `Scheduler.run`."""
+        """The trace of the sweeps: see `Scheduler.run`."""
         return self._fitted.trace
 
     @property
     def samples(self) -> list[Snapshot]:
-        """The states that are predicted from."""
+        """The states that predictions average."""
         return list(self._fitted.samples.values())
 
     @property
     def missing_samples(self) -> list[int]:
-        """Sweeps of which there should be samples and are none: their files are gone from the folder."""
+        """Sweeps whose samples are missing because their files are no longer in the folder."""
         return self._fitted.missing
 
     @property
     def concentrations(self) -> Floats:
         """Posterior means of the concentrations by level, the root's first: shape (order,).
 
-        Means over the sweeps after the burn-in; where each restaurant has its own, also over restaurants.
+        Means over the sweeps after the burn-in and, if each restaurant has its own, over restaurants.
         """
         return self._means("concentration")
 

@@ -1,4 +1,4 @@
-"""The hierarchical Pitman-Yor language model, any order: what it predicts."""
+"""The hierarchical Pitman-Yor language model of any order, and its predictions."""
 
 from __future__ import annotations
 
@@ -47,22 +47,23 @@ class NGramModel(ModelFitting):
         (the end of the sentence is one). With more atoms than words (``hk.Uniform(V)``) or an open
         vocabulary, words that never occurred have a probability too.
     store : str or type
-        How seating is remembered: "histogram", "explicit", or a SeatingStore class.
+        How seating is stored: "histogram", "explicit", or a SeatingStore class.
     start, end : hashable or None
-        Symbols of the sentence's start (in contexts only) and end (predicted as a word); None: there is none.
+        Symbols for the start of a sentence (in contexts only) and its end (predicted as a word); None: no
+        symbol.
     unknown : hashable or None
         A word that stands for words outside the vocabulary, if it is in the vocabulary: because it occurs in
         the training text, or because ``vocabulary`` has it.
     vocabulary : sequence, optional
-        The words there may be; the end of the sentence is added. Other words of a training text become
-        ``unknown``, or are refused where the vocabulary hasn't that.
+        The possible words; the end of the sentence is added. Other words of a training text become
+        ``unknown``, or are refused if the vocabulary doesn't include it.
     kernel : str
         As in `Franchise`.
 
     Raises
     ------
     ParameterError, DataError, RegistryError
-        If the settings make no sense.
+        If the settings are invalid.
     """
 
     # ------------------------------------------------------------------ predictions
@@ -92,20 +93,20 @@ class NGramModel(ModelFitting):
             One outside the vocabulary counts as ``unknown``, if the vocabulary has that; otherwise it has the
             probability that the base measure gives to words without an atom.
         context : sequence of symbols
-            In reading order, of any length; the nearest order - 1 count. Nothing is added: write
+            In reading order, of any length; only the last order - 1 are used. Nothing is added: write
             ``("<s>", ...)`` at the start of a sentence. A symbol that never occurred ends the context.
 
         Raises
         ------
         DataError
-            If the word can't be predicted: outside the vocabulary, and nothing stands for it.
+            If the word can't be predicted: it is outside the vocabulary, and there is no unknown word.
         """
         return self._posterior.probability(word, context)
 
     def distribution(self, context: Any = ()) -> Floats:
         """P(. | context) of every word of `vocabulary`, averaged over the samples: shape (V,).
 
-        It sums to 1 but for `remainder`. ``context`` as in `probability`.
+        The sum is 1 - `remainder`. ``context`` as in `probability`.
         """
         posterior = self._posterior
         return posterior.row(posterior.node(context))[0]
@@ -116,7 +117,7 @@ class NGramModel(ModelFitting):
         return posterior.row(posterior.node(context))[1]
 
     def log_probability(self, sentence: Any) -> float:
-        """Log probability of a sentence, its end included, in nats.
+        """Log probability of a sentence including its end, in nats.
 
         The sum over tokens of log P(token | context), where each P is an average over the samples.
 
@@ -127,7 +128,7 @@ class NGramModel(ModelFitting):
         Raises
         ------
         DataError
-            If a token makes no sense or can't be predicted.
+            If a token is invalid or can't be predicted.
         """
         posterior = self._posterior
         text = held_out(self.data, [sentence], posterior.unknown)
@@ -156,7 +157,7 @@ class NGramModel(ModelFitting):
         )
 
     def perplexity(self, text: Any) -> float:
-        """exp(- mean log P(token | context)) of a text, the ends of its sentences included.
+        """exp(- mean log P(token | context)) of a text, including the ends of its sentences.
 
         Parameters
         ----------
@@ -200,15 +201,16 @@ class NGramModel(ModelFitting):
             Number of sentences.
         rng : seed, Generator or None
         context : sequence of symbols, optional
-            What stands before the first word, in reading order; by default the start of a sentence.
+            The words before the first one, in reading order; by default the start of a sentence.
         max_length : int
-            A sentence that has not ended by then is cut.
+            Longer sentences are cut at this length.
 
         Returns
         -------
         list of lists
-            Words without the symbols of start and end. A word outside the vocabulary is drawn from an open
-            base; from another one it comes as ``unknown``, and where that is None there are no such words.
+            Words without the symbols of start and end. With an open base, words outside the vocabulary are
+            drawn as strings. With another base they appear as ``unknown``; if that is None, they don't
+            occur.
         """
         n = whole_number("n", n, 0, remedy="Number of sentences.")
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")
@@ -226,12 +228,13 @@ class NGramModel(ModelFitting):
         Parameters
         ----------
         path : path
-            Packed by gzip if the name ends in ".gz".
+            Compressed with gzip if the name ends in ".gz".
 
         Raises
         ------
         DataError
-            If the training data are pairs, or a word is no string, has blanks, or is one of the symbols.
+            If the training data are pairs, or a word isn't a string, contains blanks, or is one of the
+            symbols.
         StorageError
             If the file can't be written.
         """

@@ -49,7 +49,7 @@ def _alphabet(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen
 class _Atoms:
-    """The words of data with log H of each, fitted to some types, and what is left for all other strings."""
+    """The words of the data with log H of each, and the probability of all other strings."""
 
     words: Words
     types: list[str]
@@ -63,40 +63,41 @@ class Spelling(AtomicMeasure):
     """A distribution over all strings by their spelling: the base measure of an open vocabulary.
 
     H(word) = average over samples of prod_i P(c_i | c_i-n+1 .. c_i-1) P(end | ...), where P is that of a
-    Pitman-Yor n-gram franchise over characters (Teh 2006), built over the different words of the data, each
-    once. Its own base is uniform over all code points of Unicode and the end, so every string has a positive
-    probability, and those of all strings sum to one.
+    Pitman-Yor n-gram franchise over characters (Teh 2006), fitted to the distinct words of the data, each
+    once. Its base measure is uniform over all code points of Unicode and the end, so every string has a
+    positive probability, and the probabilities of all strings sum to one.
 
-    H is fitted before the franchise over words runs and is then fixed, as in empirical Bayes. For this H the
-    chain over words is exact. (Were the characters' franchise part of the state, each table of the root of
-    words would be a customer there, and H would change whenever one opens or closes.) When the vocabulary
-    grows, as by `Franchise.extend`, H is fitted anew, unless ``words`` are given.
+    H is fitted before the franchise over words runs and is then fixed, as in empirical Bayes. Given this H
+    the chain over words is exact. (If the franchise of characters were part of the state, each table in the
+    root of the words would be a customer in it, and H would change whenever such a table is opened or
+    removed.) When the vocabulary grows, as by `Franchise.extend`, H is fitted again, unless ``words`` are
+    given.
 
     Parameters
     ----------
     order : int
         Length n of a character n-gram.
     concentrations, discounts : number, prior, or sequence of these
-        Of the characters' restaurants: for all levels, or for each from the root's; a prior is resampled. By
-        default Gamma(1, 1) and Beta(1, 1).
+        Of the restaurants of characters: one for all levels, or one per level, starting with the root; a
+        prior is resampled. By default Gamma(1, 1) and Beta(1, 1).
     alphabet : str, optional
-        The only characters that there are; by default all of Unicode. Words with others are refused.
+        The possible characters; by default all of Unicode. Words with other characters are refused.
     words : sequence of str, optional
-        What to fit to (a lexicon, say); by default the vocabulary of the data. They are the values 0, 1, ...
-        of data that have no vocabulary.
+        The words to fit to, for example a lexicon; by default the vocabulary of the data. If the data have
+        no vocabulary, these words are the values 0, 1, ....
     sweeps : int
-        Sweeps over the characters' franchise.
+        Sweeps over the franchise of characters.
     samples : int
-        How many of its states are averaged, at most ``sweeps``; the last is one of them.
+        Number of its states to average, at most ``sweeps``; the last state is one of them.
     seed : int
-        Of these sweeps. H depends on the set of words and on these arguments, bit for bit.
+        Seed of these sweeps. H depends only on the set of words and on these arguments, bit for bit.
     store : str
-        How the seating of characters is remembered.
+        How the seating of characters is stored.
 
     Notes
     -----
-    The end of sentences is a word of the data as others are, spelled as its symbol is ("</s>"), but not
-    fitted to. Words that are no strings are refused.
+    The end of a sentence is treated as a word with the spelling of its symbol ("</s>"), but H isn't fitted
+    to it. Words that aren't strings are refused.
     """
 
     order: int = attrs.field(
@@ -228,7 +229,7 @@ class Spelling(AtomicMeasure):
         Parameters
         ----------
         n : int
-            How many.
+            Number of strings.
         rng : seed, Generator or choice source
             The same number gives the same strings again.
         """

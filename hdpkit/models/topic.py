@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, BaseEstimator):
-    """Topics of documents, as many as the documents need: a scikit-learn estimator.
+    """Topic model with an inferred number of topics: a scikit-learn estimator.
 
     Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
     docs/topic_model.md.
@@ -38,51 +38,52 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
     Parameters
     ----------
     eta : float, array of shape (n_terms,), or prior
-        Dirichlet parameter of topics over terms. A smaller one gives more and narrower topics.
+        Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics.
     concentration, root_concentration : float or prior, optional
         A number is fixed, a prior is resampled. None: Gamma(1, 1).
     n_components : int, optional
-        A finite model of so many topics of equal weights. None: the number is found.
+        A finite model with this many topics of equal weight. None: the number is inferred.
     sparse : bool
-        Each topic selects terms of its own (Wang & Blei 2009); eta is not used then.
+        Each topic selects its own terms (Wang & Blei 2009); eta is not used then.
     smoothing, selection : optional
-        Of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
+        Parameters of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
     sweeps : int
         Sweeps of `fit`.
     partial_sweeps : int
         Sweeps of each further `partial_fit`.
     samples : int or Samples
-        How many states of the second half of the sweeps are kept, to summarise from and to score by.
+        Number of states of the second half of the sweeps that are kept for summaries and scores.
     chains : int
-        Chains with streams of their own, in processes of their own.
+        Number of chains; each has its own process and random streams.
     schedule : sequence of Move, optional
-        What a sweep does. None: table Gibbs, dish Gibbs, split-merge for 50 sweeps, and the updates of all
-        that has a prior.
+        Moves of a sweep. None: table Gibbs, dish Gibbs, split-merge for 50 sweeps, and updates of all
+        parameters with a prior.
     init : start
         As in `Scheduler.run`.
     store : str or type
-        How seating is remembered: see `Franchise`.
+        How seating is stored: see `Franchise`.
     root : "restaurant" or "weights"
         As in `Franchise`; `moves.SliceGibbs` needs weights.
     known : Known, optional
-        Topics that are known before the documents, over the terms in the order of the columns: see `Known`.
+        Topics that are known in advance, with the terms in the order of the columns: see `Known`.
     text : TextOptions or TextCounter, optional
         How raw texts become counts.
     transform_method : "em" or "gibbs"
-        How proportions of new documents are found: the fixed point of EM, or posterior means by collapsed
-        Gibbs sampling, which takes about ten times as long.
+        How proportions of new documents are computed: the fixed point of EM, or posterior means by
+        collapsed Gibbs sampling, which takes about ten times as long.
     transform_tolerance : float
-        The largest step of a proportion at which EM ends.
+        EM stops when no proportion changes by more than this in one step.
     transform_sweeps : int
-        Sweeps that Gibbs sampling averages, after half as many that it does not.
+        Sweeps that Gibbs sampling averages, after half as many for burn-in.
     score_method : "learned" or "fixed"
-        How `score` and `perplexity` take topics: their words are counted on with those that were observed of
-        a document, each document on its own; or they stay as they are, as in `hdpkit.evaluate`.
+        Topics in `score` and `perplexity`: "learned" adds the observed words of a document to the counts of
+        the topics, separately for each document; "fixed" doesn't change the topics, as in
+        `hdpkit.evaluate`.
     random_state : int, RandomState, Generator or None
         The same number gives the same model.
     n_jobs : int, optional
-        Chains that run at once; of a single chain the threads of moves that can use some
-        (`moves.SliceGibbs`). None: 1. -1: one a processor.
+        Number of chains that run at once; for a single chain the number of threads, for moves that can use
+        them (`moves.SliceGibbs`). None: 1. -1: the number of processors.
     progress : function, optional
         Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
 
@@ -92,7 +93,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         Topics, the largest first: posterior mean probabilities of terms in the last state of the chain that
         `franchise_` is of. Rows sum to one.
     n_components_ : int
-        Number of topics found.
+        Number of topics.
     component_shares_ : float64 array, shape ``(n_components_,)``
         Share of the tokens that each topic has.
     dishes_ : int64 array, shape ``(n_components_,)``
@@ -102,17 +103,17 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
     franchises_ : list of Franchise
         The last states of all chains.
     trace_ : Trace or ChainTrace
-        What the sweeps of the last call recorded.
+        Trace of the sweeps of the last call.
     samples_ : tuple of Sample
-        States of the second half of these sweeps, chain by chain, to summarise from.
+        States of the second half of these sweeps, chain by chain, for summaries.
     diagnosis_ : Diagnosis
-        Whether the chains have settled.
+        Whether the chains have converged.
     terms_ : tuple of str, or None
-        Term of each column, where texts, a data frame or a corpus told them.
+        Term of each column, if known from texts, a data frame or a corpus.
     counter_ : TextCounter, or None
-        What counted the texts of the first call.
+        The counter for the texts of the first call.
     n_features_in_, feature_names_in_, n_iter_
-        As scikit-learn has them; ``n_iter_`` is the number of sweeps done.
+        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
     """
 
     def __init__(
@@ -313,10 +314,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
         """Mean log probability of a held-out token, in nats: higher is better.
 
         Document completion: half of the tokens of each document, always the same, are observed, proportions
-        are fitted to them, and the other half is scored. Probabilities are averaged over `samples_`, or
-        are those of the last state where there are none. By default topics learn a document's observed words
-        (`score_method`), as they would in the fit: a rare word that was seen in it is likely to come again.
-        No document influences another one. See docs/topic_model.md.
+        are fitted to them, and the other half is scored. Probabilities are averaged over `samples_`, or are
+        those of the last state where there are none. By default topics learn from the observed words of a
+        document (`score_method`), as in a fit: a rare word that occurs in it is likely to occur again.
+        Documents don't influence each other. See docs/topic_model.md.
 
         Parameters
         ----------
@@ -409,7 +410,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TopicInput, 
 
     @property
     def diagnosis_(self) -> Diagnosis:
-        """Whether the chains have settled, in a sentence and a table: see `hdpkit.summaries.diagnose`."""
+        """Whether the chains have converged, as a sentence and a table: see `hdpkit.summaries.diagnose`."""
         if not hasattr(self, "trace_"):
             raise AttributeError("diagnosis_: fit the model first")
         return diagnose(self.trace_)

@@ -12,14 +12,14 @@ __all__ = ["SparseTopicModel"]
 class SparseTopicModel(TopicModel):
     """The sparse topic model of Wang & Blei (2009): `TopicModel` with ``sparse=True``.
 
-    Each topic selects terms of its own, and is spread over these.
+    Each topic selects its own terms and is a distribution over these.
 
     Parameters
     ----------
     smoothing : float or prior, optional
-        Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one a topic. None: 0.1.
+        Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one per topic. None: 0.1.
     selection : prior or float, optional
-        Prior of the share of the terms that a topic selects, or that share. None: Beta(1, 1).
+        Prior of the share of terms that a topic selects, or a fixed share. None: Beta(1, 1).
     concentration, root_concentration, n_components, sweeps, partial_sweeps, samples, chains, schedule, init
         As in `TopicModel`.
     store, root, text, transform_method, transform_tolerance, transform_sweeps, score_method

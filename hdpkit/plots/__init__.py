@@ -1,6 +1,6 @@
-"""Pictures of runs and topics with matplotlib, which is an extra (``pip install 'hdpkit[plots]'``).
+"""Figures of runs and topics with Matplotlib, which is an extra (``pip install 'hdpkit[plots]'``).
 
-Every function draws into ``ax`` where it is given, into a new figure otherwise, and returns the Axes; those
+Every function draws into ``ax`` if it is given, otherwise into a new figure, and returns the Axes. Functions
 that draw several panels take ``figure`` and return the Figure.
 """
 

@@ -1,4 +1,4 @@
-"""What pictures share: matplotlib if it is installed, a place to draw, and text that is no mathematics."""
+"""Common parts of the plots: importing Matplotlib, axes and figures, and plain text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINES = ("-", "--", ":", "-.")
 
 
 def load_matplotlib() -> Any:
-    """Import matplotlib, or say that it is an extra."""
+    """Import Matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib
         import matplotlib.figure
@@ -60,12 +60,12 @@ def colours(n: int) -> list[Any]:
 
 
 def plain(text: Any) -> str:
-    """A text without what matplotlib reads as mathematics."""
+    """A text in which Matplotlib finds no mathematics."""
     return printable(str(text)).replace("$", r"\$")
 
 
 def evenly(n: int, most: int, *, logarithmic: bool = False) -> npt.NDArray[np.int64]:
-    """Which of n points are drawn: all, or `most` of them, evenly spaced (or their logarithms are)."""
+    """Indices of the points to draw: all n, or `most` of them, evenly spaced on a linear or log scale."""
     if n <= most:
         return np.arange(n)
     places: Sequence[float] | npt.NDArray[Any]

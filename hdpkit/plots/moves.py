@@ -1,4 +1,4 @@
-"""What moves did: proposals accepted, and time taken."""
+"""Acceptance and running time of moves."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["acceptance", "move_times"]
 
 
 def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None) -> Any:
-    """Draw the share of the proposals that each move had accepted, by sweep.
+    """Plot the acceptance rate of each move by sweep.
 
-    Moves that reject nothing are left out unless they are named. All chains are taken together.
+    Moves that never reject are left out unless they are named. Proposals of all chains are combined.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
     moves : sequence of str, optional
         Names of moves, as in ``trace.moves["move"]``.
     parts : int
-        How many parts the sweeps are cut into; each has a point.
+        Number of intervals into which the sweeps are divided; each has one point.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
     DataError
         If the trace has no moves.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     records = _records(trace)
     whole_number("parts", parts, 1, remedy="40 are enough for most.")
@@ -79,13 +79,13 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
 
 
 def move_times(trace: Any, *, ax: Any = None) -> Any:
-    """Draw the seconds that each move took, all sweeps and chains together.
+    """Plot the total seconds of each move over all sweeps and chains.
 
     Parameters
     ----------
     trace : Trace or ChainTrace
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def move_times(trace: Any, *, ax: Any = None) -> Any:
     DataError
         If the trace has no moves.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     records = _records(trace)
     names, which = np.unique(records["move"], return_inverse=True)

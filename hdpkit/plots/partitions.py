@@ -1,4 +1,4 @@
-"""Who is with whom: co-clustering, and groups of topics as a tree."""
+"""Co-clustering, and groups of topics as a dendrogram."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _MOST_NAMED = 60
 
 
 def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: Any = None) -> Any:
-    """Draw how often each two customers share a dish, as a heat map.
+    """Plot the probability that two customers share a dish, as a heat map.
 
     Parameters
     ----------
     matrix : array_like of float, shape (n, n)
         Probabilities, symmetric; n at most 5,000.
     labels : sequence of str, length n, optional
-        Names, which are shown where there are at most 60.
+        Names, which are shown if there are at most 60.
     ordered : bool
-        Whether rows and columns are put in the order of the leaves of an average-linkage tree, so that
-        clusters are blocks.
+        Whether to order rows and columns by the leaves of an average-linkage tree, so that clusters appear
+        as blocks.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -39,9 +39,10 @@ def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: 
     Raises
     ------
     ParameterError, DataError
-        If these are no symmetric probabilities, or labels are of another number.
+        If the matrix isn't symmetric or has values that are no probabilities, or the number of labels is
+        wrong.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
     remedy = "For more customers draw a sample of them."
@@ -77,16 +78,16 @@ def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: 
 
 
 def dendrogram(groups: Any, *, labels: Any = None, ax: Any = None) -> Any:
-    """Draw groups of topics as a tree.
+    """Plot groups of topics as a dendrogram.
 
     Parameters
     ----------
     groups : TopicGroups or array_like of float, shape (K - 1, 4)
-        Groups, or a linkage matrix as ``scipy.cluster.hierarchy.linkage`` makes them.
+        Groups, or a linkage matrix as returned by ``scipy.cluster.hierarchy.linkage``.
     labels : sequence of str, length K, optional
         Names of the topics, for instance their first terms; by default their numbers.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -95,9 +96,9 @@ def dendrogram(groups: Any, *, labels: Any = None, ax: Any = None) -> Any:
     Raises
     ------
     ParameterError, DataError
-        If this is no linkage, or labels are of another number.
+        If this isn't a linkage, or the number of labels is wrong.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     linkage = number_array(getattr(groups, "linkage", groups))
     finite = linkage is not None and np.isfinite(linkage).all()

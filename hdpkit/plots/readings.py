@@ -1,4 +1,4 @@
-"""What pictures are given, read as arrays: traces, samples, topics."""
+"""Arguments of plots converted to arrays: traces, samples, topics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chains_of(trace: Any) -> list[tuple[int, Trace]]:
 
 
 def scalar(trace: Trace, key: str) -> npt.NDArray[np.float64]:
-    """A key of a trace that has one number a sweep."""
+    """A key of a trace that has one number per sweep."""
     values = trace[key]
     if values.dtype == object or values.ndim != 1:
         raise ParameterError(
@@ -48,7 +48,7 @@ def scalar(trace: Trace, key: str) -> npt.NDArray[np.float64]:
 
 
 def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
-    """Sweeps and the sizes of topics at each: from samples, from a trace that has some, or from arrays."""
+    """Sweeps and the sizes of topics at each: from samples, a trace with samples, or arrays."""
     remedy = "Run with samples=50, or give the sizes of the topics at each sweep."
     allowed = "samples, a trace that has some, or a sequence of arrays of sizes"
     held = getattr(samples, "samples", samples)
@@ -110,7 +110,7 @@ def term_names(topics: Any, vocabulary: Any, n_terms: int) -> Sequence[str]:
 
 
 def named(name: str, value: Any, allowed: str, remedy: str) -> dict[str, Any]:
-    """A mapping with something in it, keys as texts."""
+    """A mapping that isn't empty, with its keys as strings."""
     if not isinstance(value, Mapping) or not value:
         raise ParameterError(name, value, allowed, remedy)
     return {str(key): one for key, one in value.items()}

@@ -15,16 +15,16 @@ __all__ = ["perplexity"]
 
 
 def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
-    """Draw perplexity by computing time.
+    """Plot perplexity by computing time.
 
     Parameters
     ----------
     curves : dict
-        Name -> (seconds, perplexity): two sequences of the same length each.
+        Name -> (seconds, perplexity), two sequences of the same length.
     logarithmic : bool
-        Whether the axis of time is.
+        Whether the time axis is logarithmic.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -33,9 +33,9 @@ def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
     Raises
     ------
     ParameterError
-        If a curve is no pair of equally long sequences of positive numbers.
+        If a curve isn't a pair of equally long sequences of positive numbers.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "One entry a curve.")
     flag("logarithmic", logarithmic)

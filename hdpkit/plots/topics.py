@@ -1,4 +1,4 @@
-"""Topics as bars of their terms, and how similar topics are."""
+"""Bar plots of the terms of topics, and similarities of topics."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MOST_PAIRS = 20_000
 def topics(
     topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: int = 8, figure: Any = None
 ) -> Any:
-    """Draw topics as bars, a panel each, with the terms that have the largest weights.
+    """Plot topics as bars, one panel per topic, with the terms that have the largest weights.
 
     Parameters
     ----------
     topics : Franchise, Sample or array_like of float, shape (K, V)
-        Topics of a franchise come with the largest first; rows of an array as they are.
+        Topics of a franchise are ordered by size, the largest first; rows of an array keep their order.
     vocabulary : sequence of str, length V, optional
         Words of the terms; by default those of the franchise's corpus, or numbers.
     n_topics, n_terms : int
-        How many topics, and terms of each, at most.
+        The largest number of topics, and of terms of each.
     figure : matplotlib.figure.Figure, optional
-        Where to draw; by default a new one.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -42,9 +42,9 @@ def topics(
     Raises
     ------
     ParameterError, DataError
-        If these are no topics over terms, or the vocabulary has another length.
+        If these aren't topics over terms, or the vocabulary has the wrong length.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     whole_number("n_topics", n_topics, 1, remedy="12 fit on a page.")
     whole_number("n_terms", n_terms, 1, remedy="8 are usual.")
@@ -71,7 +71,7 @@ def topics(
 
 
 def _sizes(topics: Any, n: int) -> Any:
-    """Customers of the topics, where there are any to count."""
+    """Number of customers of each topic, if known."""
     found = getattr(topics, "sizes", None)
     if isinstance(topics, Franchise):
         found = topics.dish_counts.sum(axis=1)
@@ -80,18 +80,18 @@ def _sizes(topics: Any, n: int) -> Any:
 
 
 def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
-    """Draw the cosine similarity of every pair of topics (Wang & Blei 2012, Figure 8).
+    """Plot the cosine similarity of every pair of topics (Wang & Blei 2012, Figure 8).
 
-    A dot is a pair; its height within a row carries no meaning.
+    Each dot is a pair of topics. Its height within a row is random.
 
     Parameters
     ----------
     topics : Franchise, Sample, array_like of float, shape (K, V), or dict of these
-        A dict has a row for each of its entries, labelled by the key.
+        For a dict the plot has one row per entry, labelled by its key.
     rng : int
-        Seed of the dots' heights.
+        Seed for the heights of the dots.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -100,9 +100,9 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
     Raises
     ------
     ParameterError, DataError
-        If these are no topics over terms, or there is one topic only.
+        If these aren't topics over terms, or there is only one topic.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     whole_number("rng", rng, 0, remedy="A seed.")
     given = topics if isinstance(topics, Mapping) else {"": topics}

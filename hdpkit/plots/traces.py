@@ -1,4 +1,4 @@
-"""Traces, and the shares of topics by sweep."""
+"""Plots of traces, and of the shares of topics by sweep."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FIRST = ("log_joint", "n_dishes")
 
 
 def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None) -> Any:
-    """Draw what a run recorded under a key, a line a chain.
+    """Plot one key of a trace by sweep, with one line per chain.
 
     Parameters
     ----------
     trace : Trace or ChainTrace
     key : str
-        A key of the trace with one number a sweep.
+        A key of the trace with one number per sweep.
     after : int
         Leave out the sweeps up to this one.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -38,11 +38,11 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None)
     Raises
     ------
     RegistryError, ParameterError
-        If the trace has no such key, or it has an array a sweep.
+        If the trace has no such key, or the key has an array per sweep.
     DataError
         If no sweep is left.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
@@ -68,17 +68,17 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None)
 
 
 def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) -> Any:
-    """Draw several keys of a trace, a panel each.
+    """Plot several keys of a trace, one panel per key.
 
     Parameters
     ----------
     trace : Trace or ChainTrace
     keys : sequence of str, optional
-        By default the log joint, the number of dishes, and every other number that changes.
+        By default the log joint, the number of dishes, and every other number that isn't constant.
     after : int
         Leave out the sweeps up to this one.
     figure : matplotlib.figure.Figure, optional
-        Where to draw; by default a new one.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
 
 
 def _changes(chains: Any, key: str) -> bool:
-    """Whether a key has one number a sweep, and not always the same."""
+    """Whether a key has one number per sweep and isn't constant."""
     columns = [chain[key] for _, chain in chains]
     if any(column.dtype == object or column.ndim != 1 for column in columns):
         return False
@@ -120,17 +120,17 @@ def _changes(chains: Any, key: str) -> bool:
 
 
 def topic_shares(samples: Any, *, ax: Any = None) -> Any:
-    """Draw the shares of the largest topic, the two largest, and so on, by sweep.
+    """Plot the cumulative shares of the largest topic, the two largest, and so on, by sweep.
 
     This is the topic trace plot of Wang & Blei 2012, Figure 4b.
 
     Parameters
     ----------
     samples : Trace, sequence of Sample, or sequence of arrays
-        Samples of one chain, a trace that has some, or the sizes of the topics at each sweep, arrays of shape
-        (K,) with a K of their own each.
+        Samples of one chain, a trace with samples, or the sizes of the topics at each sweep as arrays of
+        shape (K,), where K can vary.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -139,9 +139,9 @@ def topic_shares(samples: Any, *, ax: Any = None) -> Any:
     Raises
     ------
     ParameterError, DataError
-        If there are no samples, they are of several chains, or sizes are negative.
+        If there are no samples, if they are from several chains, or if sizes are negative.
     MissingExtraError
-        Without matplotlib.
+        If Matplotlib is not installed.
     """
     sweeps, sizes = shares_of(samples)
     ax = given_axes(ax)

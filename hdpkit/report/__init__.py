@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs no network: `write_report`, and the sections that it is made of."""
+"""Reports of runs as single HTML files that need no network: `write_report`, and the sections of the page."""
 
 from hdpkit.report.material import Material
 from hdpkit.report.section import Content, Section

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications. Colours and fonts come from the page, which knows if it is dark."""
+"""Charts as Vega-Lite specifications. The page supplies colours and fonts, for the light or dark theme."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bars(
 
 
 def intervals(values: Sequence[Any], category: str, title: str, form: str = ".1%") -> dict[str, Any]:
-    """Shares as points with their intervals, a row each; fainter where fewer samples have the topic."""
+    """Shares as points with intervals, one row per topic; topics that fewer samples have are fainter."""
     y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 260}}
     faint = {"field": "occurrence", "type": "quantitative", "legend": None,
              "scale": {"domain": [0, 1], "range": [0.35, 1]}}  # fmt: skip
@@ -79,7 +79,7 @@ def intervals(values: Sequence[Any], category: str, title: str, form: str = ".1%
 
 
 def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: str = "~s") -> dict[str, Any]:
-    """A value by sweep, a line for each value of ``by``, told apart by colour and by dashes."""
+    """A value by sweep, with one line for each value of ``by``, distinguished by colour and dashes."""
     encoding: dict[str, Any] = {
         "x": {"field": "sweep", "type": "quantitative", "axis": {"title": "sweep", "tickMinStep": 1}},
         "y": _quantitative(value, title, form, scale={"zero": False}),
@@ -96,7 +96,7 @@ def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: s
 
 
 def scatter(values: Sequence[Any], groups: Sequence[str], height: int = 460) -> dict[str, Any]:
-    """The map: topics as circles, the area their share, the colour their group, words at the largest."""
+    """The map: topics as circles with area by share and colour by group; the largest have words."""
     hidden = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 34}}
     place = {axis: {"field": axis, "type": "quantitative", **hidden} for axis in ("x", "y")}
     tooltip = [
@@ -172,7 +172,7 @@ def heat(values: Sequence[Any], rows: Sequence[str], columns: Sequence[str], tit
 
 
 def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dict[str, Any]:
-    """A dendrogram lying down: the root at the left, a leaf with its words in each line."""
+    """A horizontal dendrogram: the root is at the left, and each line has one leaf with its words."""
     x = {
         "field": "distance", "type": "quantitative",
         "scale": {"domain": [farthest * 1.03, -farthest * 1.4], "nice": False, "zero": False},
@@ -201,7 +201,7 @@ def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dic
 def channel_bars(
     values: Sequence[Any], channels: Sequence[str], colours: Mapping[str, str], height: int = 130
 ) -> dict[str, Any]:
-    """Shares of channels as bars, coloured by group, with the interval of each as a line."""
+    """Shares of channels as bars, coloured by group, with intervals as lines."""
     x = {
         "field": "channel", "type": "nominal", "sort": list(channels),
         "axis": {"title": None, "labels": False, "ticks": False},
@@ -238,12 +238,12 @@ _TABLEAU20 = (
 
 
 def _distinct(n: int) -> list[str]:
-    """Colours of n parts, of which the last is what is left."""
+    """Colours for n parts; the last part is the rest."""
     return [_TABLEAU20[i % len(_TABLEAU20)] for i in range(n - 1)] + ["#9a9a9a"]
 
 
 def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
-    """Shares of parts in each row as bars beside each other; they sum to one, and the last part is grey."""
+    """Stacked bars of the shares of parts, one row each; they sum to one, and the last part is grey."""
     return _chart(
         _ROW * len(rows),
         values,

@@ -1,4 +1,4 @@
-"""Whether a run has settled, as the page says it."""
+"""The statement of the page about convergence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = {
 
 @attrs.frozen
 class Verdict:
-    """What is known of convergence: settled (None: not known), a sentence, and a table."""
+    """The state of convergence: settled (None if unknown), a sentence, and a table."""
 
     settled: bool | None
     sentence: str
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def diagnosis_of(material: Material) -> Verdict:
-    """The verdict on a run; what keeps it from being reached is the sentence then."""
+    """The verdict on a run. If there can be no verdict, the sentence gives the reason."""
     if not material.traces:
         return Verdict(None, "Nothing is known of convergence: no trace came with this state.")
     if "verdict" not in material.kept:

@@ -1,4 +1,4 @@
-"""How far topics are from each other, and where they are on the map."""
+"""Distances between topics, and their coordinates on the map."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def distances(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def frequent(weights: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Weights of the 2,000 most frequent terms, and of all others as one, which makes no distance larger.
+    """Weights of the 2,000 most frequent terms, all others as one term; this never increases a distance.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def frequent(weights: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) ->
 
 
 def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Places on a plane, shape (K, 2): classical scaling, improved by stress majorisation (SMACOF)."""
+    """Coordinates in the plane, shape (K, 2): classical scaling, improved by stress majorisation (SMACOF)."""
     n = len(apart)
     if n < 3:
         return np.array([[0.0, 0.0], [1.0, 0.0]])[:n]
@@ -54,5 +54,5 @@ def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def number_of_groups(n_topics: int) -> int:
-    """Groups that so many topics are cut into: as many as one can read, 2 to 20."""
+    """Number of groups for this number of topics: few enough to read, 2 to 20."""
     return int(np.clip(round(np.sqrt(n_topics)), min(2, n_topics), 20))

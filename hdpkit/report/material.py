@@ -1,4 +1,4 @@
-"""What sections read of a run: topics in the order of the page, documents, traces."""
+"""The data of a run for the sections: topics in the order of the page, documents, traces."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _CHUNK = 1 << 22
 
 @attrs.define(slots=False, kw_only=True)
 class Material:
-    """A run as the sections of its page read it.
+    """The data of a run that the sections of its report use.
 
-    Topics are numbered from 0 by falling number of tokens; pages show these numbers plus one.
+    Topics are numbered from 0 in descending order of their tokens; the page shows these numbers plus one.
 
     Attributes
     ----------
     franchise : Franchise
         The state that is shown.
     trace : Trace, ChainTrace or None
-        What the run recorded.
+        The trace of the run.
     run : Run or None
-        Its folder.
+        The run with its folder.
     chain : int or None
-        Which chain the state is of, where there are several.
+        Number of the chain of the state, if there are several.
     title : str
     command : str or None
-        What to type to get this run again.
+        The command line that reproduces this run.
     kept : dict
-        What sections found out and others can use.
+        Results of sections that others can use.
     most_topics, n_terms, n_documents : int
-        How many topics, terms of each and documents of each are shown.
+        How many topics, and terms and documents of each, are shown.
     """
 
     franchise: Franchise
@@ -110,7 +110,7 @@ class Material:
 
     @cached_property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Share of all tokens that each topic holds, shape (K,)."""
+        """Share of all tokens in each topic, shape (K,)."""
         return self.sizes / max(int(self._all_counts.sum()), 1)
 
     @cached_property
@@ -139,7 +139,7 @@ class Material:
 
     @cached_property
     def document_shares(self) -> scipy.sparse.csc_array:
-        """Share of each document's tokens that each topic holds, shape (n_documents, K)."""
+        """Share of the tokens of each document in each topic, shape (n_documents, K)."""
         lengths = np.maximum(self.corpus.document_lengths, 1)
         counts = self.document_counts.tocoo()
         shape = counts.shape
@@ -160,13 +160,13 @@ class Material:
 
     @cached_property
     def groups(self) -> TopicGroups:
-        """The topics in groups, by Ward's method: `TopicGroups.cut` has the group of each."""
+        """The topics in groups, by Ward's method: `TopicGroups.cut` returns the group of each."""
         n_groups = number_of_groups(self.n_topics)
         return group_topics(self._frequent, self.sizes, n_groups, method="ward")
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
-        """States that the run kept, the newest ones of other chains, and last the one that is shown."""
+        """The kept states of the run, the newest states of other chains, and last the state shown."""
         found = [*getattr(self.trace, "samples", ())]
         if self.run is not None:
             found = [*self.run.samples]
@@ -188,7 +188,7 @@ class Material:
 
     @cached_property
     def aligned(self) -> AlignedTopics | None:
-        """The topics that samples have in common; None where there is only the state that is shown."""
+        """The topics that samples have in common; None if there is only the state that is shown."""
         return None if len(self.samples) < 2 else align_topics(self.samples)
 
     @cached_property
@@ -204,14 +204,14 @@ class Material:
         return [" · ".join(self.words[v] for v in self.top_terms(k, 3)) for k in range(self.n_topics)]
 
     def top_terms(self, topic: int, n: int | None = None) -> list[int]:
-        """The terms that a topic has most tokens of, the most frequent first."""
+        """The most frequent terms of a topic in descending order."""
         row = self.counts[topic]
         order = np.argsort(-row, kind="stable")[: self.n_terms if n is None else n]
         return [int(v) for v in order if row[v] > 0]
 
     @property
     def traces(self) -> list[tuple[int, Trace]]:
-        """The chains that recorded something, with their numbers."""
+        """The chains with at least one recorded sweep, with their numbers."""
         if self.trace is None:
             return []
         if isinstance(self.trace, ChainTrace):
@@ -222,7 +222,7 @@ class Material:
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
-    """Numbers with so many significant digits, as a list that JSON takes; what is no number becomes None."""
+    """Numbers rounded to this many significant digits, as a list for JSON; NaN and infinity become None."""
     array = np.asarray(values, dtype=np.float64)
     found = [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.ravel()]
     return np.array(found, dtype=object).reshape(array.shape).tolist()

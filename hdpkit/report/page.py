@@ -1,8 +1,8 @@
-"""The page as text: templates filled in, data as JSON, scripts and styles inside.
+"""The page as text: filled templates, data as JSON, and inline scripts and styles.
 
-Everything that comes from a corpus reaches the page through Jinja's autoescape or through `as_json`, and the
-page's own script makes text nodes of it. Besides, the page says by a content security policy which scripts
-may run (those whose digests it lists) and that nothing is fetched.
+All text from a corpus enters the page through Jinja's autoescape or through `as_json`, and the script of the
+page inserts it as text nodes. In addition, the page has a content security policy: only the scripts whose
+digests it lists can run, and nothing can be loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEDY = "It is an extra: pip install 'hdpkit[report]'."
 
 
 def check_extra() -> None:
-    """Raise a MissingExtraError unless all that a page needs is installed."""
+    """Raise a MissingExtraError if a package for writing reports isn't installed."""
     for name in ("jinja2", "vl_convert", "sklearn"):
         try:
             __import__(name)
@@ -49,9 +49,9 @@ def _own(name: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON that is inert in a script element: no letter of it can end or open an element.
+    """A value as JSON that is safe in a script element: no character of it can end or open an element.
 
-    Letters outside ASCII are escaped as well, and with them U+2028 and halves of surrogate pairs.
+    Characters outside ASCII are escaped too, including U+2028 and lone surrogates.
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_plain)
     for letter in "<>&":
@@ -92,7 +92,7 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
     material : Material
     sections : iterable of Section
     written : str
-        When the page was made, as it says.
+        The date of the page, which it shows.
     """
     import jinja2
     from markupsafe import Markup

@@ -1,4 +1,4 @@
-"""What a page is made of: a section has a heading, a template, and a function that reads what it shows."""
+"""Sections of the page: each has a heading, a template, and a function that computes its content."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def _key(instance_: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class Content:
-    """What a section shows of a run.
+    """The content of a section for a run.
 
     Attributes
     ----------
     values : dict
-        What its template reads. Texts are escaped by the template.
+        Values for the template. The template escapes texts.
     charts : dict
-        Name -> Vega-Lite specification, with its data in it. A template shows one by
-        ``{{ chart("name", caption, description) }}``; names are the page's, so begin them with the key.
+        Name -> Vega-Lite specification including its data. To show one, a template has ``{{ chart("name",
+        caption, description) }}``. Names must be unique on the page, so begin them with the key.
     data : dict
-        What the page's own script reads, as JSON.
+        Data for the script of the page, converted to JSON.
     """
 
     values: Mapping[str, Any] = attrs.field(factory=dict, validator=_mapping)
@@ -55,14 +55,14 @@ class Section:
     Parameters
     ----------
     key : str
-        Its place in links: small letters, digits and hyphens.
+        Its name in links: lower-case letters, digits and hyphens.
     title : str
-        Its heading, and its entry in the list of sections.
+        The heading, also used in the list of sections.
     template : str
-        Jinja template, which gets the values of the content: name of a file in the package's ``templates``
-        if it ends in ``.html``, the text of a template otherwise. Everything is escaped.
+        Jinja template that is filled with the values of the content: the name of a file in ``templates`` of
+        the package if it ends in ``.html``, otherwise the text of a template. All values are escaped.
     read : callable
-        Of a `Material`; returns a `Content`, or None where this run has nothing to show.
+        Takes a `Material` and returns a `Content`, or None if this run has nothing to show.
     """
 
     key: str = attrs.field(validator=_key)

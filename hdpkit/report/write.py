@@ -1,4 +1,4 @@
-"""`write_report`: a run as one HTML file."""
+"""`write_report`: the report of a run as one HTML file."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ def write_report(
     sections: Iterable[Section] = SECTIONS,
     allow: Iterable[Any] = (),
 ) -> Path:
-    """Write a page about a fitted topic model: one HTML file that needs no network.
+    """Write a report of a fitted topic model: one HTML file that needs no network.
 
     Parameters
     ----------
     run : Run, path, Franchise, or fitted model
-        A run or its folder; a franchise (with ``trace`` for traces and the verdict on convergence); or an
-        estimator of the package after ``fit``.
+        A run or its folder; a franchise (give ``trace`` too, for traces and the statement about
+        convergence); or a fitted estimator of the package.
     path : path
-        The file; one that is there is replaced.
+        The file to write; an existing file is replaced.
     trace : Trace or ChainTrace, optional
-        Of a franchise: what its run recorded. A run has its own.
+        For a franchise: the trace of its run. A run has its own.
     chain : int, optional
-        Which chain's topics are shown; by default the one whose log joint was highest at the end.
+        The chain whose topics are shown; by default the one with the highest final log joint.
     title : str, optional
         By default the name of the run's folder, or "Topics".
     command : str, optional
-        What to type to get this run again, for the page to say; by default what a run of ``hdpkit fit`` has
-        kept.
+        The command line that reproduces the run, shown on the page; by default the one that ``hdpkit fit``
+        saved in the run.
     topics : int
-        At most so many topics are shown, the largest.
+        The largest number of topics to show; the largest topics are shown.
     terms, documents : int
-        How many terms and documents are kept of each topic.
+        Number of terms and documents for each topic.
     sections : iterable of Section
-        What the page consists of; ``hdpkit.report.SECTIONS`` has those of the package.
+        The sections of the page; ``hdpkit.report.SECTIONS`` has those of the package.
     allow : iterable of str, class or function
-        For a folder: what may be imported, as for `hk.open_run`.
+        For a folder: code that may be imported, as for `hk.open_run`.
 
     Returns
     -------
@@ -78,9 +78,9 @@ def write_report(
     MissingExtraError
         Without Jinja2, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
     DataError
-        If the data are no corpus.
+        If the data aren't a corpus.
     StateError
-        If nobody is seated.
+        If no customer is seated.
     RunError, StorageError
         If the run can't be read, or the file can't be written.
     """
@@ -114,7 +114,7 @@ def write_report(
 
 
 def check_place(file: Path) -> None:
-    """Raise a StorageError if a page can't be there, for its folder isn't one or it is a folder itself."""
+    """Raise a StorageError if the folder of the page doesn't exist or the path is a folder."""
     if file.is_dir():
         raise _refused(file, "it is a folder")
     if not file.parent.is_dir():
@@ -169,7 +169,7 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
 
 
 def _number(trace: Any, chain: int | None) -> int | None:
-    """Which of several chains is shown; None where there is one."""
+    """Number of the chain to show; None if there is only one."""
     if not isinstance(trace, ChainTrace):
         if chain not in (None, 0):
             raise ParameterError("chain", chain, "0 or None, for there is one chain", "Leave it out.")

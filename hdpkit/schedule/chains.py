@@ -39,7 +39,7 @@ def run_chains(
     chains: int,
     processes: int | None,
 ) -> ChainTrace:
-    """Run chains from a start, or (``init=None``) from where the franchise stands, which stays as it is."""
+    """Run chains from a start or (``init=None``) from the state of the franchise, which is kept."""
     job = {
         "recipe": Recipe.of(franchise),
         "moves": tuple(moves),
@@ -60,7 +60,7 @@ def run_chains_in_folder(
     target: int,
     processes: int | None,
 ) -> ChainTrace:
-    """Begin or go on with the chains of a run folder, all to one sweep."""
+    """Start or continue the chains of a run folder, all up to the same sweep."""
     job = {
         "recipe": Recipe.of(franchise),
         "moves": tuple(moves),
@@ -120,7 +120,7 @@ class _Supervisor:
         self.interrupts = 0
 
     def run(self) -> None:
-        """Run all chains to their ends. The first Ctrl-C ends them after their sweeps, the second at once."""
+        """Run all chains. The first Ctrl-C stops them after their current sweeps, the second at once."""
         waiting = list(range(self._chains))
         try:
             with deferred_interrupt() as answer:
@@ -228,7 +228,7 @@ class _Process:
         self._news.put((self._number, "ended", code))
 
     def stop(self, at_once: bool) -> None:
-        """Ask the process to end after the present sweep, or end it."""
+        """Ask the process to end after the current sweep, or end it at once."""
         if at_once:
             self._process.kill()
             return

@@ -1,4 +1,4 @@
-"""When a run is saved, and the saving of one chain."""
+"""The times at which a run is saved, and saving one chain."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def _seconds(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen
 class Checkpoint:
-    """How often a run with a folder saves its state; whichever comes first.
+    """How often a run with a folder saves its state; with both limits, whichever comes first.
 
-    It also does right after the start, at the end and on Ctrl-C.
+    The state is also saved right after the start, at the end and on Ctrl-C.
 
     Parameters
     ----------
     sweeps : int, optional
         After this many sweeps.
     seconds : float, optional
-        After this many seconds. Without either, 60.
+        After this many seconds. If neither is given, 60.
     """
 
     sweeps: int | None = attrs.field(default=None, validator=_sweeps)
     seconds: float | None = attrs.field(default=None, validator=_seconds)
 
     def due(self, sweeps: int, seconds: float) -> bool:
-        """Whether it is time, so many sweeps and seconds after the last one.
+        """Whether a checkpoint is due, this many sweeps and seconds after the last one.
 
         Parameters
         ----------
@@ -62,10 +62,10 @@ class Checkpoint:
 
 
 class Keeper:
-    """Keeps the state after the last whole sweep, and writes it when it is time.
+    """Keeps the state after the last complete sweep, and writes it when a checkpoint is due.
 
-    The copy costs less than a hundredth of a sweep. For it, Ctrl-C in mid-sweep loses nothing but that
-    sweep, and the run that is resumed is the one that was never interrupted.
+    The copy costs less than a hundredth of a sweep. With it, Ctrl-C within a sweep loses only that sweep,
+    and the resumed run equals an uninterrupted one.
     """
 
     def __init__(self, franchise: Franchise, writer: ChainWriter, checkpoint: Checkpoint) -> None:
@@ -77,12 +77,12 @@ class Keeper:
         self._saved_at = 0.0
 
     def begun(self) -> None:
-        """The chain stands at its start, or where it is resumed."""
+        """Called when the chain is at its start, or at the place from which it is resumed."""
         self._frozen = self._franchise.freeze()
         self.save()
 
     def swept(self) -> None:
-        """A sweep is done and in the trace."""
+        """Called when a sweep is done and in the trace."""
         self._writer.swept()
         self._frozen = self._franchise.freeze()
         if self._checkpoint.due(self._franchise.sweep - self._saved_sweep, time.monotonic() - self._saved_at):
@@ -95,12 +95,12 @@ class Keeper:
             self._saved_sweep, self._saved_at = self._frozen["sweep"], time.monotonic()
 
     def end(self, stopped: bool) -> None:
-        """Write the last checkpoint, unless it is there: the other generation is worth more than a copy."""
+        """Write the last checkpoint unless it exists; a copy would overwrite the other generation."""
         if stopped or (self._frozen is not None and self._frozen["sweep"] != self._saved_sweep):
             self.save(stopped)
 
     def undo(self) -> None:
-        """Take back a sweep that was interrupted: the franchise stands where its trace ends."""
+        """Undo an interrupted sweep: the franchise returns to the state at the end of its trace."""
         frozen, there = self._frozen, self._franchise
         if frozen is not None and (there.sweep, there.attempt) != (frozen["sweep"], frozen["attempt"]):
             there.thaw(frozen)

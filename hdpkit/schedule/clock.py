@@ -1,4 +1,4 @@
-"""The clock of a run: when to tell a display how far it is."""
+"""The clock of a run: when to report its progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Clock:
         self._log_joint: float | None = None
 
     def begin(self) -> None:
-        """The start is over: time counts from here."""
+        """Called after the start: time is measured from here."""
         self._began = time.perf_counter()
 
     def pulse(self, fraction: float, n_dishes: int) -> None:

@@ -18,12 +18,12 @@ _DEEPEST = 50  # mixtures within mixtures
 
 
 class Mixture(Move):
-    """One of several moves, drawn by weight each time.
+    """One of several moves, chosen at random by weight each time.
 
     Parameters
     ----------
     weighted : sequence of (Move, float)
-        Weights need not sum to one. Set time tables on the mixture, not on the moves in it.
+        Moves with weights, which need not sum to one. Set time tables on the mixture, not on its moves.
     """
 
     def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:
@@ -61,7 +61,7 @@ class Mixture(Move):
         return f"Mixture({list(zip(self.moves, self.weights, strict=True))!r})"
 
     def constructor_arguments(self) -> dict[str, Any]:
-        """What to build it from again, for a run folder."""
+        """Arguments for building it again, for a run folder."""
         return {"weighted": list(zip(self.moves, self.weights, strict=True))}
 
     @property
@@ -70,7 +70,7 @@ class Mixture(Move):
         return "|".join(move.name for move in self.moves)
 
     def check(self, state: Franchise) -> None:
-        """Every part must be served."""
+        """Check every move of the mixture."""
         for move in self.moves:
             move.check(state)
 

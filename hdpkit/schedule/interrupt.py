@@ -1,4 +1,4 @@
-"""Ctrl-C at places where the state is whole."""
+"""Handling Ctrl-C at places where the state is consistent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ON_INTERRUPT = ("return", "raise")
 
 
 def check_on_interrupt(value: Any) -> str:
-    """Return what a run is to do after Ctrl-C, if it is one of the two things."""
+    """Return ``on_interrupt`` if it is one of the two allowed values."""
     return choice(
         "on_interrupt", value, _ON_INTERRUPT,
         remedy='"return" returns what was done, with a warning; "raise" raises KeyboardInterrupt.',
@@ -31,7 +31,7 @@ def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
     on_interrupt : str
         "return" warns; "raise" raises a KeyboardInterrupt that has the trace as its attribute ``trace``.
     sweeps : str
-        What was asked for, as a text.
+        The requested sweeps, as a text.
     """
     if not trace.interrupted:
         return trace

@@ -1,4 +1,4 @@
-"""Runs in folders: to begin one, and to take its chains from where they stand to where they are to end."""
+"""Runs in folders: starting a run, and continuing its chains to their target."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def begin_folder(
     plan: Plan,
     chains: int | None,
 ) -> Job:
-    """Make a run folder: everything that it takes to run, and to begin again after a kill."""
+    """Create a run folder with all that is needed to run, and to start again after a kill."""
     target = sweeps + (franchise.sweep if init is None else 0)
     settings = Settings(
         target=target,
@@ -80,7 +80,7 @@ def begin_folder(
 def run_in_folder(
     path: Path, number: int, moves: Sequence[Move], franchise: Franchise, plan: Plan, target: int
 ) -> Trace:
-    """Begin or go on with one chain in this process; returns its whole trace."""
+    """Start or continue one chain in this process; returns its complete trace."""
     folder = RunFolder.open(path)
     settings = folder.settings
     streams = Streams(settings.seed, settings.stream + number)

@@ -1,4 +1,4 @@
-"""What the processes of a run tell each other: frames over pipes, pickled. Nothing of it touches a file."""
+"""Messages between the processes of a run: pickled frames over pipes. They are never written to a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 
 @attrs.frozen
 class Recipe:
-    """What it takes to build a franchise like another one, nobody seated."""
+    """The data for building a copy of a franchise without seated customers."""
 
     restaurant: Any
     data: Any

@@ -1,4 +1,4 @@
-"""Bars in a notebook, which tqdm draws. Tqdm is an extra."""
+"""Progress bars in notebooks, drawn by tqdm, which is an extra."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def notebook_bars(text: Callable[[Tick], str]) -> NotebookBars | None:
     Parameters
     ----------
     text : callable
-        What a tick says.
+        Returns the text for a tick.
     """
     interactive = sys.modules.get("IPython")
     shell = None if interactive is None else interactive.get_ipython()
@@ -38,7 +38,7 @@ class NotebookBars:
         self._bars: dict[int, Any] = {}
 
     def show(self, tick: Tick) -> None:
-        """Show how far a chain is."""
+        """Show the progress of a chain."""
         bar = self._bars.get(tick.chain)
         if bar is None:
             form = "{percentage:3.0f}%|{bar}| {desc}"
@@ -47,7 +47,7 @@ class NotebookBars:
         bar.set_description_str(self._text(tick), refresh=True)
 
     def close(self) -> None:
-        """Draw no more; the bars stay as they are."""
+        """Stop drawing; the bars remain visible."""
         for bar in self._bars.values():
             bar.close()
         self._bars = {}

@@ -1,4 +1,4 @@
-"""The bar that shows how far a run is."""
+"""The progress bar of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ProgressBar", "bar_of", "format_seconds", "format_tick"]
 
 
 def format_seconds(seconds: float | None) -> str:
-    """A duration as a person would say it: ``7 s``, ``2 min 05 s``, ``3 h 07 min``; ``?`` if unknown."""
+    """A duration in readable form: ``7 s``, ``2 min 05 s``, ``3 h 07 min``; ``?`` if unknown."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return "?"
     whole = round(seconds)
@@ -36,7 +36,7 @@ def format_seconds(seconds: float | None) -> str:
 def format_tick(tick: Tick) -> str:
     """One line of plain text: sweep, dishes, log joint, tokens a second, time left.
 
-    The log joint rises while a chain settles; the log likelihood may fall. Where dishes are observed their
+    The log joint rises while a chain converges; the log likelihood can fall. If dishes are observed, their
     number is left out.
     """
     chain = f"chain {tick.chain}: " if tick.chains > 1 else ""
@@ -54,7 +54,7 @@ def format_tick(tick: Tick) -> str:
 
 
 def bar_of(progress: Any) -> AbstractContextManager[Any]:
-    """What was given as ``progress``, as a context: for True a bar, which it closes; None for False."""
+    """The argument ``progress`` as a context manager: a bar, closed at the end, for True; None for False."""
     if progress is True:
         return ProgressBar()
     return contextlib.nullcontext(None if progress is False else progress)
@@ -74,7 +74,7 @@ class ProgressBar:
     file : text file, optional
         Where to write; by default the standard error at the first tick.
     seconds_between_lines : float
-        The shortest time between plain lines where there is no terminal.
+        The shortest time between plain lines if there is no terminal.
     clock : callable
         A clock in seconds, for tests.
     """
@@ -124,7 +124,7 @@ class ProgressBar:
         Parameters
         ----------
         tick : Tick
-            How far the run is.
+            The progress of the run.
         """
         instance("tick", tick, Tick, "a Tick", remedy="Pass the bar as progress= of a run.")
         if self._console is None:

@@ -1,4 +1,4 @@
-"""Run folders that are there: to look into, and to go on with."""
+"""Existing run folders: reading and continuing them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     Parameters
     ----------
     folder : path
-        What was given to `Scheduler.run`.
+        The folder that was given to `Scheduler.run`.
     allow : iterable of str, class or function
         Code of your own that may be imported: names of modules, or the classes and functions themselves.
         Moves, measures, stores and recorded functions from outside hdpkit are saved by name, and code named
@@ -73,7 +73,7 @@ class Run:
     ----------
     folder : Path
     versions : dict
-        Of hdpkit, NumPy, Python and the system that began it.
+        Versions of hdpkit, NumPy, Python and the system that started the run.
     """
 
     def __init__(self, folder: Path, allow: Iterable[Any] = ()) -> None:
@@ -92,7 +92,7 @@ class Run:
 
     @property
     def trace(self) -> Trace | ChainTrace:
-        """What is on disk now, also while another process runs. ``interrupted`` until a run is at its end."""
+        """The trace on disk, also while a process is running. ``interrupted`` until the run is complete."""
         traces = [self._trace(number) for number in range(self._files.n_chains)]
         return traces[0] if self._files.settings.chains is None else ChainTrace(traces)
 
@@ -110,7 +110,7 @@ class Run:
     def samples(self) -> StoredSamples:
         """The samples up to the newest checkpoint of each chain, chain by chain; each is read when used.
 
-        Samples that the run took and that are not there cause a warning.
+        Missing samples cause a warning.
         """
         files, rule, lost = list[SampleFile](), self._rule(), 0
         for number in range(self._files.n_chains):
@@ -161,7 +161,7 @@ class Run:
 
     @property
     def data_digest(self) -> str:
-        """SHA-256 of what the data file holds, as run.json has it."""
+        """SHA-256 of the content of the data file, from run.json."""
         return self._files.data_digest
 
     @property
@@ -176,7 +176,7 @@ class Run:
         return [None if state is None else state.sweep for state in states]
 
     def franchises(self) -> list[Franchise]:
-        """Those of all chains."""
+        """The franchises of all chains."""
         return [self.franchise(chain) for chain in range(self._files.n_chains)]
 
     def resume(
@@ -191,29 +191,30 @@ class Run:
         franchise: Franchise | None = None,
         on_interrupt: str = "return",
     ) -> Trace | ChainTrace:
-        """Go on from the newest checkpoint, bit for bit as if nothing had ended the run.
+        """Continue from the newest checkpoint; the result equals an uninterrupted run bit for bit.
 
         Parameters
         ----------
         sweeps : int, optional
-            How many more, counted from the chain with the most sweeps. None: the rest of the planned sweeps.
+            Number of additional sweeps, counted from the chain with the most sweeps. None: the rest of the
+            planned sweeps.
         progress, callbacks, checkpoint, processes, on_interrupt
-            As in `Scheduler.run`; the interval of checkpoints is by default that of the run.
+            As in `Scheduler.run`; the default interval of checkpoints is that of the run.
         record : dict of functions, optional
-            Needed where functions can't be found by their names (lambdas); with the same keys.
+            Needed for functions that can't be found by name (lambdas); with the same keys.
         franchise : Franchise, optional
-            Where to run, of this run (as from `franchise`), without chains: it stands at the end afterwards.
-            By default one is built.
+            For a run without chains: a franchise of this run (as returned by `franchise`), which is changed
+            in place. By default a new one is built.
 
         Returns
         -------
         Trace or ChainTrace
-            The whole of it, earlier sweeps included.
+            The complete trace, including earlier sweeps.
 
         Raises
         ------
         RunError
-            If a class isn't allowed, functions are missing, another process works in the folder
+            If a class isn't allowed, functions are missing, another process uses the folder
             (LockedRunError), or it can't be read or written.
         """
         check_on_interrupt(on_interrupt)

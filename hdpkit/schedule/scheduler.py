@@ -29,14 +29,15 @@ _SWEEPS = "Say how many to run now."
 
 
 class Scheduler:
-    """Runs moves in the order given, once a sweep each unless their time table says otherwise.
+    """Runs moves in the given order, each once per sweep unless its time table says otherwise.
 
     Parameters
     ----------
     moves : sequence of Move
         For instance ``[TableGibbs(), SplitMerge().until(50)]``.
     threads : int
-        For moves that can use several (`moves.SliceGibbs`). The chain doesn't depend on the number.
+        Number of threads for moves that can use several (`moves.SliceGibbs`). The chain doesn't depend on
+        it.
     """
 
     def __init__(self, moves: Iterable[Move], threads: int = 1) -> None:
@@ -125,24 +126,24 @@ class Scheduler:
         Parameters
         ----------
         franchise : Franchise
-            Changed in place; with ``chains``, left as it is.
+            Changed in place; with ``chains``, not changed.
         sweeps : int
-            How many to run now.
+            Number of sweeps to run now.
         rng : int, SeedSequence, Generator or None
-            None with ``init=None`` continues the streams of the last run; otherwise None takes a new seed,
-            which is in ``trace.seed``.
+            None with ``init=None`` continues the random streams of the last run; otherwise None draws a new
+            seed, which is in ``trace.seed``.
         init : start
             "auto" (``hk.init.TermClusters()`` for topic models that aren't sparse, else "sequential"),
             "sequential", "one", ``hk.init.Random(K)``, an array of dishes, or a state; None continues from
             the current state of the franchise, including its sweep counter.
         samples : int or Samples, optional
-            Keep the state after some sweeps as a `Sample`, to summarise from: ``trace.samples``. A number n
-            spreads at least n over the second half of these sweeps, where there are as many;
-            ``hk.Samples(after=..., every=...)`` says which.
+            Keep the state after some sweeps as a `Sample` for summaries: ``trace.samples``. A number n
+            spreads at least n over the second half of these sweeps, if there are that many;
+            ``hk.Samples(after=..., every=...)`` chooses the sweeps.
         record : dict of functions, optional
-            More to record: key -> function of the franchise.
+            Additional keys of the trace: key -> function of the franchise.
         thin : int
-            Record every thin-th sweep.
+            Record only every thin-th sweep.
         callbacks : iterable of functions
             Called with each `Draw`; one that returns True ends the run (with ``chains``: that chain, in
             whose process it is called).
@@ -150,38 +151,39 @@ class Scheduler:
             True shows a bar, on a terminal or in a notebook (`hk.ProgressBar`). A function is called with a
             `Tick` several times a second.
         audit_every : int, optional
-            Recount the whole state every so many sweeps (for debugging).
+            Recount and check the whole state after every ``audit_every`` sweeps (for debugging).
         folder : path, optional
-            Keep the run there: its trace as it goes, and its state, from which ``hk.open_run(folder)`` goes
-            on bit for bit after whatever ended the run. It may not hold a run yet.
+            Save the run in this folder: the trace during the run, and the state, from which
+            ``hk.open_run(folder)`` continues bit for bit after any interruption. The folder must not
+            contain a run.
         checkpoint : Checkpoint, optional
             How often the state is saved; by default every 60 seconds.
         chains : int, optional
-            Run so many chains, each in a process of its own, with streams of their own of the same seed.
-            Chain 0 is the chain that is run without ``chains``.
+            Run this many chains, each in its own process and with its own random streams from the same
+            seed. Chain 0 equals the chain that is run without ``chains``.
         processes : int, optional
-            How many chains may run at once; by default as many as there are processors.
+            How many chains run at the same time; by default the number of processors.
         on_interrupt : "return" or "raise"
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
-            "raise" raises KeyboardInterrupt when the state is whole and the folder is written, with what was
-            recorded as ``error.trace``.
+            "raise" raises KeyboardInterrupt when the state is consistent and the folder is written, with
+            the trace as ``error.trace``.
 
         Returns
         -------
         Trace or, with ``chains``, ChainTrace
-            After Ctrl-C all sweeps that were completed, with ``interrupted`` set; the franchise is whole.
-            (With a folder it stands where the trace ends. Chains finish the sweep they are at; a second
+            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is consistent. (With
+            a folder its state is that at the end of the trace. Chains finish their current sweep; a second
             Ctrl-C ends them at once.) A topic model that ends with more topics than an average topic has
             tokens causes a warning (`hk.errors.ManyTopicsWarning`).
 
         Raises
         ------
         RunError
-            With ``folder``: if something can't be saved, before the first sweep; if the folder holds a run
-            already; if it can't be written (StorageError, at any time; ``error.trace`` is the trace so far)
-            or another process works in it (LockedRunError).
+            With ``folder``: if something can't be saved, before the first sweep; if the folder already
+            contains a run; if it can't be written (StorageError, at any time; ``error.trace`` is the trace
+            so far) or another process uses it (LockedRunError).
         ChainError
-            If all chains failed. If some did, ``trace.failures`` has their errors.
+            If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
         whole_number("thin", thin, 1, remedy="1 records every sweep.")
         listeners = items(

@@ -1,4 +1,4 @@
-"""Progress: what a display is told."""
+"""Progress reports for displays."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ __all__ = ["Tick"]
 
 @attrs.frozen
 class Tick:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes
     ----------
     sweep, sweeps : int
         Sweeps completed in this run, and to be completed.
     fraction : float
-        Of the sweep under way, 0 to 1.
+        Completed fraction of the current sweep, 0 to 1.
     n_dishes : int
     log_likelihood : float or None
         After the last completed sweep, in nats.
     customers_per_second, seconds_left : float or None
-        By the sweeps of this run so far.
+        Estimated from the sweeps of this run so far.
     finished : bool
         Whether this is the last tick (of its chain).
     chain, chains : int
-        Which chain it is, from 0, and how many there are.
+        Number of the chain, from 0, and number of chains.
     log_joint : float or None
         After the last completed sweep, in nats.
     observed : bool

@@ -1,8 +1,8 @@
 """The process of one chain. Begun by `hdpkit.schedule.chains` as ``python -m hdpkit.schedule.worker``.
 
-On standard input come the number of the chain and the job; afterwards a byte asks to end after the present
-sweep, and the end of the stream means that the parent is gone: then so is this process, at once. Answers go
-to what was standard output; whatever moves and callbacks print goes to standard error.
+The process reads the number of the chain and the job from standard input. A later byte asks it to end after
+the current sweep. The end of the stream means that the parent has ended; the process then ends at once.
+Answers are written to the original standard output; output of moves and callbacks goes to standard error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
 
 
 def main() -> None:
-    """Read a job, do it, and send what came of it."""
+    """Read a job, do it, and send the result."""
     answers: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and says so

@@ -195,7 +195,7 @@ def plot_exposures(
     most : int
         How many samples are drawn, as many of each level as its share of them.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     most : int
         How many known ones are drawn: those that are most like a signature.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default, a new figure.
 
     Returns
     -------

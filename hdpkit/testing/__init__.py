@@ -1,7 +1,7 @@
-"""The proof harness: what every move, store, base measure and part of the state must pass.
+"""Checks that every move, store, base measure and part of the state must pass.
 
-`check_move`, `check_base_measure`, `check_store` and `check_part` take what you wrote and raise an
-AssertionError that names the step, the franchise and the error. Needs the extra ``hdpkit[testing]``.
+`check_move`, `check_base_measure`, `check_store` and `check_part` test your own classes. They raise an
+AssertionError that names the step, the franchise and the error. They need the extra ``hdpkit[testing]``.
 """
 
 from hdpkit.testing.cases import CORNERS, SHAPES, Corner, TinyShape, tiny_franchise

@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def check_atomic_contract(franchise: Franchise) -> list[str]:
-    """Check H, the statistics of a table of the root, and what franchises are told, or raise.
+    """Check H, the statistics of a table of the root, and the results for franchises, or raise.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def check_atomic_contract(franchise: Franchise) -> list[str]:
     Returns
     -------
     list of str
-        What was checked, a line each.
+        The checks that passed, one per line.
     """
     measure: Any = franchise.measure
     report = [_check_distribution(measure)]
@@ -63,13 +63,13 @@ def _check_distribution(measure: AtomicMeasure) -> str:
 
 
 def _atoms(measure: AtomicMeasure, values: Any) -> Ints:
-    """Those of the data, and others as long as they are few."""
+    """The atoms of the data, and a few others."""
     possible = np.flatnonzero(np.isfinite(measure.log_probabilities()))
     return np.union1d(np.asarray(values, dtype=np.int64), possible[:MOST])
 
 
 def _check_data(measure: AtomicMeasure) -> str:
-    """What is no atom must be refused: compiled code looks up H by value."""
+    """Values that aren't atoms must be refused: compiled code looks up H by value."""
     impossible = np.flatnonzero(np.isneginf(measure.log_probabilities()))[:1].tolist()
     bad: list[Any] = [[-1], [measure.n_terms], [0.5], ["a"], *([value] for value in impossible)]
     for values in bad:
@@ -84,7 +84,7 @@ def _check_data(measure: AtomicMeasure) -> str:
 
 
 def _check_draw(measure: AtomicMeasure, atoms: Ints) -> str:
-    """A new table has H(value); one with customers has its own value for certain."""
+    """A new table has probability H(value); a table with customers has its value with probability one."""
     logs = np.asarray(measure.log_probabilities(), dtype=float)
     first, last = int(atoms[0]), int(atoms[-1])
     many = [statistics_of(measure, values) for values in ([], [first], [first] * 3, [last])]

@@ -38,10 +38,11 @@ _REPLICA = 1  # place of the streams
 
 
 def quantities(franchise: Franchise) -> dict[str, float]:
-    """What is ranked: dishes, tables, parts of the log joint, and every hyperparameter that has a prior.
+    """The ranked quantities: dishes, tables, parts of the log joint, and every hyperparameter with a prior.
 
-    Quantities that depend on the data too, such as the likelihood, see what functions of the parameters alone
-    can't (Modrak et al. 2023). Rounded to ten digits, so that what is equal but for rounding is tied.
+    Quantities that also depend on the data, such as the likelihood, reveal errors that functions of the
+    parameters alone can't (Modrak et al. 2023). Values are rounded to ten digits, so that values that
+    differ only by rounding errors are tied.
     """
     seating, likelihood = franchise.log_seating(), franchise.log_likelihood()
     return rounded(
@@ -133,20 +134,21 @@ def calibration(
     Parameters
     ----------
     franchise : Franchise
-        Shape, declarations, store and kernel; its state and its data play no part. The base measure must have
-        ``simulate``.
+        Supplies the shape, declarations, store and kernel; its state and data are not used. The base
+        measure must have ``simulate``.
     moves : sequence of Move
-        A sweep, in its order. Each of their steps must be reversible (every move of the package is so made);
-        time tables are refused.
+        The moves of a sweep in order. Each of their steps must be reversible, as in all moves of the
+        package. Moves with time tables are refused.
     replicas : int
         Independent pairs of parameters and data.
     draws : int
         L: states of each chain besides the truth.
     seed : int
     thin : int
-        Sweeps between two states. Any number is valid; more separate the states, which adds power.
+        Sweeps between two states. Any number is valid; a larger one makes the states less dependent and the
+        test more powerful.
     statistics : callable, optional
-        Of a franchise: what to rank, by name. It may depend on the data.
+        Function of a franchise that returns the quantities to rank, by name. They may depend on the data.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Tiny franchises on which everything is tested: every depth, with customers at inner restaurants."""
+"""Tiny franchises for the tests: several depths, with customers at inner restaurants."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CORNERS = {
 
 @attrs.frozen
 class TinyShape:
-    """Labels of the customers, outermost last: one label a level below the root; None where it is missing."""
+    """Labels of the customers, one per level below the root, outermost last; None if a label is missing."""
 
     labels: dict[str, list[Any]]
     n_customers: int
@@ -105,12 +105,12 @@ def tiny_franchise(
     Parameters
     ----------
     shape, corner : str or object
-        Keys of `SHAPES` and `CORNERS`, or one's own.
+        Keys of `SHAPES` and `CORNERS`, or objects of your own.
     measure : BaseMeasure
     values : sequence, optional
-        One value a customer; by default the measure's `example_values`, or terms 0, 1, 2.
+        One value per customer; by default the measure's `example_values`, or terms 0, 1, 2.
     concentration, discount : (root, below), optional
-        In place of the corner's, for instance priors.
+        Replace those of the corner, for instance by priors.
     root : str or FixedWeights
         "restaurant", "weights" or fixed weights.
     known : Known or KnownValues, optional

@@ -1,7 +1,7 @@
-"""The exact-kernel test: transition matrices of production code against the enumerated posterior.
+"""The exact-kernel test: transition matrices of production code compared with the enumerated posterior.
 
-No seed, and no tolerance to argue about: a scripted source walks through every branch that the code of a move
-can take from every state of a tiny franchise.
+It needs no seed and no statistical tolerance: a scripted source takes every branch that the code of a move
+can take, from every state of a tiny franchise.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class ExactFailure(AssertionError):
 class ExactModel:
     """A small franchise with every state of its seating and their exact posterior.
 
-    States are what the store keeps: labelled seatings, dishes and histograms, or dishes and counts; the
-    posterior is lumped to them. Where groups of the franchise are held it is conditional on which of their
-    customers share a dish. Known components are customers of the root, the last of all, each at a dish of its
-    own: earlier observations, or a topic that is given.
+    A state is what the store keeps: a labelled seating, dishes and histograms, or dishes and counts. The
+    posterior is summed over the seatings that give the same state. If groups of the franchise are held, it
+    is conditional on which of their customers share a dish. Known components are the last customers of the
+    root, each with its own dish: earlier observations, or a given topic.
 
     Parameters
     ----------
     franchise : Franchise
-        At most some 700 labelled seatings are comfortable. Its hyperparameters stay as they are.
+        Should have at most about 700 labelled seatings. Its hyperparameters don't change.
     log_marginal : callable, optional
-        Log marginal probability of a list of values as one dish: an independent witness. By default the
-        measure's own chain rule.
+        Log marginal probability of a list of values of one dish, computed independently of the package. By
+        default the chain rule of the measure is used.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ExactModel:
     pi : ndarray, shape (n_states,)
         Their posterior probabilities.
     observed : list of int or None
-        Each customer's dish where dishes are observed.
+        The dish of each customer, if dishes are observed.
     """
 
     def __init__(
@@ -230,8 +230,8 @@ def check_exact(
 ) -> Matrix:
     """Check every step of a move, and return the matrix of the whole application (their product).
 
-    Rows sum to one and the posterior is invariant, to 1e-12 unless another ``tolerance`` is given; with
-    ``reversible`` detailed balance too.
+    Rows must sum to one and the posterior must be invariant, to 1e-12 unless another ``tolerance`` is
+    given; with ``reversible`` also detailed balance.
 
     Raises
     ------

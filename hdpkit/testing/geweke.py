@@ -39,12 +39,12 @@ _DIGITS = 10
 
 
 def statistics(franchise: Franchise) -> dict[str, float]:
-    """What the two samples are compared by.
+    """The statistics by which the two samples are compared.
 
-    Dishes, tables, the share of the largest dish, the log joint, every hyperparameter that has a prior (one
-    each restaurant where each has its own), the scalars of all parts and, where the root has weights, the
-    largest, and the data: the probability that two customers drawn with replacement have the same value, or
-    for numbers that are not whole their mean square.
+    Dishes, tables, the share of the largest dish, the log joint, every hyperparameter with a prior (for
+    each restaurant, if each has its own), the scalars of all parts, the largest weight if the root has
+    weights, and a statistic of the data: the probability that two customers drawn with replacement have the
+    same value or, for numbers that aren't whole, their mean square.
 
     Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
     of a sum, and a rank test sees any difference, however small.
@@ -102,7 +102,7 @@ def _of_data(values: Any) -> float:
 
 
 def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
-    """Apply moves in their order; those with a time table only if they have a turn in this sweep."""
+    """Apply moves in order; a move with a time table only if it is due in this sweep."""
     with franchise.turn():  # taken once, as a scheduler does, and not by each verb
         for move in moves:
             if move.runs_in(sweep):
@@ -123,23 +123,24 @@ def geweke(
     Parameters
     ----------
     franchise : Franchise
-        Shape, declarations, store and kernel; its state and its data play no part. The base measure must have
-        ``simulate``. Replicas have clones of its parts.
+        Supplies the shape, declarations, store and kernel; its state and data are not used. The base
+        measure must have ``simulate``. Replicas have clones of its parts.
     moves : sequence of Move
-        Applied in this order in every round. Let them reach all that they are to be judged by: with
-        `Concentration` alone the seating never changes except by chance of the prior.
+        Applied in this order in every round. Together they should change all quantities that the test
+        compares: with `Concentration` alone the seating never changes within a replica.
     replicas : int
         Size of each of the two samples.
     rounds : int
-        Rounds of (moves, data anew) in each replica. More rounds let a bias grow.
+        Rounds of (moves, new data) in each replica. A bias grows with the number of rounds.
     seed : int
     statistics : callable, optional
-        Of a franchise: what to compare, by name. Two values that are equal but for rounding must be made so.
+        Function of a franchise that returns the statistics, by name. It must round them, so that values
+        that differ only by rounding errors are equal.
 
     Returns
     -------
     dict of str to float
-        A p-value for each statistic; they depend on each other, so judge them by the union bound.
+        A p-value for each statistic. They are dependent, so use the union bound.
     """
     for name, number in (("replicas", replicas), ("rounds", rounds)):
         if number < 1:
@@ -176,10 +177,10 @@ def check_geweke(
 ) -> list[str]:
     """Run Geweke's test of a move over every registered store, or raise.
 
-    Concentrations have Gamma priors: one for all restaurants of a declaration and no discount, then one each
-    restaurant and discounts; for a move that updates discounts these have Beta priors, likewise. A move that
-    doesn't update the seating is composed with table Gibbs. A right move is condemned with probability 1e-4
-    at most, all franchises together (see `SampledTests`).
+    Concentrations have Gamma priors: first one concentration for all restaurants of a declaration and no
+    discounts, then one per restaurant with discounts. For a move that updates discounts, these have Beta
+    priors in the same two forms. A move that doesn't update the seating is combined with table Gibbs. A
+    correct move fails with probability at most 1e-4 over all franchises together (see `SampledTests`).
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def check_geweke(
     Returns
     -------
     list of str
-        A line for each franchise, with the smallest p-value.
+        One line per franchise, with its smallest p-value.
     """
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [move] if "seating" in move.updates else [TableGibbs(), move]

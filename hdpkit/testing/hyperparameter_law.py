@@ -1,4 +1,4 @@
-"""The exact laws of theta and of d given seatings, by quadrature: what the draws of moves are held against.
+"""The exact conditional distributions of theta and of d given seatings, by quadrature, for tests of moves.
 
 In restaurants with n_j customers at T_j tables, n_jt of them at table t (those with n_j = 0 left out),
 

@@ -1,9 +1,9 @@
-"""State machines (hypothesis) that drive stores and franchises against a plain model.
+"""State machines (hypothesis) that compare stores and franchises with a plain model.
 
-`StoreMachine` is for any store, one's own included; `FranchiseMachine` for a franchise over any store, kernel
-and measure. Both come as classes to subclass and as functions, `run_store_machine` and
-`run_franchise_machine`, with deterministic settings. A failure is reported as the shortest sequence of
-operations that hypothesis finds.
+`StoreMachine` is for any store, including your own; `FranchiseMachine` is for a franchise over any store,
+kernel and measure. Both are available as classes to subclass and as functions with deterministic settings,
+`run_store_machine` and `run_franchise_machine`. A failure is reported as the shortest sequence of operations
+that hypothesis finds.
 """
 
 from __future__ import annotations
@@ -85,10 +85,11 @@ class _Table:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Drives a store of any class by the verbs of its protocol, and knows what it should know.
+    """Runs operations on a store of any class and keeps a model of what it should contain.
 
-    The model of a store with table numbers has tables with members. For one without, a table is a size: which
-    size the store drew is read off it (it must be one that was there), and the model follows.
+    The model of a store with table numbers has tables with members. In the model of a store without, a
+    table is only a size: the size that the store drew is read from the store (it must be one that existed),
+    and the model is updated with it.
 
     Attributes
     ----------

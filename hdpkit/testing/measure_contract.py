@@ -38,21 +38,21 @@ def check_base_measure(
 ) -> list[str]:
     """Check a base measure, and raise an error if it is wrong.
 
-    The predictives are normalised, exchangeable, and consistent with blocks, marginals, removals, copies and
-    the bank; every registered discrete move runs over every store at every depth (over the readable stores:
-    one of them) and leaves the exact posterior invariant. Where dishes keep parameters the posterior is
-    enumerated with them if the prior is `Finite`; otherwise Geweke's test takes its place. A measure with
-    atoms must be a distribution over them.
+    The predictive distributions must be normalised, exchangeable, and consistent with blocks, marginals,
+    removals, copies and the bank. Every registered discrete move runs over every compiled store and one
+    readable store at every depth, and must leave the exact posterior invariant. If dishes have parameters
+    in the state, the posterior is enumerated with them if the prior is `Finite`; otherwise Geweke's test is
+    used. A measure with atoms must be a distribution over them.
 
     Parameters
     ----------
     measure : BaseMeasure
     values : sequence, optional
-        A few different observations that it can explain (numbers, vectors, strings, objects: whatever
-        `Groups` keeps); by default its `example_values`, or terms 0, 1, 2.
+        A few distinct observations that are possible under it (numbers, vectors, strings, objects: anything
+        that `Groups` accepts); by default its `example_values`, or terms 0, 1, 2.
     shapes : sequence of str
-        Keys of ``hdpkit.testing.SHAPES`` over which the moves run; moves that have many branches run over
-        smaller ones of the same depth.
+        Keys of ``hdpkit.testing.SHAPES`` for the franchises; moves with many branches use smaller shapes of
+        the same depth.
 
     Returns
     -------

@@ -40,11 +40,11 @@ def check_move(
 ) -> list[str]:
     """Check a move, and raise an error if it is wrong.
 
-    A discrete move is enumerated: from every state of tiny franchises of every depth (customers at inner
-    restaurants among them), over every registered store and kernel, each step's exact transition matrix must
-    leave the exact posterior invariant to 1e-12; with table Gibbs every state must be reachable; and the
-    compiled and readable kernels must have the same law. A move with a continuous part goes through Geweke's
-    joint-distribution test instead.
+    A discrete move is enumerated from every state of tiny franchises of every depth (some with customers at
+    inner restaurants), over every registered store and kernel. The exact transition matrix of each step
+    must leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be
+    reachable. The compiled and readable kernels must have the same transition probabilities. A move with a
+    continuous part is tested by Geweke's joint-distribution test instead.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def check_move(
     shapes, corners : sequence of str
         Keys of ``hdpkit.testing.SHAPES`` and ``hdpkit.testing.CORNERS``.
     reversible : bool
-        Check detailed balance too (Metropolis moves).
+        Also check detailed balance (Metropolis moves).
     seed : int
-        Of the sampled parts.
+        Seed of the tests that use random numbers.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
 
 
 def _check_production(move: Move, model: ExactModel) -> None:
-    """The production source runs too, from every state, and leaves a state that passes the audit."""
+    """With the production source, the move must leave a state that passes the audit, from every state."""
     stream = RandomStream((1, 2))
     for state in range(0, len(model.states), 7):
         franchise = model.enter(state)

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class NewGroupLaw:
-    """The exact law of who sits where in one new group, given its values.
+    """The exact distribution of the seating of one new group, given its values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The contract of a part of the state: it is kept with the state, and its law is invariant."""
+"""The contract of a part of the state: it is kept with the state, and its distribution is invariant."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def check_part(
     replicas: int = 100,
     rounds: int = 3,
 ) -> list[str]:
-    """Prove a part of the state of one's own, and the move that updates it, or raise.
+    """Check a user-defined part of the state and the move that updates it, or raise.
 
-    Over every registered store, kernel and kind of root: sweeps of table Gibbs and of the move leave a state
-    that passes the audit; a copy and a thawed state are the state, part included, and go on alike; the log
-    joint is finite; and Geweke's joint-distribution test compares, besides what it always does, the
-    `scalars` of the part.
+    The checks run over every registered store, kernel and kind of root. After sweeps of table Gibbs and of
+    the move, the state must pass the audit. A copy and a thawed state must equal the original, including
+    the part, and must continue in the same way. The log joint must be finite. In addition to its usual
+    statistics, Geweke's joint-distribution test compares the `scalars` of the part.
 
     Parameters
     ----------
     make : callable
-        Returns a new part; its class will do where it takes no arguments.
+        Returns a new part; can be its class if that takes no arguments.
     move : Move
     name : str
-        Under which the part is registered: the one by which the move finds it.
+        Name under which the part is registered and the move finds it.
     measure : BaseMeasure, optional
         By default the Dirichlet-multinomial with three terms.
     shapes : sequence of str
         Keys of ``hdpkit.testing.SHAPES``.
     seed : int
-        Of the sampled parts.
+        Seed of the tests that use random numbers.
     replicas, rounds : int
         See ``hdpkit.testing.geweke.geweke``.
 
@@ -66,7 +66,7 @@ def check_part(
     Raises
     ------
     AssertionError
-        Naming the franchise and what is wrong. A right part is condemned with probability 1e-4 at most.
+        Names the franchise and the error. A correct part fails with probability at most 1e-4.
     """
     if not callable(make):
         raise ParameterError("make", make, "a function without arguments that returns a part", "Its class.")

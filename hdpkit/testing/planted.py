@@ -1,6 +1,6 @@
 """Planted bugs: known mistakes, put into the production code for the length of a block.
 
-A test suite is worth what it catches. Each `PlantedBug` names the check that must fail while it is planted;
+They measure what a test suite finds. Each `PlantedBug` names the check that must fail while it is planted;
 ``tests/exact/test_planted_bugs.py`` fails if one survives, or if its place in the source is no longer found.
 
 Nothing is executed anew: the mutated source is compiled, and the code of the functions that differ is

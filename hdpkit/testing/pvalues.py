@@ -51,7 +51,7 @@ class SampledTestFailure(AssertionError):
 
 @attrs.frozen
 class Outcome:
-    """What became of one sampled test.
+    """The result of one sampled test.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ class SampledTests:
     also the p-values that were not suspicious, a test with many of them would be repeated more often than
     1e-2, and the bound would not hold.) To check a test twice, until it passes, is an error.
 
-    What the repeat buys is power: a defect that shows as p = 1e-3 gets four times the draws, not the benefit
-    of the doubt.
+    The repeat increases power: a p-value of 1e-3 is neither accepted nor rejected but tested again with
+    four times the draws.
 
     Parameters
     ----------

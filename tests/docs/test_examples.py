@@ -67,9 +67,9 @@ def test_a_flat_mixture_recovers_gaussians_that_stand_apart(recovery):
 
 def test_groups_help_where_gaussians_overlap(recovery):
     score = agreement(*recovery["study_gaussians"](seed=5, sweeps=100, grouped=True))
-    assert score["HDP, told the groups"] > 0.84  # 0.90; 0.78 after two sweeps
+    assert score["HDP, given the groups"] > 0.84  # 0.90; 0.78 after two sweeps
     assert (
-        score["HDP, told the groups"] > score["DP"] + 0.05
+        score["HDP, given the groups"] > score["DP"] + 0.05
     )  # 0.79; the finite mixture with the right K 0.82
 
 

@@ -1,4 +1,4 @@
-"""Traces, the verdict on convergence, and what the moves did."""
+"""Traces, the verdict on convergence, and statistics of the moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST = (
 
 
 def read_convergence(material: Material) -> Content | None:
-    """Traces of all chains; None where nothing was recorded."""
+    """Traces of all chains; None if nothing was recorded."""
     if not material.traces:
         return None
     charts: dict[str, Any] = {}
@@ -43,7 +43,7 @@ def read_convergence(material: Material) -> Content | None:
 
 
 def _hyperparameters(material: Material) -> list[tuple[str, str, str]]:
-    """Keys of the trace that have one number a sweep, which changes."""
+    """Keys of the trace with one number per sweep that is not constant."""
     _, chain = material.traces[0]
     found = []
     for key in chain:
@@ -57,7 +57,7 @@ def _hyperparameters(material: Material) -> list[tuple[str, str, str]]:
 
 
 def _points(material: Material, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """At most 400 sweeps of each chain, and for the table how each begins and ends."""
+    """At most 400 sweeps of each chain, and its first and last values for the table."""
     values, ends = [], []
     for number, chain in material.traces:
         if key not in chain:
@@ -77,7 +77,7 @@ def _points(material: Material, key: str) -> tuple[list[dict[str, Any]], list[di
 
 
 def _moves(material: Material) -> list[dict[str, Any]]:
-    """What each move tried, had accepted, and took, all chains together."""
+    """Proposals, acceptances and seconds of each move over all chains."""
     records = np.concatenate([chain.moves for _, chain in material.traces])
     if not len(records):
         return []

@@ -1,4 +1,4 @@
-"""Documents and the topics that each is of."""
+"""Documents and their topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IN_PAGE = 15
 def read_documents(material: Material) -> Content:
     """Names, lengths and largest topics for the script, which shows them in pages.
 
-    Of more than 10,000 documents only those that some topic lists.
+    If there are more than 10,000 documents, only those in the list of some topic.
     """
     n = material.corpus.n_documents
     if n <= _MOST:

@@ -1,4 +1,4 @@
-"""Topics in groups, so that hundreds can be read as some twenty."""
+"""Topics in groups, so that hundreds of topics can be read as about twenty."""
 
 from __future__ import annotations
 

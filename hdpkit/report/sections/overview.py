@@ -1,4 +1,4 @@
-"""What there is, in numbers and a sentence."""
+"""Sizes and a sentence about convergence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["read_overview"]
 
 
 def read_overview(material: Material) -> Content:
-    """Sizes, the largest topics, and whether the run has settled."""
+    """Sizes, the largest topics, and whether the run has converged."""
     corpus, franchise = material.corpus, material.franchise
     tiles = [
         ("topics found", f"{franchise.n_dishes:,}"),

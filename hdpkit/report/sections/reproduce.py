@@ -1,4 +1,4 @@
-"""Settings, versions, and how to get this run again."""
+"""Settings, versions, and how to reproduce this run."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _MOST = 500
 
 
 def read_samples(material: Material) -> Content | None:
-    """A row for each topic that samples have in common; None where the run kept no samples."""
+    """A row for each topic that samples have in common; None if the run has fewer than two states."""
     aligned = material.aligned
     if aligned is None or not len(aligned):
         return None
@@ -76,7 +76,7 @@ def _first(row: Any) -> list[int]:
 
 
 def _again(rows: list[dict[str, Any]], place: int) -> str:
-    """What tells a topic from one before it that begins with the same words and has no number either."""
+    """A suffix that distinguishes a topic from an earlier one with the same first words and no number."""
     row = rows[place]
     same = [one for one in rows[:place] if one["number"] is None and one["terms"][:3] == row["terms"][:3]]
     return f" ({len(same) + 1})" if row["number"] is None and same else ""

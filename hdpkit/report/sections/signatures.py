@@ -1,4 +1,4 @@
-"""Mutational signatures, where the terms are channels: spectra, exposures by level, cosines."""
+"""Mutational signatures, if the terms are channels: spectra, exposures by level, cosines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_KNOWN = 60
 
 
 def read_signatures_section(material: Material) -> Content | None:
-    """Of a run over channels of mutations; None for any other."""
+    """The section for a run over channels of mutations; None for any other."""
     channels = channels_of(material.corpus.vocabulary or ())
     if channels is None:
         return None
@@ -109,7 +109,7 @@ def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
 
 
 def _samples(found: Signatures, material: Material) -> list[dict[str, Any]]:
-    """The samples that are reconstructed worst, with their signatures."""
+    """The samples with the worst reconstruction, with their signatures."""
     held, rows = found.exposures, []
     for i in np.argsort(found.cosine, kind="stable")[:_MOST_SAMPLES].tolist():
         order = np.argsort(-held.mean[i, :-1], kind="stable")

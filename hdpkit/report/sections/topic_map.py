@@ -1,4 +1,4 @@
-"""Topics on a plane: near each other where their terms are alike."""
+"""Topics in the plane; topics with similar terms are close to each other."""
 
 from __future__ import annotations
 

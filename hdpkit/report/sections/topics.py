@@ -50,7 +50,7 @@ def read_topics(material: Material) -> Content:
 
 
 def _used(material: Material) -> list[str]:
-    """The words that the page may show: those searched, and the top terms of the topics."""
+    """The words that the page can show: those in the search index, and the top terms of the topics."""
     return [material.words[v] for v in _numbers(material)]
 
 
@@ -119,7 +119,7 @@ def _details(material: Material) -> list[dict[str, Any]]:
 
 
 def _searched(material: Material) -> list[list[float]]:
-    """Of each word the topics that have most of it, and their shares of it: [topic, share, topic, ...]."""
+    """For each word the topics with the largest shares of it: [topic, share, topic, ...]."""
     found = []
     for v in _numbers(material):
         column = material.counts[:, v]
