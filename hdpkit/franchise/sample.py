@@ -13,6 +13,7 @@ import scipy
 
 from hdpkit.errors import StateError
 from hdpkit.franchise.as_html import sample_table
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["Level", "Sample", "TermMeans"]
 
@@ -189,6 +190,45 @@ class Sample:
         chosen = slice(None) if groups is None else groups
         return _weights(self.levels[-1], rows, chosen) if self.levels else rows[chosen].copy()
 
+    def draw_group_weights(self, rng: ChoiceSource | Seed = None, groups: slice | None = None) -> Floats:
+        """Draw the shares of the dishes in each group from their posterior given the state.
+
+        `group_weights` is the mean of these draws. Under a Dirichlet process above which the weights are P
+        the shares are Dirichlet(n_jk + alpha P_k), the last parameter that of a new dish. With a discount d
+        they are Dirichlet(n_jk - d t_jk, ..., theta + d T_j), and the last share is divided among all dishes
+        as a Pitman-Yor process with concentration theta + d T_j over P divides it; here by a Dirichlet
+        distribution with the mean and the variances of that process. Levels are drawn from the top down,
+        given ``root_weights``; a flat mixture draws its root weights.
+
+        Parameters
+        ----------
+        rng : int, SeedSequence, Generator or None
+            The same number gives the same draw.
+        groups : slice, optional
+            Which ones, by number; all by default.
+
+        Returns
+        -------
+        float64 array, shape (n_groups, K + 1)
+            The last column is that of a new dish; rows sum to one.
+        """
+        generator = as_source(rng, Purpose.OTHER).generator
+        chosen = slice(None) if groups is None else groups
+        rows = self.root_weights[None, :]
+        if not self.levels:
+            return self._drawn_root(generator)[chosen]
+        for level in self.levels[:-1]:
+            rows = np.concatenate([rows, _drawn_weights(level, rows, slice(None), generator)])
+        return _drawn_weights(self.levels[-1], rows, chosen, generator)
+
+    def _drawn_root(self, generator: np.random.Generator) -> Floats:
+        """Weights of a flat mixture, drawn given its customers; those of a finite model are fixed."""
+        rows, new = self.root_weights[None, :], float(self.root_weights[-1])
+        if new <= 0.0:
+            return rows.copy()
+        theta, d = (float(self.hyperparameters[f"{name}/root"]) for name in ("concentration", "discount"))
+        return _dirichlet((theta + d * self.n_dishes) / new * rows, generator)
+
     def shares(self) -> Floats:
         """Share of the customers that each dish has: float64, shape (K,)."""
         return self.sizes / max(int(self.sizes.sum()), 1)
@@ -227,3 +267,40 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
         rows[own.row, own.col] -= d[own.row] * own.data
     rows /= np.where(n > 0, n + theta, 1.0)[:, None]
     return rows
+
+
+def _drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.random.Generator) -> Floats:
+    """Shares of every dish and of a new one in some restaurants of a level, drawn given the rows above it."""
+    theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
+    rows, own = above[level.parent[chosen]], level.counts[chosen]
+    if level.tables is None:
+        return _dirichlet(theta[:, None] * rows + _dense(own, rows.shape), generator)
+    tables = level.tables[chosen]
+    n_tables = np.asarray(tables.sum(axis=1))
+    rest = theta + d * n_tables
+    shares = _dense(own, rows.shape) - d[:, None] * _dense(tables, rows.shape)
+    shares[:, -1] = np.where(n_tables > 0, rest, 1.0)  # without customers all is new, and theta may be < 0
+    drawn = _dirichlet(shares, generator)
+    # A Pitman-Yor process has variances P (1 - P) (1 - d) / (rest + 1).
+    spread = _dirichlet(((rest + d) / (1.0 - d))[:, None] * rows, generator)
+    remainder = drawn[:, -1:].copy()
+    drawn[:, -1] = 0.0
+    return drawn + remainder * spread
+
+
+def _dense(matrix: Any, shape: tuple[int, ...]) -> Floats:
+    """A sparse matrix as an array with one more column, of zeros."""
+    full = np.zeros(shape)
+    full[:, :-1] = matrix.toarray()
+    return full
+
+
+def _dirichlet(parameters: Floats, generator: np.random.Generator) -> Floats:
+    """One draw for each row of parameters; a parameter of 0 gives a share of 0."""
+    drawn = generator.standard_gamma(parameters)
+    total = drawn.sum(axis=1, keepdims=True)
+    # Where all parameters are tiny every gamma draw can be 0 in double precision: one share is then 1.
+    for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():
+        drawn[row, generator.choice(parameters.shape[1], p=parameters[row] / parameters[row].sum())] = 1.0
+        total[row] = 1.0
+    return np.asarray(drawn / total, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -171,28 +172,27 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     Raises
     ------
     ParameterError
-        If its name ends otherwise. RunError: if there is a folder of that name. MissingExtraError: if a
-        package is missing, or one that doesn't go with xarray is there. StorageError.
+        If its name ends otherwise. RunError: if there is a folder of that name. MissingExtraError: if the
+        package that writes it is missing or too old. StorageError.
     """
     path = Path(out)
     if path.suffix not in (".nc", ".zarr"):
         raise ParameterError("out", str(path), "a file that ends in .nc, or a folder .zarr", "Name it so.")
     if path.is_dir() or (path.suffix == ".zarr" and path.exists()):
         raise RunError("out", str(path), "new", "Choose another name.")
+    engine = _writer_of(path.suffix)
     data = trace.to_arviz()
     if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x itself takes zarr 2 alone
         data = data.to_datatree()
     aside = path.with_name(f"{path.name}.tmp")
     with refusals(path, "write a file"):
         try:
-            data.to_netcdf(str(aside)) if path.suffix == ".nc" else data.to_zarr(str(aside), mode="w")
-        except (ImportError, ValueError, TypeError, AttributeError) as error:
-            needed = "h5netcdf" if path.suffix == ".nc" else "zarr>=3"
-            way_out = "" if path.suffix == ".nc" else " Or export to a file that ends in .nc."
-            raise MissingExtraError(
-                needed, f"{type(error).__name__}: {error}", f"installed, to write {path.suffix}",
-                f"pip install '{needed}'.{way_out}",
-            ) from error  # fmt: skip
+            if path.suffix == ".nc":
+                data.to_netcdf(str(aside), engine=engine)
+            else:
+                data.to_zarr(str(aside), mode="w")
+        except ImportError as error:  # xarray imports more as it writes, and may want newer packages
+            raise _missing(path.suffix, f"{type(error).__name__}: {error}") from error
         else:
             os.replace(aside, path)
         finally:
@@ -201,6 +201,28 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
             else:
                 aside.unlink(missing_ok=True)
     return path
+
+
+def _writer_of(suffix: str) -> str:
+    """Name, for xarray, of the package that writes such files; a MissingExtraError if there is none."""
+    packages = ("h5netcdf", "netCDF4") if suffix == ".nc" else ("zarr",)
+    for name in packages:
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        if suffix == ".nc" or int(str(module.__version__).partition(".")[0]) >= 3:
+            return name.lower()
+        raise _missing(suffix, f"{name} {module.__version__}")
+    raise _missing(suffix, "no package that writes it")
+
+
+def _missing(suffix: str, found: str) -> MissingExtraError:
+    needed = "h5netcdf" if suffix == ".nc" else "zarr>=3"
+    way_out = "" if suffix == ".nc" else " Or export to a file that ends in .nc."
+    return MissingExtraError(
+        needed, found, f"installed, to write {suffix}", f"pip install '{needed}'.{way_out}"
+    )
 
 
 def new_folder(path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
+from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.intervals import central, central_of_terms
 from hdpkit.summaries.vectors import TermVectors, Vectors
@@ -23,6 +24,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _AT_ONCE = 1 << 24  # shares of groups that are laid out at once
+_DRAWS = 400  # of the shares of each group, from which intervals are taken
+_DRAWS_OF_A_STATE = 5  # at least
+_SEED = 0
 _TABLES = ("topics", "shares", "weights", "trace")
 _NOBODY = -1
 
@@ -37,7 +41,8 @@ class AlignedTopics:
     ----------
     samples : tuple of Sample
     level : float
-        Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples.
+        Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
+        ``group_shares``, over draws of the shares given each sample.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers that each topic has: mean and interval over all samples, 0 where one lacks it.
     occurrence : float64 array, shape (T,)
@@ -198,38 +203,63 @@ class AlignedTopics:
 
         It is the mean of `Sample.group_weights` over all samples; rows sum to one. Computed once.
         """
-        return self._group_shares[0]
+        mean = np.empty((self._n_groups, len(self) + 1))
+        for groups in self._chunks(1):
+            mean[groups] = self._of_topics([sample.group_weights(groups) for sample in self.samples]).mean(
+                axis=0
+            )
+        return mean
 
     @property
     def group_shares_lower(self) -> Floats:
-        """Lower ends of the intervals of `group_shares`."""
-        return self._group_shares[1]
+        """Lower ends of the intervals of the shares in each group: shape (n_groups, T + 1).
+
+        They are quantiles over draws of the shares from their posterior by `Sample.draw_group_weights`: the
+        same number for each sample, and at least 400 in total. So they include the variation within a state
+        and between states. The seed of the draws is fixed. Computed once.
+        """
+        return self._group_ends[0]
 
     @property
     def group_shares_upper(self) -> Floats:
-        """Upper ends."""
-        return self._group_shares[2]
+        """Upper ends of the intervals of the shares in each group: shape (n_groups, T + 1)."""
+        return self._group_ends[1]
 
     @cached_property
-    def _group_shares(self) -> tuple[Floats, Floats, Floats]:
+    def _group_ends(self) -> tuple[Floats, Floats]:
+        lower, upper = (np.empty((self._n_groups, len(self) + 1)) for _ in range(2))
+        each = max(_DRAWS_OF_A_STATE, -(-_DRAWS // len(self.samples)))
+        source = as_source(_SEED, Purpose.OTHER)
+        for groups in self._chunks(each):
+            drawn = [
+                self._of_topics([sample.draw_group_weights(source, groups) for sample in self.samples])
+                for _ in range(each)
+            ]
+            lower[groups], upper[groups] = central(np.concatenate(drawn), self.level)
+        return lower, upper
+
+    @property
+    def _n_groups(self) -> int:
         n = self.samples[0].n_groups
         if any(sample.n_groups != n for sample in self.samples):
             raise DataError(
                 "samples", "of different groups", "of the same groups", "Align samples of one corpus."
             )
-        width = len(self) + 1
-        mean, lower, upper = (np.empty((n, width)) for _ in range(3))
-        step = max(1, _AT_ONCE // (width * len(self.samples)))
-        for first in range(0, n, step):
-            groups = slice(first, min(first + step, n))
-            each = np.zeros((len(self.samples), groups.stop - first, width))
-            for out, sample, own in zip(each, self.samples, self._labels, strict=True):
-                weights = sample.group_weights(groups)
-                out[:, own[own >= 0]] = weights[:, :-1][:, own >= 0]
-                out[:, -1] = 1.0 - out[:, :-1].sum(axis=1)
-            mean[groups] = each.mean(axis=0)
-            lower[groups], upper[groups] = central(each, self.level)
-        return mean, lower, upper
+        return n
+
+    def _chunks(self, each: int) -> Iterator[slice]:
+        """Groups in pieces, for so many arrays of each sample."""
+        n = self._n_groups
+        step = max(1, _AT_ONCE // ((len(self) + 1) * len(self.samples) * each))
+        return (slice(first, min(first + step, n)) for first in range(0, n, step))
+
+    def _of_topics(self, weights: list[Floats]) -> Floats:
+        """Weights of dishes, an array for each sample, by topic: shape (n_samples, n, T + 1)."""
+        found = np.zeros((len(weights), len(weights[0]), len(self) + 1))
+        for out, own, of_dishes in zip(found, self._labels, weights, strict=True):
+            out[:, own[own >= 0]] = of_dishes[:, :-1][:, own >= 0]
+            out[:, -1] = 1.0 - out[:, :-1].sum(axis=1)
+        return found
 
     # ------------------------------------------------------------------ fewer of them
 

@@ -1,4 +1,4 @@
-"""The topics that chains agree on, and everything else as one."""
+"""The topics that chains have in common, and everything else as one."""
 
 from __future__ import annotations
 
@@ -175,16 +175,20 @@ class Consensus(AlignedTopics):
 def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float = 0.5) -> Consensus:
     """Keep the topics that enough chains have.
 
-    A chain has a topic if it occurs in a share ``occurrence`` of the chain's samples at least; the topic is
-    kept if a share ``chains`` of the chains have it. Everything else, and all that is new, is the rest.
+    A chain has a topic if the topic occurs in at least the share ``occurrence`` of the chain's samples. The
+    topic is kept if at least the share ``chains`` of the chains have it. Everything else, and all that is
+    new, is the rest.
+
+    One of two chains is half of them: with the default ``chains=0.5`` the consensus of two chains has the
+    topics of either. Use ``chains=1.0`` for those of both, and a number above 0.5 for those of most chains.
 
     Parameters
     ----------
     aligned : AlignedTopics
     occurrence : float
-        From 0 to 1; a topic has to occur in one sample in any case.
+        The smallest share of a chain's samples, from 0 to 1. A topic must occur in at least one sample.
     chains : float
-        From 0 to 1; 1 asks for all chains, 0 for one.
+        The smallest share of the chains, from 0 to 1. 1 means all chains, 0 at least one.
 
     Returns
     -------

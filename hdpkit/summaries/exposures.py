@@ -1,4 +1,4 @@
-"""How many customers of each group belong to each component, with intervals, and what they add up to."""
+"""Numbers of customers of each group that belong to each component, with intervals, and reconstructions."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Exposures:
 def exposures(aligned: AlignedTopics) -> Exposures:
     """Count the customers of each group that belong to each component.
 
-    Unlike `AlignedTopics.group_shares`, which are means of proportions given the counts, these are the counts
-    themselves: the interval says how certain it is which customers of a group come from a component.
+    These are the counts of customers, while `AlignedTopics.group_shares` are proportions: the interval
+    expresses the uncertainty about which customers of a group belong to a component.
 
     Parameters
     ----------

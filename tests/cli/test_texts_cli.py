@@ -5,6 +5,7 @@ import io
 import json
 import random
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.errors import CorruptRunError, DataError, RunError
+from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError
 from hdpkit.formats.records import Layout
+from hdpkit.io.export import export_trace
 from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like, save_reading
 from hdpkit.io.tables import write_table
 from hdpkit.io.vectorizer import TextCounter
@@ -249,6 +251,32 @@ def test_a_folder_of_zarr_needs_zarr(folder, tmp_path, monkeypatch):
     message = refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.zarr")
     assert "pip install 'zarr>=3'" in message
     assert "ends in .nc" in message
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setitem(sys.modules, "zarr", types.SimpleNamespace(__version__="2.18.3"))
+    assert "2.18.3" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.zarr")
+
+
+def test_a_netcdf_file_needs_a_package_that_writes_it(folder, tmp_path, monkeypatch):
+    pytest.importorskip("arviz")
+    trace = hk.open_run(folder / "run").trace
+    for name in ("h5netcdf", "netCDF4"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match="pip install 'h5netcdf'"):
+        export_trace(trace, tmp_path / "trace.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_failures_of_the_writer_are_not_called_a_missing_package(folder, tmp_path, monkeypatch):
+    pytest.importorskip("arviz")
+    trace = hk.open_run(folder / "run").trace
+
+    class Broken:
+        def to_netcdf(self, path, engine):
+            raise ValueError("a fault of its own")
+
+    monkeypatch.setattr(type(trace), "to_arviz", lambda self: Broken())
+    with pytest.raises(ValueError, match="a fault of its own"):
+        export_trace(trace, tmp_path / "trace.nc")
     assert not list(tmp_path.iterdir())
 
 

@@ -9,6 +9,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import StateError
+from hdpkit.random import as_source
 
 WORDS = [["a", "b", "b", "c"], ["c", "d", "d"], ["a", "a", "e"], ["f", "e", "d", "d"], ["b", "c"]]
 AUTHORS = ["ann", "ann", "bob", None, "bob"]
@@ -165,3 +166,54 @@ def test_observed_dishes_are_no_components():
     with pytest.raises(StateError, match="observed"):
         hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, samples=1)
     assert franchise.sweep == 0
+
+
+DRAWS = 1000
+
+
+def moments(sample):
+    """Mean and variance of drawn shares in each group, with the standard errors of both."""
+    source = as_source(0)
+    drawn = np.array([sample.draw_group_weights(source) for _ in range(DRAWS)])
+    assert np.allclose(drawn.sum(axis=-1), 1.0)
+    mean, squares = drawn.mean(axis=0), (drawn - drawn.mean(axis=0)) ** 2
+    return mean, squares.mean(axis=0), drawn.std(axis=0) / DRAWS**0.5, squares.std(axis=0) / DRAWS**0.5
+
+
+@pytest.mark.parametrize("name", FRANCHISES)
+def test_drawn_shares_have_the_posterior_mean(name):
+    sample = begun(FRANCHISES[name]).sample()
+    mean, _, error, _ = moments(sample)
+    assert np.abs((mean - sample.group_weights()) / np.maximum(error, 1e-9)).max() < 5.0
+
+
+def test_drawn_shares_are_dirichlet():
+    sample = begun(two_levels).sample()
+    level, mean = sample.levels[-1], sample.group_weights()
+    precision = np.asarray(level.counts.sum(axis=1)) + level.concentration
+    _, variance, _, error = moments(sample)
+    expected = mean * (1.0 - mean) / (precision[:, None] + 1.0)
+    large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
+    assert np.sum(large) > 20
+    assert np.abs((variance - expected) / error)[large].max() < 5.0
+
+
+def test_a_level_between_adds_its_variance():
+    root = hk.Restaurant(base=hk.DirichletMultinomial(ETA), concentration=2.0)
+    author = hk.Restaurant(base=root, concentration=1.5, each="author")
+    document = hk.Restaurant(base=author, concentration=3.0, each="document")
+    sample = begun(lambda: hk.Franchise(document, corpus())).sample()
+    above, level = sample.levels
+    counts = np.pad(above.counts.toarray(), ((0, 0), (0, 1)))
+    precision = counts.sum(axis=1, keepdims=True) + above.concentration
+    inner = (counts + above.concentration * sample.root_weights) / precision
+    variances = np.concatenate([np.zeros((1, inner.shape[1])), inner * (1 - inner) / (precision + 1)])
+    n, theta = np.asarray(level.counts.sum(axis=1))[:, None], float(level.concentration)
+    from_above = (theta / (n + theta)) ** 2 * variances[level.parent]
+    # The law of total variance: given the restaurant above, the shares are Dirichlet.
+    mean = sample.group_weights()
+    expected = (mean - mean**2 - from_above) / (n + theta + 1) + from_above
+    _, variance, _, error = moments(sample)
+    large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
+    assert np.sum(large) > 20
+    assert np.abs((variance - expected) / error)[large].max() < 5.0

@@ -3,12 +3,13 @@
 import attrs
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
-from hdpkit.franchise import Sample, TermMeans
+from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries import align_topics, consensus
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
@@ -24,11 +25,15 @@ def planted(chain, sweep, topics, rng, ids=None, tokens=20_000, eta=0.05):
     counts = np.array([rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)])
     groups = np.array([rng.multinomial(n, np.full(N_GROUPS, 1 / N_GROUPS)) for n in sizes]).T
     scale = 1.0 / (np.array(sizes) + N_TERMS * eta)
+    level = Level(
+        name="document", parent=np.zeros(N_GROUPS, dtype=int), counts=sp.csr_array(groups), tables=None,
+        concentration=np.array(2.0), discount=np.array(0.0),
+    )  # fmt: skip
     return Sample(
         chain=chain, sweep=sweep, ids=np.arange(len(topics)) if ids is None else np.asarray(ids),
         sizes=counts.sum(axis=1), counts=sp.csr_array(counts), label="document", names=range(N_GROUPS),
         root_weights=np.append(np.array(sizes), 1.0) / (sum(sizes) + 1.0), group_counts=sp.csr_array(groups),
-        term_means=TermMeans(smoothing=np.array(eta), inside=scale, outside=scale),
+        term_means=TermMeans(smoothing=np.array(eta), inside=scale, outside=scale), levels=[level],
     )  # fmt: skip
 
 
@@ -88,7 +93,35 @@ def test_means_and_intervals_are_those_of_the_topics(chains):
     assert np.allclose(aligned.shares_lower, np.quantile(shares, 0.05, axis=0))
     weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
     assert np.allclose(aligned.group_shares, weights.mean(axis=0))
-    assert np.allclose(aligned.group_shares_upper, np.quantile(weights, 0.95, axis=0))
+
+
+def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
+    samples, _ = chains
+    aligned = align_topics(samples)
+    lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
+    for topic in range(N_TOPICS):
+        parameters = [
+            (row[topic] * (n + 2.0), (1.0 - row[topic]) * (n + 2.0))
+            for sample in samples
+            for row, n in [
+                (sample.group_weights()[0, np.argsort(aligned.which(sample))], sample.group_counts[[0]].sum())
+            ]
+        ]
+        a, b = np.array(parameters).T
+        # The share of a topic in a group given a state is beta distributed; the posterior is their mixture.
+        assert scipy.stats.beta.cdf(lower[0, topic], a, b).mean() == pytest.approx(0.05, abs=0.04)
+        assert scipy.stats.beta.cdf(upper[0, topic], a, b).mean() == pytest.approx(0.95, abs=0.04)
+    assert np.array_equal(align_topics(samples).group_shares_lower, lower)  # the same each time
+
+
+def test_a_consensus_of_two_chains_at_half_has_the_topics_of_either():
+    rng = np.random.default_rng(0)
+    samples = [planted(0, s, [0, 1, 2], rng) for s in range(4)] + [
+        planted(1, s, [0, 1, 3], rng) for s in range(4)
+    ]
+    aligned = align_topics(samples)
+    assert len(consensus(aligned)) == 4  # one chain is half of two
+    assert len(consensus(aligned, chains=0.51)) == len(consensus(aligned, chains=1.0)) == 2
 
 
 def test_distances_are_those_of_dense_topics(chains):

@@ -73,7 +73,7 @@ EXCLUDED = {
     "*.runs_in": "the protocol of a move: called by the scheduler",
     # records that the package makes and hands out
     "Draw": "a record that the scheduler makes",
-    "Sample.group_weights": "takes a slice of groups, as any array does",
+    "Sample.*group_weights": "takes a slice of groups, as any array does",
     "Sample": "a record that Franchise.sample returns",
     "Samples.[osw]*": "called by the scheduler and the run's folder with numbers that they checked",
     "Trace.column": "called by append, and where a trace is read, with what was recorded",
