@@ -23,6 +23,7 @@ __all__ = [
     "InterruptedRunWarning",
     "KernelError",
     "LockedRunError",
+    "LostPartError",
     "ManyTopicsWarning",
     "MissingExtraError",
     "ParameterError",
@@ -206,6 +207,10 @@ class RunError(HdpkitError, RuntimeError):
     """
 
     trace: Any = None
+
+
+class LostPartError(RunError):
+    """A worker of a cluster that had documents of a run is gone, and what it held with it."""
 
 
 class StorageError(RunError):

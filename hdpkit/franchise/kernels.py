@@ -50,6 +50,8 @@ VERBS = {
     "reseat": False,
     "slice_sweep": False,
     "cell_sweep": False,
+    "slice_part": False,
+    "settle_parts": False,
     "leave": False,
     "draw_sizes": False,
     "draw_tables": False,
@@ -203,7 +205,12 @@ TABLE = [
     *(
         Row(
             name,
-            SimpleNamespace(slice_sweep=fused_slices.slice_sweep, cell_sweep=fused_cells.cell_sweep),
+            SimpleNamespace(
+                slice_sweep=fused_slices.slice_sweep,
+                cell_sweep=fused_cells.cell_sweep,
+                slice_part=fused_slices.slice_part,
+                settle_parts=fused_slices.settle_parts,
+            ),
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank}),
             2,

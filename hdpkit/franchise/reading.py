@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import number_array
+from hdpkit.checks import number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.owner import Owner
@@ -98,6 +98,29 @@ class Reading(Owner):
     def totals(self) -> tuple[Ints, Ints]:
         """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
         return totals(self.state.seating, self.state.topology.n_nodes)
+
+    def totals_of(self, number: int) -> tuple[Ints, Ints, Ints]:
+        """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
+
+        A franchise over a part of a corpus has those of the whole, numbered from 1 (`Elsewhere.totals`).
+
+        Parameters
+        ----------
+        number : int
+            Of the declaration, from the root's, 0.
+
+        Returns
+        -------
+        nodes, customers, tables : int64 arrays of one shape
+        """
+        last = len(self.state.declarations) - 1
+        whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
+        elsewhere = self.state._elsewhere
+        if elsewhere is not None and number > 0:
+            return np.arange(1, len(elsewhere.lengths) + 1), *elsewhere.totals()
+        customers, tables = self.totals()
+        nodes = np.arange(len(tables))[self.state.topology.nodes(number)]
+        return nodes, customers[nodes], tables[nodes]
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
         """Sizes of the tables of some restaurants together, ascending, and how many have each.

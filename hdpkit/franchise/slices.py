@@ -12,16 +12,18 @@ from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
+from hdpkit.franchise.elsewhere import Changes
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import KnownDishes
 from hdpkit.franchise.owner import Owner
+from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.franchise.verb_arguments import check_source
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import KeepsCells
 
-__all__ = ["SlicePlan", "Slices"]
+__all__ = ["SlicePlan", "Slices", "opened_here"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -67,6 +69,8 @@ class SlicePlan:
         Of each restaurant, whether its customers stay where they are; None: nobody is held.
     fault : int
         Which bug is planted (tests); 0 for none.
+    before : int
+        Documents of the corpus before those of the franchise, which has a part of it.
     """
 
     slots: Ints
@@ -84,6 +88,7 @@ class SlicePlan:
     known: KnownDishes | None = None
     held: npt.NDArray[np.int8] | None = None
     fault: int = 0
+    before: int = 0
 
 
 class Slices(Owner):
@@ -93,6 +98,7 @@ class Slices(Owner):
         super().__init__(state)
         self.verbs = verbs
         self.workspace = SliceWorkspace()
+        self._under_way: SlicePlan | None = None
 
     @changes
     def reseat_documents(
@@ -136,12 +142,13 @@ class Slices(Owner):
                 "root", self.verbs.root.kind, "weights that are part of the state",
                 "Build hk.Franchise(..., store='counts', root='weights').",
             )  # fmt: skip
-        state = self.state
+        state, elsewhere = self.state, self.state._elsewhere
         slots = state.slots.occupied_slots()
         known = above.table.many(slots)
         # A number that doesn't depend on the state, and below the weight of nearly every dish, so that few
         # customers are held back by a slice; in a finite model none is.
-        threshold = 1.0 / max(state.topology.n_customers, self.verbs.root.most_dishes or 1)
+        n = state.topology.n_customers if elsewhere is None else elsewhere.n_customers
+        threshold = 1.0 / max(n, self.verbs.root.most_dishes or 1)
         least = min(threshold, float(known[:-1].min())) * RESOLUTION
         broken, remainder = above.broken(least, source)
         weights = np.append(known[:-1], broken)
@@ -161,6 +168,7 @@ class Slices(Owner):
             threads,
             known=state._known,
             held=self.verbs.held.nodes(),
+            before=0 if elsewhere is None else elsewhere.before,
         )
 
     @changes
@@ -170,10 +178,57 @@ class Slices(Owner):
         verb = "cell_sweep" if isinstance(self.state.store, KeepsCells) else "slice_sweep"
         with above.births_given():
             self.verbs.run(verb, self.state.bank, self.workspace, plan, source=source)
+        self._weigh(plan)
+
+    def _weigh(self, plan: SlicePlan) -> None:
+        """Weights of the dishes that there are after a sweep."""
+        above: Any = self.verbs.root.weights
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
         remainder = plan.remainder + float(plan.weights[~kept].sum())
         above.take(slots, np.append(plan.weights[kept], remainder))
+
+    @changes
+    def sweep_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> Changes:
+        """Sweep over the documents of a franchise that has a part of a corpus; `end_parts` comes next.
+
+        Parameters
+        ----------
+        source, proportions, threads
+            As in `reseat_documents`. All parts have the same source, at the same place.
+
+        Returns
+        -------
+        Changes
+            Of all that parts have in common. Nothing of it has changed here yet.
+        """
+        check_source(source)
+        self.verbs.seats.tell_apart()
+        self._under_way = self.plan(source, proportions == "integrated", threads)
+        return self.run_part(self._under_way, source)
+
+    def run_part(self, plan: SlicePlan, source: ChoiceSource) -> Changes:
+        """Sweep over a part by a plan that all parts have."""
+        arguments = (self.state.bank, self.workspace, plan)
+        customers, tables, counts = self.verbs.run("slice_part", *arguments, source=source)
+        return Changes(customers, tables, opened_here(self.state), counts)
+
+    @changes
+    def end_parts(self, total: Changes) -> None:
+        """End the sweep that `sweep_part` began, given the sum of what all parts returned."""
+        plan, self._under_way = self._under_way, None
+        if plan is None:
+            raise StateError("sweep", None, "begun", "Call sweep_part first.")
+        self.settle_parts(plan, total)
+
+    def settle_parts(self, plan: SlicePlan, total: Changes) -> None:
+        """Dishes, the root and its weights after a sweep over all parts by this plan."""
+        above: Any = self.verbs.root.weights
+        with above.births_given():
+            self.verbs.run("settle_parts", self.state.bank, plan, total.customers, total.tables, total.counts)
+        if self.state._elsewhere is not None:
+            self.state._elsewhere.opened = total.opened
+        self._weigh(plan)
 
     def topics(self) -> Floats:
         """Topics of the present dishes as the last sweep drew them."""
@@ -183,6 +238,12 @@ class Slices(Owner):
     def memory_bytes(self) -> int:
         """Bytes that the last sweep left for the next one: topics, and arrays of its threads."""
         return int(self.workspace.memory_bytes())
+
+
+def opened_here(state: State) -> npt.NDArray[np.int64]:
+    """How many documents of the franchise have t tables, for t = 0, 1, ...."""
+    found: npt.NDArray[np.int64] = np.bincount(totals(state.seating, state.topology.n_nodes)[1][1:])
+    return found
 
 
 def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:

@@ -25,6 +25,7 @@ from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.dish_kinds import dish_kind_of
+from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
@@ -156,6 +157,7 @@ class State(Guarded):
         self.streams = None
         self.on_pulse = None
         self.held_nodes = np.empty(0, dtype=np.int32)
+        self._elsewhere: Elsewhere | None = None  # a franchise over a part of a corpus
         self._changes = 0  # counted by verbs, and wherever all seating is replaced
 
     @property

@@ -41,6 +41,8 @@ _DRAW_TABLES = frozenset(
         "reseat",
         "slice_sweep",
         "cell_sweep",
+        "slice_part",
+        "settle_parts",
         "leave",
         "draw_tables",
         "draw_tables_by_dish",

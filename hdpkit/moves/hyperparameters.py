@@ -100,11 +100,10 @@ class Sharing:
     @classmethod
     def of(cls, state: Franchise, number: int, declaration: Restaurant) -> Self:
         """All restaurants of a declaration."""
-        customers, tables = state.totals()
-        nodes = np.arange(len(tables))[state.topology.nodes(number)]
+        nodes, customers, tables = state.totals_of(number)
         theta, d = state.concentration(declaration.name), state.discount(declaration.name)
         values = np.broadcast_to(theta, len(nodes)), np.broadcast_to(d, len(nodes))
-        return cls(state, nodes, *values, customers[nodes], tables[nodes])
+        return cls(state, nodes, *values, customers, tables)
 
     def one_by_one(self) -> Iterator[Sharing]:
         """Each restaurant by itself."""

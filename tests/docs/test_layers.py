@@ -23,6 +23,7 @@ ROWS = [
     {"moves"},
     {"record"},
     {"schedule"},
+    {"shards"},
     {"plots"},
     {"evaluation", "comparison"},
     {"summaries"},

@@ -162,7 +162,7 @@ template <class Real, bool Scripted> struct Cells {
     static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t node) {
         const int32_t *was = c->was;
         int32_t *now = c->now, n_labels;
-        hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)node + 1, 0, 0);
+        hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
         t->n_words = t->next_word = 0;
         Documents::clear(s, t);
         Documents::load(s, t, node);

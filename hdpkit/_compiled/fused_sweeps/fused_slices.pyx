@@ -10,18 +10,21 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, end, finish
+from hdpkit._compiled.fused_sweeps.slice_ends cimport (
+    Sweep, add_up, begin, check_threads, end, finish, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._compiled.support.sparse_counts cimport add_sparse
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
+from hdpkit.vectors cimport vector
 
 FAULTS = tuple(hdpkit_slice_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_SLICE_FAULTS_END))
 
@@ -63,18 +66,15 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
     return 0
 
 
-def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
-                ChoiceSource source not None):
-    """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
+cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
+                               ChoiceSource source):
+    """Draw the dishes of the documents' customers, and then their tables; returns the store.
 
-    Topics are drawn first unless the plan has some. Over a script, which needs topics that are given, one document comes
-    after the other.
+    Over a script, which needs topics that are given, one document comes after the other.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     cdef int n_threads = 1 if scripted else plan.threads
     cdef CountsStore store
-    cdef Sweep sweep
     if type(walk.store) is not CountsStore:
         raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
     store = walk.store
@@ -84,7 +84,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     work.index_documents(walk.topology[0], bank.terms, walk.home, min(len(plan.values), walk.home.shape[0]),
                          walk.parent.shape[0])
     check_seated(walk, work, store)
-    begin(&sweep, walk, bank, work, store, plan, source, scripted)
+    begin(sweep, walk, bank, work, store, plan, source, scripted)
     work.s.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
     sweep.by_jumps = False
@@ -93,5 +93,68 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     else:
         sweep.run = functions.production if plan.integrated else functions.production_drawn
     with nogil:
-        share_out(n_threads, walk.parent.shape[0], DOCUMENTS, sweep_documents, <void *>&sweep)
+        share_out(n_threads, walk.parent.shape[0], DOCUMENTS, sweep_documents, <void *>sweep)
+    return store
+
+
+def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+                ChoiceSource source not None):
+    """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
+
+    Topics are drawn first unless the plan has some.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef Sweep sweep
+    cdef CountsStore store
+    work.apart = False
+    store = run_documents(&sweep, walk, bank, work, plan, source)
     end(&sweep, walk, bank, work, store, plan, "customer")
+
+
+def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+               ChoiceSource source not None):
+    """The same for a part of the documents, the others of which are in other processes.
+
+    Dishes, the root and the counts of terms are what they were before, until `settle_parts` is given what all
+    parts have changed.
+
+    Returns
+    -------
+    customers, tables : int64 arrays, shape (n_slots,)
+        Change of each slot's customers, and of the root's; n_slots is one more than the last slot of the plan.
+    counts : bytes
+        Changes of counts by term and slot, as `hdpkit._compiled.support.sparse_counts` writes them.
+    """
+    cdef Held hold = in_turn(walk.turn)
+    cdef Sweep sweep
+    cdef CountsStore store
+    cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
+    changed = np.zeros((2, n_slots), dtype=np.int64)
+    cdef int64_t[:, ::1] out = changed
+    work.apart = True
+    store = run_documents(&sweep, walk, bank, work, plan, source)
+    add_up(&sweep, work, store)
+    check_threads(&sweep, work, "customer")
+    for slot in range(n_slots):
+        out[0, slot] = sweep.change[slot]
+        out[1, slot] = sweep.tables[slot]
+    return changed[0], changed[1], work.take_changes(n_slots)
+
+
+def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
+                 const int64_t[::1] customers not None, const int64_t[::1] tables not None, bytes counts not None):
+    """End the sweep of a plan over all parts: arguments are the sums of what `slice_part` returned for each."""
+    cdef Held hold = in_turn(walk.turn)
+    cdef vector[int64_t] change, of_root
+    cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
+    cdef CountsStore store = walk.store
+    check_length("customers", customers.shape[0], n_slots)
+    check_length("tables", tables.shape[0], n_slots)
+    change.assign(bank.b.stride, 0)
+    of_root.assign(bank.b.stride, 0)
+    for slot in range(n_slots):
+        change[slot] = customers[slot]
+        of_root[slot] = tables[slot]
+    store.indexed = False
+    add_sparse(counts, bank.b.counts, bank.b.n_terms, bank.b.stride, n_slots)
+    settle(walk, bank, store, plan, &of_root, &change)

@@ -27,3 +27,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
                ChoiceSource source, bint scripted) except -1
 cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
              str unit) except -1
+cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1
+cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1
+cdef int settle(Walk walk, DirichletMultinomialBank bank, CountsStore store, object plan, vector[int64_t] *tables,
+                vector[int64_t] *change) except -1

@@ -45,6 +45,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
         work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
     work.s.choose = source.c.choose
     work.s.script = source.c.state
+    work.s.before = plan.before
     work.s.nodes = store.nodes.data()
     work.s.words = store.arena.words.data()
     work.s.concentration = &walk.concentration[0]
@@ -66,23 +67,44 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
 cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
              str unit) except -1:
     """Put together what threads changed, and raise what went wrong in them."""
-    cdef int64_t slot, stride = bank.b.stride
-    cdef bint failed = False, starved = False
+    add_up(sweep, work, store)
+    settle(walk, bank, store, plan, &sweep.tables, &sweep.change)
+    check_threads(sweep, work, unit)
+    return 0
+
+
+cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
+    """Put together what threads changed; the root and the dishes are as they were."""
+    cdef int64_t slot, stride = sweep.change.size()
     cdef int t
     for t in range(work.n_threads):
-        failed = failed or sweep.threads[t].failed
-        starved = starved or sweep.arrays[t].starved or sweep.threads[t].failed == HDPKIT_NO_MEMORY
         for slot in range(stride):
             sweep.change[slot] += sweep.threads[t].change[slot]
             sweep.tables[slot] += sweep.arrays[t].tables[slot]
     for t in range(work.n_threads):
         write_late(store, sweep.arrays + t)
-    write_root(store, &sweep.tables)
-    settle_dishes(walk, bank, plan, &sweep.change)
+    return 0
+
+
+cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1:
+    """Raise what went wrong in a thread."""
+    cdef bint failed = False, starved = False
+    cdef int t
+    for t in range(work.n_threads):
+        failed = failed or sweep.threads[t].failed
+        starved = starved or sweep.arrays[t].starved or sweep.threads[t].failed == HDPKIT_NO_MEMORY
     if starved:
         raise MemoryError
     if failed:
         raise FloatingPointError(f"no dish can be drawn for a {unit}")
+    return 0
+
+
+cdef int settle(Walk walk, DirichletMultinomialBank bank, CountsStore store, object plan, vector[int64_t] *tables,
+                vector[int64_t] *change) except -1:
+    """The root and the dishes after a sweep that has changed the root's customers and those of the dishes so."""
+    write_root(store, tables)
+    settle_dishes(walk, bank, plan, change)
     return 0
 
 

@@ -421,7 +421,7 @@ template <class Real, bool Scripted> struct Slices {
     template <bool Drawn> static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
         const int64_t first = s->begin[node], last = s->begin[node + 1];
         if (first == last) return;
-        hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)node + 1, 0, 0);
+        hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
         t->n_moved = t->n_words = 0;
         t->next_word = 0;
         clear(s, t);

@@ -46,6 +46,8 @@ cdef class SliceWorkspace:
     cdef double inverted             # eta that `inverse` was made for
     cdef vector[float] inverse
     cdef bint wide                   # doubles instead of floats
+    cdef bint apart                  # changes of counts are kept apart from the counts
+    cdef vector[int32_t] changes     # rows by term; 0 between sweeps
     cdef int64_t longest
 
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1
@@ -58,3 +60,4 @@ cdef class SliceWorkspace:
     cdef int take_topics(self, object topics, object slots) except -1
     cdef int weigh(self) except -1
     cdef int begin_changes(self) noexcept
+    cdef bytes take_changes(self, int64_t n_slots)

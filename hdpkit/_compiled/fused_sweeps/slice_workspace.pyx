@@ -13,6 +13,7 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._compiled.support.sparse_counts cimport take_sparse
 from hdpkit.random.draws cimport draw_log_gamma
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
@@ -138,6 +139,10 @@ cdef class SliceWorkspace:
         self.s.smooth = self.smooth.data()
         self.s.terms = counts.terms
         self.s.counts = counts.counts
+        if self.apart:
+            if <int64_t>self.changes.size() != n_terms * stride:
+                self.changes.assign(n_terms * stride, 0)
+            self.s.counts = self.changes.data()
         self.s.n_terms = n_terms
         self.s.stride = stride
         self.s.shared = n_threads > 1
@@ -183,6 +188,10 @@ cdef class SliceWorkspace:
             self.threads[i].n_blocks = 0
             self.threads[i].failed = 0
         return 0
+
+    cdef bytes take_changes(self, int64_t n_slots):
+        """How a sweep apart from others has changed the counts, as `sparse_counts` writes them."""
+        return take_sparse(self.changes.data(), self.s.n_terms, self.s.stride, n_slots)
 
     cdef int begin_changes(self) noexcept:
         cdef int i
@@ -356,6 +365,7 @@ cdef class SliceWorkspace:
         """Bytes of all arrays."""
         cdef int i
         cdef int64_t total = self.topics.capacity() + self.by_slot.capacity() + self.smooth.capacity() * sizeof(double)
+        total += self.changes.capacity() * sizeof(int32_t)
         total += self.begin.capacity() * sizeof(int64_t) + self.order.capacity() * sizeof(int32_t)
         for i in range(<int>self.arrays.size()):
             total += self.arrays[i].arrays.capacity() + self.arrays[i].before.capacity() * sizeof(int32_t)

@@ -27,6 +27,7 @@ typedef struct hdpkit_slices {
     const int32_t *terms;        /* of each customer */
     const int32_t *order;        /* customers by restaurant, and by term within it; NULL: they are in this order */
     const int64_t *begin;        /* of each restaurant in that order */
+    int64_t before;              /* documents that other processes have before those here */
     int32_t *labels;             /* dish of each customer */
     int32_t *counts;             /* n_terms rows of `stride` */
     int64_t n_terms, stride;

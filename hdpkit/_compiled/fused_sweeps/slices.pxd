@@ -17,6 +17,7 @@ cdef extern from "slices.h":
         const int32_t *terms
         const int32_t *order
         const int64_t *begin
+        int64_t before
         int32_t *labels
         int32_t *counts
         int64_t n_terms

@@ -1,0 +1,97 @@
+"""Documents that other processes hold, for a franchise over a part of a corpus; what parts tell each other.
+
+Such a franchise has the customers and restaurants of its own documents. Its root, its statistics, its dishes,
+weights and hyperparameters are those of the whole corpus: every part has the same, to the last bit, and
+changes them in the same way. `hdpkit.shards` runs moves over parts.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.support.sparse_counts import add_up_sparse
+from hdpkit.errors import DataError
+
+__all__ = ["Changes", "Elsewhere"]
+
+Wide = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Changes:
+    """What a sweep over some documents has changed outside of them: whole numbers, which add up in any order.
+
+    Attributes
+    ----------
+    customers : int64 array, shape (n_slots,)
+        Change of each dish's customers.
+    tables : int64 array, shape (n_slots,)
+        Change of the root's customers of each dish.
+    opened : int64 array
+        How many of the documents have t tables now, for t = 0, 1, ....
+    counts : bytes
+        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`).
+    """
+
+    customers: Wide
+    tables: Wide
+    opened: Wide
+    counts: bytes
+
+    def plus(self, other: Changes) -> Changes:
+        """Return the sum of both."""
+        if len(other.customers) != len(self.customers):
+            raise DataError(
+                "changes", f"of {len(other.customers)} slots", f"of {len(self.customers)} slots",
+                "Parts of one run have the same dishes: report this.",
+            )  # fmt: skip
+        opened = np.zeros(max(len(self.opened), len(other.opened)), dtype=np.int64)
+        opened[: len(self.opened)] += self.opened
+        opened[: len(other.opened)] += other.opened
+        return Changes(
+            self.customers + other.customers,
+            self.tables + other.tables,
+            opened,
+            add_up_sparse(self.counts, other.counts),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that travel, but for some hundred that say what they are."""
+        return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + len(self.counts)
+
+
+@attrs.define(eq=False)
+class Elsewhere:
+    """The whole corpus, of which a franchise has some documents.
+
+    Attributes
+    ----------
+    before : int
+        Documents of the corpus before those of the franchise.
+    lengths : int array, shape (n_documents,)
+        Customers of every document of the corpus.
+    opened : int64 array
+        How many documents have t tables, for t = 0, 1, ....
+    """
+
+    before: int
+    lengths: npt.NDArray[np.integer]
+    opened: Wide = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
+    n_customers: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.n_customers = int(self.lengths.sum(dtype=np.int64))
+
+    def totals(self) -> tuple[Wide, Wide]:
+        """Customers and tables of all documents.
+
+        Customers are in the order of documents. Of tables only is known how many documents have how many: the
+        documents with customers have them in ascending order. No move looks at the two numbers of one
+        document together, but for whether there are any.
+        """
+        tables = np.zeros(len(self.lengths), dtype=np.int64)
+        tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
+        return self.lengths.astype(np.int64), tables

@@ -1,0 +1,156 @@
+"""A franchise over a part of a corpus is put in the state that all parts are in together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.support.sparse_counts import read_sparse, write_sparse
+from hdpkit.franchise.elsewhere import Changes, Elsewhere
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
+from hdpkit.random import ChoiceSource
+
+__all__ = ["begin_part", "common_state", "end_parts", "part_counts", "part_seating", "sweep_part"]
+
+Ints = npt.NDArray[np.int32]
+COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
+
+
+def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots: int) -> Changes:
+    """What documents add to everything that all have in common, where nobody is seated yet.
+
+    Parameters
+    ----------
+    terms : int32 array, shape (n_customers,)
+    n_terms : int
+    seating : mapping of int32 arrays
+        "dish" of each customer, and for each document and dish "count_node" (documents from 1), "count_dish",
+        "count_customers", "count_tables".
+    n_slots : int
+        One more than the last slot.
+    """
+    dish = seating["dish"]
+    cells = np.zeros(n_terms * n_slots, dtype=np.int32)
+    chunk = 1 << 20
+    for first in range(0, len(dish), chunk):
+        places = terms[first : first + chunk].astype(np.int64) * n_slots + dish[first : first + chunk]
+        np.add.at(cells, places, 1)
+    places = np.flatnonzero(cells)
+    n_documents = int(seating["count_node"].max(initial=0))
+    opened = np.bincount(seating["count_node"] - 1, weights=seating["count_tables"], minlength=n_documents)
+    tables = np.bincount(seating["count_dish"], weights=seating["count_tables"], minlength=n_slots)
+    return Changes(
+        np.bincount(dish, minlength=n_slots).astype(np.int64),
+        tables.astype(np.int64),
+        np.bincount(opened.astype(np.int64)),
+        write_sparse(places, cells[places].astype(np.int64)),
+    )
+
+
+def begin_part(
+    franchise: Franchise,
+    seating: Mapping[str, Ints],
+    total: Changes,
+    common: Mapping[str, Any],
+    elsewhere: Elsewhere,
+    source: ChoiceSource,
+) -> None:
+    """Put a franchise over a part of a corpus in its state.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        Over ``store="counts"``, with weights of the root.
+    seating : mapping
+        Of its documents, as for `part_counts`.
+    total : Changes
+        The sum of `part_counts` over all parts.
+    common : mapping
+        As `common_state` returns it; without "weights" they are drawn.
+    elsewhere : Elsewhere
+    source : ChoiceSource
+        For weights that are drawn: the same for all parts.
+    """
+    franchise._turns.within(
+        franchise._turns.changing, _begin, franchise, seating, total, common, elsewhere, source
+    )
+
+
+def _begin(
+    franchise: Franchise,
+    seating: Mapping[str, Ints],
+    total: Changes,
+    common: Mapping[str, Any],
+    elsewhere: Elsewhere,
+    source: ChoiceSource,
+) -> None:
+    slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
+    there = total.tables[slots] > 0  # a start may have dishes that nobody drew
+    slots, ids = slots[there].astype(np.int32), ids[there]
+    root = np.zeros_like(slots), slots, total.tables[slots], np.ones_like(slots)
+    entries = {
+        name: np.concatenate([of_root, seating[name]]).astype(np.int32)
+        for name, of_root in zip(COLUMNS, root, strict=True)
+    }
+    statistics, bank = franchise._statistics, franchise.bank
+    franchise._changes += 1
+    franchise.store.thaw({"dish": seating["dish"], **entries})
+    franchise.slots.attach(bank)
+    statistics.reset_slots(slots, (), ids, common["births"])
+    places, counts = read_sparse(total.counts)
+    n_slots = len(total.customers)
+    bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
+    elsewhere.opened = total.opened
+    franchise._elsewhere = elsewhere
+    franchise.sweep, franchise.attempt = common["sweep"], 0
+    statistics.set_base_parameters(**common.get("measure", {}))
+    for declaration, value in zip(franchise.declarations, common.get("concentration", ()), strict=False):
+        franchise.hyperparameters.assign(declaration.name, concentration=value)
+    for part in franchise.parts.values():
+        part.reset(slots)
+    weights: Any = franchise.root.weights
+    if common.get("weights") is not None:
+        weights.thaw({"weights": common["weights"]})
+    else:
+        weights.started(franchise, source)
+
+
+def common_state(franchise: Franchise) -> dict[str, Any]:
+    """What all parts have in common beside counts and tables, which are sums over the parts."""
+    present: dict[str, Any] = franchise._turns.within(_common_state, franchise)
+    return present
+
+
+def _common_state(franchise: Franchise) -> dict[str, Any]:
+    components = franchise._parts.freeze()
+    return {
+        "slots": franchise.slots.occupied_slots(),
+        "dish_ids": franchise.slots.ids(),
+        "births": franchise.slots.n_births(),
+        "sweep": franchise.sweep,
+        "measure": franchise.base_parameters,
+        "concentration": [float(franchise.concentration(d.name)) for d in franchise.declarations],
+        "weights": components.get(ROOT_WEIGHTS, {}).get("weights"),
+    }
+
+
+def part_seating(franchise: Franchise) -> dict[str, Ints]:
+    """The seating of the documents, as `begin_part` takes it: without the root."""
+    frozen: dict[str, Ints] = franchise._turns.within(franchise.store.freeze)
+    below = frozen["count_node"] > 0
+    return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
+
+
+def sweep_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> Changes:
+    """Begin a sweep over the documents of all parts: `Slices.sweep_part`."""
+    found: Changes = franchise._turns.within(franchise._slices.sweep_part, source, proportions, threads)
+    return found
+
+
+def end_parts(franchise: Franchise, total: Changes) -> None:
+    """End it: `Slices.end_parts`."""
+    franchise._turns.within(franchise._slices.end_parts, total)

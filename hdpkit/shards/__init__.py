@@ -1,0 +1,10 @@
+"""Chains over a corpus in shards, in several processes: the same chain, to the last bit, as in one."""
+
+from hdpkit.shards.carrier import Carrier
+from hdpkit.shards.dask import Dask
+from hdpkit.shards.local import Local
+from hdpkit.shards.mpi import MPI
+from hdpkit.shards.runs import ShardedRun, run
+from hdpkit.shards.source import CutCorpus, Source, cut
+
+__all__ = ["MPI", "Carrier", "CutCorpus", "Dask", "Local", "ShardedRun", "Source", "cut", "run"]

@@ -1,0 +1,103 @@
+"""Parts of a run as actors of a Dask cluster: this process drives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit.checks import positive_number, whole_number
+from hdpkit.errors import LostPartError, MissingExtraError, ParameterError
+from hdpkit.shards.carrier import Carrier, added_up, checked
+from hdpkit.shards.job import Job
+from hdpkit.shards.messages import Swept
+from hdpkit.shards.source import spread
+from hdpkit.shards.worker import Worker
+
+__all__ = ["Dask"]
+
+
+class Dask(Carrier):
+    """One part a worker of a Dask cluster, as an actor.
+
+    Workers read their own shards and write their states: the folders of corpus and run must be at the same
+    path for all. If a worker is lost `hdpkit.shards.run` goes on from the last checkpoint with the workers
+    that there are; whether a lost one is replaced is the cluster's business (a nanny does so).
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        Of any cluster: ``Client(LocalCluster(...))``, ``Client("tcp://...")``.
+    parts : int, optional
+        Number of parts, by default that of the workers at the time; at most that of the shards.
+    wait : float
+        Seconds to wait for a first worker, and for a method to end whose worker doesn't answer.
+
+    Raises
+    ------
+    MissingExtraError
+        If distributed is not installed: ``pip install "hdpkit[dask]"``.
+    """
+
+    def __init__(self, client: Any, parts: int | None = None, wait: float = 60.0) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise MissingExtraError(
+                "hdpkit.shards.Dask", None, "with distributed installed", 'pip install "hdpkit[dask]"'
+            ) from error
+        if not isinstance(client, Client):
+            raise ParameterError(
+                "client", client, "a dask.distributed.Client", "Client(LocalCluster()), Client('tcp://...')."
+            )
+        if parts is not None:
+            whole_number("parts", parts, 1, remedy="Leave it out for one a worker.")
+        self.client = client
+        self.parts = parts
+        self.wait = positive_number("wait", wait, remedy="60 seconds will do.")
+        self._workers: list[Any] = []
+        self._answers: list[Any] = []
+
+    def __repr__(self) -> str:
+        return f"Dask({self.client!r})"
+
+    def _place(self, job: Job) -> None:
+        self._workers = []
+        self.client.wait_for_workers(1, timeout=self.wait)
+        addresses = sorted(self.client.ncores())
+        n = min(self.parts or len(addresses), len(job.source.shards))
+        try:
+            made = [
+                self.client.submit(
+                    Worker, job, shards, i == 0, actor=True, pure=False, workers=addresses[i % len(addresses)]
+                )
+                for i, shards in enumerate(spread(job.source, n))
+            ]
+            self._workers = [one.result(timeout=self.wait) for one in made]
+        except Exception as error:
+            raise _lost(error) from error
+
+    def _call(self, verb: str, *arguments: Any) -> None:
+        try:
+            self._answers = [worker.call(verb, *arguments) for worker in self._workers]
+        except Exception as error:
+            raise _lost(error) from error
+
+    def _waited(self) -> list[Any]:
+        try:
+            return [answer.result() for answer in self._answers]
+        except Exception as error:  # errors of a part are answers: this one is of the cluster
+            raise _lost(error) from error
+
+    def _total(self) -> Any:
+        answers = self._waited()
+        self.sent = max((one.changes.nbytes for one in answers if isinstance(one, Swept)), default=self.sent)
+        return added_up(answers)
+
+    def _collected(self) -> list[Any]:
+        return checked(self._waited())
+
+
+def _lost(error: Exception) -> LostPartError:
+    return LostPartError(
+        "carrier", repr(error), "a cluster that keeps its workers",
+        "The run goes on from its last checkpoint if it has a folder: give one, and run again.",
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Checkpoints of a run over shards: a folder with a file a shard, and one that says which belong together.
+
+``run.bin`` names a sweep, what all parts have in common after it, the numbers so far, and the checksum of the
+file of each shard in the folder ``sweep-<number>``. It is written last, aside, and renamed: there is a whole
+one at any moment.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data import Corpus
+from hdpkit.errors import CorruptRunError, ShardError
+from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import read_sealed, refusals, seal, write_whole
+from hdpkit.shards.source import Info
+
+__all__ = ["FromFolder", "read_run", "remove_others", "state_folder", "write_run", "write_shard"]
+
+Ints = npt.NDArray[np.int32]
+
+RUN, SHARD = b"HDPKSRUN", b"HDPKSHRD"
+
+
+def state_folder(folder: Path, sweep: int) -> Path:
+    """Folder of the shards' states after a sweep."""
+    return folder / f"sweep-{sweep:08d}"
+
+
+def shard_file(folder: Path, number: int) -> Path:
+    """File of the state of a shard."""
+    return folder / f"shard-{number:04d}.bin"
+
+
+def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:
+    """Write the state of a shard; returns its checksum (hex)."""
+    path = shard_file(Path(folder), number)
+    with refusals(path.parent, "make a folder"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    narrow = {name: _narrow(column) for name, column in seating.items()}
+    data = seal(SHARD, pack({"shard": number, "seating": narrow}))
+    write_whole(path, data)
+    return data[-32:].hex()
+
+
+def _narrow(column: Ints) -> npt.NDArray[Any]:
+    """The same numbers in two bytes each, where these suffice."""
+    return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
+
+
+def write_run(folder: Path, settings: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Make a checkpoint the present one."""
+    write_whole(folder / "run.bin", seal(RUN, pack({"settings": dict(settings), "state": dict(state)})))
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Settings and state of the present checkpoint; None where there is none.
+
+    Raises a CorruptRunError if the file is damaged.
+    """
+    path = folder / "run.bin"
+    if not path.exists():
+        return None
+    payload, _ = read_sealed(path, RUN)
+    tree = unpack(payload, str(path))
+    return tree["settings"], tree["state"]
+
+
+def remove_others(folder: Path, sweep: int) -> None:
+    """Remove states of other sweeps than this one: the present checkpoint doesn't need them."""
+    for other in folder.glob("sweep-*"):
+        if other != state_folder(folder, sweep):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+@attrs.frozen(eq=False)
+class FromFolder:
+    """A start from a checkpoint: each part reads the states of its own shards.
+
+    Parameters
+    ----------
+    folder : str
+        Of the shards' states.
+    state : dict
+        What all have in common.
+    digests : dict
+        Checksum of each shard's file, by its number as text.
+    """
+
+    folder: str
+    state: dict[str, Any]
+    digests: dict[str, str]
+
+    def common(self) -> dict[str, Any]:
+        """What all parts have in common."""
+        return self.state
+
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+        """Read the state of a shard; a ShardError names it if the file is another one, or damaged."""
+        path = shard_file(Path(self.folder), number)
+        try:
+            payload, digest = read_sealed(path, SHARD)
+            if digest != self.digests[str(number)]:
+                raise CorruptRunError(
+                    str(path), digest, f"the file of the checkpoint, {self.digests[str(number)]}",
+                    "Restore a copy of it.",
+                )  # fmt: skip
+        except CorruptRunError as error:
+            raise ShardError.of(number, error.parameter, error.value, error.allowed, error.remedy) from error
+        seating = unpack(payload, str(path))["seating"]
+        return {name: column.astype(np.int32) for name, column in seating.items()}

@@ -1,0 +1,52 @@
+"""Parts of a run in this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from hdpkit.checks import whole_number
+from hdpkit.shards.carrier import Carrier, added_up, checked
+from hdpkit.shards.job import Job
+from hdpkit.shards.messages import Swept
+from hdpkit.shards.source import spread
+from hdpkit.shards.worker import Worker
+
+__all__ = ["Local"]
+
+
+class Local(Carrier):
+    """Parts of a run in threads of this process.
+
+    Every part has statistics and topics of its own, as in other processes: one part with several threads
+    takes less memory, and draws topics once.
+
+    Parameters
+    ----------
+    parts : int
+        Number of parts, at most as many as there are shards.
+    """
+
+    def __init__(self, parts: int = 1) -> None:
+        self.parts = whole_number("parts", parts, 1, 1024, remedy="One does.")
+        self._workers: list[Worker] = []
+        self._answers: list[Future[Any]] = []
+        self._pool = ThreadPoolExecutor(self.parts, thread_name_prefix="hdpkit-part")
+
+    def __repr__(self) -> str:
+        return f"Local({self.parts})"
+
+    def _place(self, job: Job) -> None:
+        shards = [one for one in spread(job.source, self.parts) if len(one)]
+        self._workers = [Worker(job, one, reports=i == 0) for i, one in enumerate(shards)]
+
+    def _call(self, verb: str, *arguments: Any) -> None:
+        self._answers = [self._pool.submit(worker.call, verb, *arguments) for worker in self._workers]
+
+    def _total(self) -> Any:
+        answers = [answer.result() for answer in self._answers]
+        self.sent = max((one.changes.nbytes for one in answers if isinstance(one, Swept)), default=self.sent)
+        return added_up(answers)
+
+    def _collected(self) -> list[Any]:
+        return checked([answer.result() for answer in self._answers])

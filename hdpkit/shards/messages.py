@@ -1,0 +1,73 @@
+"""What parts of a run tell each other: each message can be added to another one, in any order."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.franchise.elsewhere import Changes
+
+__all__ = ["Done", "Failed", "Message", "Opening", "Swept"]
+
+
+class Message(Protocol):
+    """A summand. A `Failed` one makes the sum failed."""
+
+    def plus(self, other: Any) -> Any:
+        """Return the sum of both."""
+
+
+@attrs.frozen(eq=False)
+class Failed:
+    """A part met an error."""
+
+    error: Exception
+
+    def plus(self, other: Any) -> Failed:
+        """Return this error: the first one."""
+        return self
+
+
+@attrs.frozen(eq=False)
+class Opening:
+    """What a part has at the start: its counts, and the customers of its documents by the first document."""
+
+    changes: Changes
+    lengths: dict[int, npt.NDArray[np.int64]]
+
+    def plus(self, other: Any) -> Any:
+        """Return the opening of both parts."""
+        if isinstance(other, Failed):
+            return other
+        return Opening(self.changes.plus(other.changes), self.lengths | other.lengths)
+
+    def all_lengths(self) -> npt.NDArray[np.int64]:
+        """Customers of every document, in order."""
+        return np.concatenate([self.lengths[first] for first in sorted(self.lengths)])
+
+
+@attrs.frozen(eq=False)
+class Swept:
+    """What a part has changed in a sweep."""
+
+    changes: Changes
+
+    def plus(self, other: Any) -> Any:
+        """Return the changes of both parts."""
+        return other if isinstance(other, Failed) else Swept(self.changes.plus(other.changes))
+
+
+@attrs.frozen(eq=False)
+class Done:
+    """A part is done; one of them has the numbers that all would report."""
+
+    values: dict[str, Any] | None = None
+
+    def plus(self, other: Any) -> Any:
+        """Return that both are done."""
+        if isinstance(other, Failed):
+            return other
+        return self if other.values is None else other

@@ -1,0 +1,84 @@
+"""Parts of a run as ranks of MPI: every rank runs the same program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.shards.carrier import Carrier, checked
+from hdpkit.shards.job import Job
+from hdpkit.shards.messages import Failed, Swept
+from hdpkit.shards.source import spread
+from hdpkit.shards.worker import Worker
+
+__all__ = ["MPI"]
+
+
+class MPI(Carrier):
+    """One part a rank.
+
+    Every rank calls `hdpkit.shards.run` with the same arguments. Rank 0 has the results and writes the file
+    of the run; each rank reads its own shards, and writes their states. Messages are added up along a tree.
+    An error of a rank is raised in all. If a rank is killed ``mpiexec`` ends the others: start the same
+    command again to go on from the last checkpoint, with any number of ranks.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm, optional
+        By default all ranks.
+
+    Raises
+    ------
+    MissingExtraError
+        If mpi4py, or a runtime of MPI, is not installed: ``pip install "hdpkit[mpi]"``.
+    """
+
+    def __init__(self, comm: Any = None) -> None:
+        self._comm: Any = _world() if comm is None else comm
+        self.leads = self._comm.Get_rank() == 0
+        self._worker: Worker
+        self._answer: Any = None
+
+    def __repr__(self) -> str:
+        return f"MPI({self._comm.Get_size()} ranks)"
+
+    def _place(self, job: Job) -> None:
+        n = self._comm.Get_size()
+        if n > len(job.source.shards):
+            raise ParameterError(
+                "shards", len(job.source.shards), f"at least {n}, one a rank",
+                "Start fewer ranks, or cut the corpus into more shards.",
+            )  # fmt: skip
+        self._worker = Worker(job, spread(job.source, n)[self._comm.Get_rank()], reports=self.leads)
+
+    def _call(self, verb: str, *arguments: Any) -> None:
+        self._answer = self._worker.call(verb, *arguments)
+
+    def _total(self) -> Any:
+        if isinstance(self._answer, Swept):
+            self.sent = self._answer.changes.nbytes
+        total = self._comm.allreduce(self._answer, op=_plus)
+        if isinstance(total, Failed):
+            raise total.error
+        return total
+
+    def _collected(self) -> list[Any]:
+        failed = isinstance(self._answer, Failed)
+        for answer in self._comm.allgather(self._answer if failed else None):
+            checked([answer])
+        return self._comm.gather(self._answer) or []
+
+
+def _plus(one: Any, other: Any) -> Any:
+    return one.plus(other)
+
+
+def _world() -> Any:
+    try:
+        from mpi4py.MPI import COMM_WORLD
+    except (ImportError, RuntimeError) as error:
+        raise MissingExtraError(
+            "hdpkit.shards.MPI", str(error), "with mpi4py and a runtime of MPI installed",
+            'pip install "hdpkit[mpi]"',
+        ) from error  # fmt: skip
+    return COMM_WORLD

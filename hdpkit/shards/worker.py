@@ -1,0 +1,179 @@
+"""One part of a run: a franchise over the documents of some shards, and what it is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data.pieces import strung_together
+from hdpkit.franchise import Franchise, hyperparameter_values
+from hdpkit.franchise.elsewhere import Elsewhere
+from hdpkit.franchise.part import (
+    COLUMNS,
+    begin_part,
+    common_state,
+    end_parts,
+    part_counts,
+    part_seating,
+    sweep_part,
+)
+from hdpkit.random import STARTS
+from hdpkit.shards.files import write_shard
+from hdpkit.shards.job import OVER_DOCUMENTS, Job
+from hdpkit.shards.messages import Done, Failed, Opening, Swept
+
+__all__ = ["Worker"]
+
+Ints = npt.NDArray[np.int32]
+
+
+class Worker:
+    """The documents of consecutive shards.
+
+    Parameters
+    ----------
+    job : Job
+    shards : range
+        Numbers of its shards: at least one.
+    reports : bool
+        Whether it computes the numbers of each sweep, which are the same in every part.
+    """
+
+    def __init__(self, job: Job, shards: range, reports: bool) -> None:
+        self.job = job
+        self.shards = shards
+        self.reports = reports
+        self.streams = job.streams()
+        self.place = next(i for i, move in enumerate(job.moves) if isinstance(move, OVER_DOCUMENTS))
+        self.franchise: Franchise
+        self._seating: dict[str, Ints]
+
+    def call(self, verb: str, *arguments: Any) -> Any:
+        """Call a method, and return an error in place of raising it: another part may wait for an answer."""
+        try:
+            return getattr(self, verb)(*arguments)
+        except Exception as error:
+            return Failed(error)
+
+    # ------------------------------------------------------------------ begin
+
+    def enter(self) -> Opening:
+        """Read the shards and their state; returns what they add to what all parts have in common."""
+        job, infos = self.job, [self.job.source.shards[i] for i in self.shards]
+        pieces = [job.source.shard(i) for i in self.shards]
+        found = [
+            job.start.seating(i, info, piece)
+            for i, info, piece in zip(self.shards, infos, pieces, strict=True)
+        ]
+        before = infos[0].first_document
+        for seating, info in zip(found, infos, strict=True):
+            seating["count_node"] = seating["count_node"] + np.int32(info.first_document - before)
+        self._seating = {name: np.concatenate([each[name] for each in found]) for name in ("dish", *COLUMNS)}
+        corpus = strung_together(pieces)
+        self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
+        self.franchise.tell_apart()
+        for move in job.moves:
+            move.check(self.franchise)
+        slots = job.start.common()["slots"]
+        counts = part_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
+        return Opening(counts, {before: np.asarray(corpus.document_lengths)})
+
+    def begin(self, total: Opening) -> Done:
+        """Take the state over, given the sum of what all parts entered with."""
+        before = self.job.source.shards[self.shards[0]].first_document
+        elsewhere = Elsewhere(before, total.all_lengths())
+        source = self.streams.source(STARTS)
+        common = self.job.start.common()
+        begin_part(self.franchise, self._seating, total.changes, common, elsewhere, source)
+        self.franchise.streams = self.streams
+        del self._seating
+        return Done()
+
+    # ------------------------------------------------------------------ sweeps
+
+    def sweep(self) -> Swept:
+        """Begin a sweep: the moves before the one over documents, and that one over the own documents."""
+        self.franchise.data.check_unchanged()
+        for place in range(self.place):
+            self._apply(place)
+        move: Any = self.job.moves[self.place]
+        source = self._source(self.place)
+        changes = sweep_part(self.franchise, source, move.proportions, self.job.threads)
+        self.franchise.data.check_unchanged()  # a sweep over other data is none
+        return Swept(changes)
+
+    def finish(self, total: Swept) -> Done:
+        """End the sweep, given what all parts have changed: the moves after the one over documents."""
+        end_parts(self.franchise, total.changes)
+        for place in range(self.place + 1, len(self.job.moves)):
+            self._apply(place)
+        self.franchise.settle()
+        self.franchise.sweep += 1
+        return Done(self._numbers() if self.reports else None)
+
+    def _apply(self, place: int) -> None:
+        self.job.moves[place].apply(self.franchise, self._source(place))
+
+    def _source(self, place: int) -> Any:
+        return self.streams.source(place + 1, self.franchise.sweep + 1)
+
+    def _numbers(self) -> dict[str, Any]:
+        """What a trace has of every sweep, under the same keys."""
+        franchise = self.franchise
+        customers, tables = franchise.totals()
+        values: dict[str, Any] = {
+            "n_dishes": franchise.n_dishes,
+            "n_tables": int(customers[0]),
+            "log_likelihood": franchise.log_likelihood(),
+            f"n_tables/{franchise.declarations[0].name}": int(tables[0]),
+            f"n_tables/{franchise.declarations[1].name}": int(customers[0]),
+        }
+        values |= hyperparameter_values(franchise)
+        for name, part in franchise.parts.items():
+            values |= {f"{name}/{key}": float(scalar) for key, scalar in part.scalars(franchise).items()}
+        return values
+
+    # ------------------------------------------------------------------ results
+
+    def common(self) -> dict[str, Any]:
+        """What all parts have in common beside counts and tables."""
+        return common_state(self.franchise)
+
+    def states(self) -> dict[int, dict[str, Ints]]:
+        """The seating of each shard, by its number."""
+        seating, infos = part_seating(self.franchise), [self.job.source.shards[i] for i in self.shards]
+        found, document, token = {}, 0, 0
+        for i, info in zip(self.shards, infos, strict=True):
+            begin, end = np.searchsorted(
+                seating["count_node"], [document + 1, document + info.n_documents + 1]
+            )
+            own = {name: seating[name][begin:end].copy() for name in COLUMNS}
+            own["count_node"] -= np.int32(document)
+            found[i] = {"dish": seating["dish"][token : token + info.n_tokens], **own}
+            document, token = document + info.n_documents, token + info.n_tokens
+        return found
+
+    def write(self, folder: str) -> dict[int, str]:
+        """Write the seating of each shard into a folder; returns the checksum of each file."""
+        return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
+
+    def dish_counts(self) -> npt.NDArray[np.int64]:
+        """How often each dish has each term: int64, shape (K, V)."""
+        bank: Any = self.franchise.bank
+        counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
+        return counts
+
+    def document_counts(self) -> dict[int, Mapping[str, Ints]]:
+        """Customers of each document and dish, by shard: rows "document", "dish" (0 .. K-1), "customers"."""
+        slots = self.franchise.slots.occupied_slots()
+        return {
+            i: {
+                "document": own["count_node"] - np.int32(1),
+                "dish": np.searchsorted(slots, own["count_dish"]).astype(np.int32),
+                "customers": own["count_customers"],
+            }
+            for i, own in self.states().items()
+        }

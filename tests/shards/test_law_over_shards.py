@@ -1,0 +1,86 @@
+"""The law of a sweep over parts of a corpus, by enumeration, is that of a sweep over all of it."""
+
+import attrs
+import numpy as np
+import pytest
+from slice_model import WEIGHTS, Model, franchise
+
+from hdpkit.franchise.elsewhere import Elsewhere
+from hdpkit.franchise.part import begin_part, part_counts
+from hdpkit.random import Streams
+from hdpkit.shards.starts import one_table_each
+
+
+class Parts(Model):
+    """The same model, each document in a part of its own."""
+
+    def __init__(self, documents, integrated):
+        super().__init__(documents, "fused", integrated)
+        self.documents = documents
+        self.parts = [franchise([document], "fused") for document in documents]
+
+    def swept(self, z, fault, source):
+        ends = np.cumsum([len(document) for document in self.documents]).tolist()
+        used = sorted(set(z))
+        slot = {k: i for i, k in enumerate([*used, *sorted(set(range(len(WEIGHTS))) - set(used))])}
+        slots = np.arange(len(used), dtype=np.int32)
+        seatings = [
+            {"dish": dish, **one_table_each(dish, np.array([len(dish)]), len(used))}
+            for dish in np.split(np.array([slot[k] for k in z], dtype=np.int32), ends[:-1])
+        ]
+        counts = [
+            part_counts(part.data.values, 3, seating, len(used))
+            for part, seating in zip(self.parts, seatings, strict=True)
+        ]
+        common = {"slots": slots, "dish_ids": slots, "births": len(used), "sweep": 0}
+        total = self.sum(counts)
+        plan = self.plan(slot, fault)
+        changes = []
+        for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
+            elsewhere = Elsewhere(before, np.array([len(document) for document in self.documents]))
+            begin_part(part, seating, total, common, elsewhere, Streams(1).source(1))
+            rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
+            own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
+            changes.append(part._turns.within(part._slices.run_part, own, source))
+        for part in self.parts:
+            part._turns.within(part._slices.settle_parts, plan, self.sum(changes))
+        return slot, [dish for part in self.parts for dish in part.store.dishes().tolist()]
+
+    def sum(self, changes):
+        total = changes[0]
+        for one in changes[1:]:
+            total = total.plus(one)
+        return total
+
+    def check(self):
+        """Parts have the same dishes, weights and counts, which are those of all customers."""
+        slots = [part.slots.occupied_slots().tolist() for part in self.parts]
+        assert all(one == slots[0] for one in slots)
+        counts = [part.bank.counts(part.slots.occupied_slots()) for part in self.parts]
+        for one in counts:
+            np.testing.assert_array_equal(one, counts[0])
+        assert counts[0].sum() == len(self.terms)
+        weights = [part.root_weights() for part in self.parts]
+        assert all(np.array_equal(row, weights[0][0]) and rest == weights[0][1] for row, rest in weights)
+
+
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+@pytest.mark.parametrize(
+    "documents",
+    [
+        pytest.param([[0], [2]], id="two parts"),
+        pytest.param([[0], [2], [1]], id="three parts", marks=pytest.mark.long),
+    ],
+)
+def test_a_sweep_over_parts_has_the_law_of_one_over_all(documents, integrated):
+    over_parts, over_all = Parts(documents, integrated), Model(documents, "fused", integrated)
+    P = over_parts.matrix()
+    assert np.abs(P - over_all.matrix()).max() < 1e-12
+    assert np.abs(over_parts.pi @ P - over_parts.pi).max() < 1e-12
+
+
+def test_a_part_left_out_of_the_sum_is_caught(monkeypatch):
+    model = Parts([[0], [2]], True)
+    monkeypatch.setattr(model, "sum", lambda changes: changes[0])
+    with pytest.raises(AssertionError):
+        model.matrix()

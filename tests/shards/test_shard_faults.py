@@ -1,0 +1,89 @@
+"""Planted bugs of a run over shards: each makes another chain than that of one process."""
+
+import attrs
+import pytest
+from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+
+from hdpkit import shards
+from hdpkit.franchise.elsewhere import Changes, Elsewhere
+from hdpkit.franchise.slices import Slices
+from hdpkit.shards.worker import Worker
+
+DATA = corpus()
+PLUS, TOTALS, PLAN, SOURCE = Changes.plus, Elsewhere.totals, Slices.plan, Worker._source
+
+
+def documents_numbered_from_0(patch):
+    patch.setattr(Slices, "plan", lambda *a: attrs.evolve(PLAN(*a), before=0))
+
+
+def customers_of_a_part_for_all(patch):
+    def plan(self, *arguments):
+        own = self.state.topology.n_customers
+        return attrs.evolve(PLAN(self, *arguments), threshold=1.0 / own)
+
+    patch.setattr(Slices, "plan", plan)
+
+
+def counts_of_a_part_left_out(patch):
+    patch.setattr(Changes, "plus", lambda one, other: attrs.evolve(PLUS(one, other), counts=one.counts))
+
+
+def tables_of_a_part_left_out(patch):
+    patch.setattr(Changes, "plus", lambda one, other: attrs.evolve(PLUS(one, other), tables=one.tables))
+
+
+def documents_of_a_part_left_out(patch):
+    patch.setattr(Changes, "plus", lambda one, other: attrs.evolve(PLUS(one, other), opened=one.opened))
+
+
+def tokens_for_tables(patch):
+    patch.setattr(Elsewhere, "totals", lambda self: (TOTALS(self)[0], TOTALS(self)[0]))
+
+
+def seed_of_the_sweep_before(patch):
+    def source(self, place):
+        return self.streams.source(place + 1, self.franchise.sweep)
+
+    patch.setattr(Worker, "_source", source)
+
+
+BUGS = [
+    documents_numbered_from_0,
+    customers_of_a_part_for_all,
+    counts_of_a_part_left_out,
+    tables_of_a_part_left_out,
+    documents_of_a_part_left_out,
+    tokens_for_tables,
+    seed_of_the_sweep_before,
+]
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return in_one_process(3, DATA)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bugs_are_caught(bug, chain, monkeypatch):
+    begun, ended, _ = chain
+
+    def run():
+        same(
+            shards.run(
+                restaurant(),
+                shards.cut(DATA, 2),
+                SCHEDULE,
+                sweeps=3,
+                rng=11,
+                init=begun,
+                carrier=shards.Local(2),
+            ).state(),
+            ended,
+        )
+
+    run()
+    bug(monkeypatch)
+    # Another chain, or one that can't go on.
+    with pytest.raises((AssertionError, ArithmeticError, ValueError)):
+        run()

@@ -1,0 +1,60 @@
+"""Chains over shards and the chain of one process that they must be."""
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit import moves
+
+SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), moves.BaseMeasureParameters()]
+
+
+def corpus(n_documents=60, n_terms=40, seed=3):
+    """Documents of three topics, some of them empty."""
+    generator = np.random.default_rng(seed)
+    topics = generator.dirichlet(np.full(n_terms, 0.1), size=3)
+    lengths = generator.integers(0, 40, size=n_documents)
+    lengths[[0, n_documents // 2]] = 0
+    shares = generator.dirichlet(np.full(3, 0.5), size=n_documents)
+    documents = [
+        generator.choice(n_terms, size=n, p=p @ topics) for n, p in zip(lengths, shares, strict=True)
+    ]
+    return hk.Corpus.from_documents([d.tolist() for d in documents], n_terms=n_terms)
+
+
+def restaurant():
+    """Every hyperparameter is drawn."""
+    root = hk.Restaurant(hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+
+
+def started(data, root="weights", schedule=SCHEDULE):
+    """A franchise over the whole corpus, at its start."""
+    franchise = hk.Franchise(restaurant(), data, store="counts", root=root)
+    franchise.tell_apart()
+    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
+    frozen = franchise.freeze()
+    frozen["sweep"] = 0
+    franchise.thaw(frozen)
+    return franchise
+
+
+def in_one_process(sweeps, data, root="weights", schedule=SCHEDULE):
+    """State at the start, state after so many sweeps of a scheduler, and its trace."""
+    franchise = started(data, root, schedule=schedule)
+    begun = franchise.freeze()
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=None)
+    return begun, franchise.freeze(), trace
+
+
+def same(one, other):
+    """Whether two frozen states are the same, to the last bit."""
+    for key in ("slots", "dish_ids", "births", "concentration", "discount", "sweep"):
+        np.testing.assert_array_equal(one[key], other[key], err_msg=key)
+    assert one["measure"] == other["measure"]
+    assert one["seating"].keys() == other["seating"].keys()
+    for key, column in one["seating"].items():
+        np.testing.assert_array_equal(column, other["seating"][key], err_msg=key)
+    assert one["components"].keys() == other["components"].keys()
+    for name, part in one["components"].items():
+        for key, value in part.items():
+            np.testing.assert_array_equal(value, other["components"][name][key], err_msg=name)

@@ -1,0 +1,35 @@
+"""What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in."""
+
+import pickle
+import sys
+from pathlib import Path
+
+from shard_cases import SCHEDULE, restaurant
+
+import hdpkit as hk
+from hdpkit import shards
+
+
+def main(folder, sweeps, threads, kept=None, kill_at=None):
+    folder = Path(folder)
+    begun = pickle.loads((folder / "begun.pickle").read_bytes())
+    carrier = shards.MPI()
+
+    def progress(sweep, numbers):
+        if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run = shards.run(
+        restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=int(sweeps), rng=11,
+        init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=2, progress=progress,
+    )  # fmt: skip
+    state = run.state()
+    if carrier.leads:
+        (folder / "ended.pickle").write_bytes(pickle.dumps(state))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

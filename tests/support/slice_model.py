@@ -1,0 +1,105 @@
+"""A sweep over documents given topics and weights, with every assignment of labels and its law."""
+
+import itertools
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit.franchise.slices import SlicePlan
+from hdpkit.random import ScriptedSource, Streams
+
+# Labels: two that no slice cuts off, two below the threshold; what is left is nothing.
+WEIGHTS = np.array([0.45, 0.35, 0.15, 0.05])
+THRESHOLD = 0.3
+TOPICS = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2], [0.5, 0.25, 0.25]])
+ALPHA = 0.7
+
+
+def franchise(documents, kernel="auto", store="counts"):
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.5)
+    document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
+    corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])
+    return hk.Franchise(document, corpus, store=store, root="weights", kernel=kernel)
+
+
+class Model:
+    """Every assignment of labels to customers, and its law given topics and weights."""
+
+    def __init__(self, documents, kernel, integrated):
+        self.franchise = franchise(documents, kernel)
+        self.integrated = integrated
+        self.terms = [x for d in documents for x in d]
+        self.home = [j for j, d in enumerate(documents) for _ in d]
+        self.states = list(itertools.product(range(len(WEIGHTS)), repeat=len(self.terms)))
+        generator = np.random.default_rng(3)
+        self.theta = generator.dirichlet(np.ones(len(WEIGHTS)), size=len(documents))
+        law = np.array([self.density(z) for z in self.states])
+        self.pi = law / law.sum()
+
+    def density(self, z):
+        p = np.prod([TOPICS[k, v] for k, v in zip(z, self.terms, strict=True)])
+        if not self.integrated:
+            return p * np.prod([self.theta[j, k] for j, k in zip(self.home, z, strict=True)])
+        for i, (j, k) in enumerate(zip(self.home, z, strict=True)):
+            before = sum(1 for a in range(i) if self.home[a] == j and z[a] == k)
+            p *= before + ALPHA * WEIGHTS[k]
+        return p
+
+    def enter(self, z):
+        """Seat everybody; returns the slot of each label."""
+        fr, source = self.franchise, Streams(1).source(1)
+        fr.clear()
+        used = sorted(set(z))
+        slot = {k: fr.open_dish(source) for k in used}
+        fr.enter_given(np.array([slot[k] for k in z], dtype=np.int32), 0, len(z), source)
+        free = iter(sorted(set(range(len(WEIGHTS))) - set(slot.values())))
+        return {k: slot[k] if k in slot else next(free) for k in range(len(WEIGHTS))}
+
+    def plan(self, slot, fault=0):
+        order = np.argsort([slot[k] for k in range(len(WEIGHTS))])
+        fr = self.franchise
+        proportions = np.zeros((1 + len(self.theta), 64))
+        for k, at in slot.items():
+            proportions[1:, at] = self.theta[:, k]
+        return SlicePlan(
+            np.arange(len(WEIGHTS), dtype=np.int32),
+            WEIGHTS[order],
+            0.0,
+            np.zeros(len(WEIGHTS), dtype=np.int8),
+            THRESHOLD,
+            fr.measure,
+            fr.data.values,
+            integrated=self.integrated,
+            topics=np.ascontiguousarray(TOPICS[order]),
+            proportions=None if self.integrated else np.ascontiguousarray(proportions[:, : self.stride]),
+            fault=fault,
+        )
+
+    stride = 16
+
+    def swept(self, z, fault, source):
+        """Make a sweep from a state; returns the slot of each label and the customers' slots afterwards."""
+        with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+            slot = self.enter(z)
+            self.franchise._slices.sweep(self.plan(slot, fault), source)
+        return slot, self.franchise.seating.dishes().tolist()
+
+    def matrix(self, fault=0):
+        place = {z: i for i, z in enumerate(self.states)}
+        P = np.zeros((len(self.states), len(self.states)))
+        for start, z in enumerate(self.states):
+            source = ScriptedSource()
+            while True:
+                slot, dishes = self.swept(z, fault, source)
+                label = {at: k for k, at in slot.items()}
+                after = tuple(label[at] for at in dishes)
+                P[start, place[after]] += source.probability
+                if not source.advance():
+                    break
+            if not fault:
+                self.check()
+        return P
+
+    def check(self):
+        """Check the state that a sweep left."""
+        self.franchise.audit()
