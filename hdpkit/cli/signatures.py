@@ -167,7 +167,7 @@ def signatures(matrix: Path, **options: Any) -> None:
     folder: Path = options["out"]
     quiet = options["quiet"]
     check_new_folder(folder)
-    corpus, levels = _corpus(matrix, options)
+    corpus, levels, totals = _corpus(matrix, options)
     known = None
     if options["known"] is not None:
         kind = options["channels"] or getattr(channels_of(corpus.vocabulary), "name", ANY)
@@ -181,7 +181,7 @@ def signatures(matrix: Path, **options: Any) -> None:
         )
     settings = Settings(
         similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
-        level=options["interval"], min_samples=options["min_samples"], known=known,
+        level=options["interval"], min_samples=options["min_samples"], known=known, totals=totals,
     )  # fmt: skip
     sample = _restaurants(levels, options)
     franchise, schedule = _model(sample, corpus, known, options)
@@ -209,8 +209,8 @@ def signatures(matrix: Path, **options: Any) -> None:
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 
-def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
-    """The counts with their labels, and which labels are levels."""
+def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], tuple[int, ...] | None]:
+    """The counts with their labels, which labels are levels, and mutations by sample if some were drawn."""
     quiet, limits = options["quiet"], given_limits(options)
     if not quiet:
         say(f"reading {shown_path(matrix)}", err=True)
@@ -230,7 +230,9 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
         corpus = Corpus.from_counts(
             corpus.to_counts(), vocabulary=corpus.vocabulary, names=corpus.names, groups=groups
         )
+    totals = None
     if options["max_per_sample"] is not None:
+        totals = tuple(corpus.document_lengths.tolist())
         most = options["max_per_sample"]
         n = int((corpus.document_lengths > most).sum())
         corpus = downsample(corpus, most, rng=options["seed"])
@@ -238,7 +240,7 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str]]:
     if not quiet:
         told = f"{corpus.n_documents:,} samples, {corpus.n_tokens:,} mutations, {corpus.n_terms:,} channels"
         say(told, err=True)
-    return corpus, levels
+    return corpus, levels, totals
 
 
 def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
@@ -344,3 +346,6 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
         f"{len(found)} signatures of {len(held.samples)} samples of {chains}; {held.rest:.1%} of the "
         f"mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
     )
+    if found.totals is not None:
+        n = int((found.totals > found.corpus.document_lengths).sum())
+        say(f"exposures are of all mutations of a sample; of {_plural(n, 'sample')} some were not drawn")

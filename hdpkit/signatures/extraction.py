@@ -67,11 +67,20 @@ class Signatures:
     cosine : float64 array, shape (n_samples,)
         Of each sample's counts with what its signatures, without component "0", would give.
     corpus : Corpus
+    totals : int64 array, shape (n_samples,), or None
+        Mutations of each sample before some were drawn: those of `exposures`. None: the corpus has all.
     """
 
-    def __init__(self, components: Consensus, corpus: Corpus, names: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        components: Consensus,
+        corpus: Corpus,
+        names: tuple[str, ...] | None = None,
+        totals: Any = None,
+    ) -> None:
         self.components = components
         self.corpus = corpus
+        self.totals = None if totals is None else np.array(totals, dtype=np.int64)
         words = corpus.vocabulary or tuple(map(str, range(corpus.n_terms)))
         self.vocabulary = tuple(words)
         self.channels = channels_of(words)
@@ -100,8 +109,8 @@ class Signatures:
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Mutations of each sample by signature, last by component "0"."""
-        return exposures(self.components)
+        """Mutations of each sample by signature, last by component "0"; of all if `totals` are there."""
+        return exposures(self.components, self.totals)
 
     @cached_property
     def cosine(self) -> Floats:
@@ -185,10 +194,11 @@ class Signatures:
         return {"sample": table.pop(label), "signature": table.pop("component"), **table}
 
     def sample_table(self) -> Columns:
-        """A row a sample: mutations, and the cosine of the reconstructed spectrum."""
+        """A row a sample: mutations, those that were sampled, and the cosine of the reconstructed spectrum."""
         return {
             "sample": list(self.exposures.names),
-            "mutations": self.corpus.document_lengths,
+            "mutations": self.corpus.document_lengths if self.totals is None else self.totals,
+            "sampled": self.corpus.document_lengths,
             "cosine": self.cosine,
         }
 
@@ -204,6 +214,7 @@ def extract_signatures(
     min_samples: int = 1,
     declared: Known | None = None,
     names: Any = None,
+    totals: Any = None,
 ) -> Signatures:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
 
@@ -232,6 +243,9 @@ def extract_signatures(
         signatures are never merged with each other, and keep their names.
     names : sequence of str, optional
         Of the signatures, where their number is known.
+    totals : int array, shape (n_samples,), optional
+        Mutations of each sample before `hdpkit.downsample` drew some of them: exposures are then of the whole
+        sample, as `hdpkit.summaries.exposures` has them.
 
     Returns
     -------
@@ -264,7 +278,7 @@ def extract_signatures(
             f"that of the run: {n_groups} samples, {n_terms} channels", "Pass the corpus that was sampled.",
         )  # fmt: skip
     if min_samples:
-        often = (~exposures(found).zero[:, :-1]).sum(axis=0) >= min_samples
+        often = (~exposures(found, totals).zero[:, :-1]).sum(axis=0) >= min_samples
         if not often.all():
             found = found.selected(np.flatnonzero(often).tolist())
     if names is not None:
@@ -273,7 +287,7 @@ def extract_signatures(
             raise ParameterError("names", names, f"{len(found)} names", "Leave it out.")
     elif declared is not None:
         names = _names(found, declared, channels_of(data.vocabulary or ()))
-    return Signatures(found, data, names)
+    return Signatures(found, data, names, totals)
 
 
 def _declared(run: Run) -> Known | None:

@@ -37,6 +37,8 @@ class Settings:
         As there.
     known : KnownSignatures or None
         What they are compared with.
+    totals : tuple of int, or None
+        Mutations of each sample before some were drawn; None if the run has all.
     """
 
     similarity: float = 0.9
@@ -45,6 +47,7 @@ class Settings:
     level: float = 0.9
     min_samples: int = 1
     known: KnownSignatures | None = None
+    totals: tuple[int, ...] | None = None
 
 
 def save_settings(folder: Path, settings: Settings) -> None:
@@ -60,6 +63,8 @@ def save_settings(folder: Path, settings: Settings) -> None:
             "channels": list(settings.known.vocabulary),
             "shares": settings.known.matrix.tolist(),
         }
+    if settings.totals is not None:
+        content["mutations"] = [int(total) for total in settings.totals]
     with refusals(folder, "make a folder"):
         folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / SIGNATURES, (json.dumps(content) + "\n").encode())
@@ -79,7 +84,9 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
             raise ValueError(f"{content['format']!r}, version {content['version']!r}")
         numbers: dict[str, Any] = {name: float(content[name]) for name in _NUMBERS}
         numbers["min_samples"] = int(content["min_samples"])
-        known = None
+        known = totals = None
+        if "mutations" in content:
+            totals = tuple(int(total) for total in content["mutations"])
         if "known" in content:
             held = content["known"]
             matrix = np.array(held["shares"], dtype=np.float64)
@@ -93,7 +100,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
         raise CorruptRunError(
             str(path), f"{type(error).__name__}: {error}", "as it was written", "Restore a copy of it."
         ) from error
-    return Settings(**numbers, known=known)
+    return Settings(**numbers, known=known, totals=totals)
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:
@@ -120,6 +127,6 @@ def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signa
     corpus: Any = run.data
     found = extract_signatures(
         samples, corpus, similarity=used.similarity, occurrence=used.occurrence, chains=used.chains,
-        level=used.level, min_samples=used.min_samples, declared=franchises[0].known,
+        level=used.level, min_samples=used.min_samples, declared=franchises[0].known, totals=used.totals,
     )  # fmt: skip
     return found, used

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hdpkit.checks import instance, number_array
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
+from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import central
 
@@ -19,6 +20,8 @@ __all__ = ["Exposures", "exposures", "reconstruction"]
 Floats = npt.NDArray[np.float64]
 
 _AT_ONCE = 1 << 24  # numbers that are laid out at once
+_SEED = 0
+_LARGEST = 2.0**53  # up to which numbers are whole
 _ONE = 0.5  # of fewer customers than this none is left when rounded
 
 
@@ -36,7 +39,7 @@ class Exposures:
         Probability of the intervals.
     mean, lower, upper : float64 arrays, shape (n_groups, T + 1)
         Customers of each group that belong to each component and, last, to the rest: mean and interval over
-        the samples. Means of a group sum to its customers.
+        the samples. Means of a group sum to its customers, or to what it had before it was downsampled.
     """
 
     label: str
@@ -87,16 +90,21 @@ class Exposures:
         }
 
 
-def exposures(aligned: AlignedTopics) -> Exposures:
+def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
     """Count the customers of each group that belong to each component.
 
-    These are the counts of customers, while `AlignedTopics.group_shares` are proportions: the interval
-    expresses the uncertainty about which customers of a group belong to a component.
+    Unlike `AlignedTopics.group_shares`, which are proportions given the counts, these are the counts
+    themselves: the interval says how certain it is which customers of a group come from a component.
 
     Parameters
     ----------
     aligned : AlignedTopics
         As `align_topics`, `consensus` or `extract_components` return it.
+    totals : int array, shape (n_groups,), optional
+        Customers of each group before it was downsampled (`hdpkit.downsample`): exposures are then customers
+        of the whole group. In each sample those that were not drawn are multinomial given proportions of the
+        group that are drawn from their posterior (`Sample.draw_group_weights`), so that intervals have in
+        them that only a part was seen. What terms they have is not used. The seed of these draws is fixed.
 
     Returns
     -------
@@ -105,7 +113,7 @@ def exposures(aligned: AlignedTopics) -> Exposures:
     Raises
     ------
     ParameterError
-        If it is something else. DataError: if the samples are of different groups.
+        If it is something else. DataError: if the samples are of different groups, or totals don't fit them.
     """
     instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
     n = aligned.samples[0].n_groups
@@ -117,15 +125,38 @@ def exposures(aligned: AlignedTopics) -> Exposures:
     mean, lower, upper = (np.zeros((n, width)) for _ in range(3))
     labels = [aligned.which(sample) for sample in aligned.samples]
     step = max(1, _AT_ONCE // (width * len(aligned.samples)))
+    more = None if totals is None else _not_drawn(totals, aligned)
+    source = as_source(_SEED, Purpose.OTHER)
     for first in range(0, n, step):
         groups = slice(first, min(first + step, n))
         each = np.zeros((len(labels), groups.stop - first, width))
         for out, sample, own in zip(each, aligned.samples, labels, strict=True):
             counts = sample.group_counts[groups].tocoo()
             np.add.at(out, (counts.row, np.where(own < 0, width - 1, own)[counts.col]), counts.data)
+        if more is not None and more[groups].any():
+            weights = aligned._of_topics([one.draw_group_weights(source, groups) for one in aligned.samples])
+            each += source.generator.multinomial(more[groups], np.maximum(weights, 0.0))
         mean[groups] = each.mean(axis=0)
         lower[groups], upper[groups] = central(each, aligned.level)
     return Exposures(aligned.label, aligned.names, aligned.level, mean, lower, upper)
+
+
+def _not_drawn(totals: Any, aligned: AlignedTopics) -> npt.NDArray[np.int64]:
+    """How many customers of each group are not among those of the samples."""
+    seen = np.asarray(aligned.samples[0].group_counts.sum(axis=1)).ravel()
+    found = number_array(totals)
+    whole = found is not None and bool(np.all(found == np.floor(found)))
+    if (
+        found is None
+        or not whole
+        or found.shape != seen.shape
+        or not np.all((found >= seen) & (found < _LARGEST))
+    ):
+        raise DataError(
+            "totals", totals, f"one whole number for each of the {len(seen)} groups, at least its customers in the "
+            "samples", "Take document_lengths of the corpus before hk.downsample.",
+        )  # fmt: skip
+    return found.astype(np.int64) - seen.astype(np.int64)
 
 
 def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:

@@ -20,6 +20,7 @@ from hdpkit.signatures import (
 )
 from hdpkit.signatures.extraction import names_of_signatures
 from hdpkit.signatures.starts import _mean_field
+from hdpkit.summaries import exposures
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)
@@ -70,6 +71,29 @@ def test_signatures_and_exposures_are_found(cohort):
     assert found.cosine.min() > 0.97
     np.testing.assert_allclose(found.matrix.sum(axis=1), 1.0)
     assert ((found.lower <= found.matrix) & (found.matrix <= found.upper)).mean() > 0.9
+
+
+def test_exposures_of_samples_of_which_a_part_was_drawn(cohort):
+    """Those not drawn are multinomial given proportions from Dirichlet(drawn + concentration x weights)."""
+    found, _, trace, corpus = cohort
+    drawn, more = found.exposures, 7200
+    whole = exposures(found.components, np.full(30, 800 + more))
+    np.testing.assert_allclose(whole.totals, 800 + more)
+    share = found.components.group_shares
+    sd = more * np.sqrt(share * (1 - share) / 800 * (1 + 800 / more))
+    assert (np.abs(whole.mean - drawn.mean - more * share) < 0.4 * sd + 20).all()
+    middle = (share > 0.2) & (share < 0.8)
+    width = (whole.upper - whole.lower)[middle] / sd[middle]
+    assert 2.7 < width.mean() < 4.0  # 3.29 where which component has whom is certain
+    np.testing.assert_array_equal(exposures(found.components, np.full(30, 800)).lower, drawn.lower)
+    totals = np.where(np.arange(30) == 3, 5000, 800)
+    one = extract_signatures(trace, corpus, totals=totals)
+    np.testing.assert_array_equal(np.delete(one.exposures.mean, 3, axis=0), np.delete(drawn.mean, 3, axis=0))
+    assert one.sample_table()["mutations"][3] == 5000
+    assert one.sample_table()["sampled"][3] == 800
+    for wrong in (np.full(30, 799), np.full(29, 800), np.full(30, 800.5)):
+        with pytest.raises(DataError, match="totals"):
+            extract_signatures(trace, corpus, totals=wrong)
 
 
 def test_a_start_from_a_part(cohort):

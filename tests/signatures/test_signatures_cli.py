@@ -90,6 +90,11 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert [one.each for one in franchise.declarations] == [None, "type", "document"]
     assert franchise.data.document_lengths.max() == 50
     assert "12 samples had more than 50 mutations" in result.output
+    assert "of 12 samples some were not drawn" in result.output
+    found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
+    assert settings.totals == (300,) * 12
+    np.testing.assert_allclose(found.exposures.totals, 300)
+    assert "extrapolated" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize("known_as", ["prior", "frozen"])

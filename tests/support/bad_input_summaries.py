@@ -115,7 +115,10 @@ SUMMARIES = {
             hk.summaries.exposures,
             {"aligned": hk.summaries.align_topics([franchise.sample()])},
         ),
-        {"aligned": [None, 5, "aligned", [], {}, hk.Trace()]},
+        {
+            "aligned": [None, 5, "aligned", [], {}, hk.Trace()],
+            "totals": [5, "totals", [], [1.5] * 3, [-1] * 3, {}, [[1000]]],
+        },
     ),
     "summaries.reconstruction": Row(
         lambda franchise: (

@@ -52,6 +52,7 @@ def read_signatures_section(material: Material) -> Content | None:
     charts["signatures-levels"] = _levels(found)
     if len(found) > 1 or (len(found) == 1 and settings.known is not None):
         charts["signatures-cosines"] = _cosines(found, settings)
+    lengths = material.corpus.document_lengths
     label = next((name for name in material.corpus.label_names if name != "document"), None)
     return Content(
         values={
@@ -59,6 +60,7 @@ def read_signatures_section(material: Material) -> Content | None:
             "classification": channels.name,
             "n_hidden": max(0, len(found) - _MOST),
             "rest": found.components.rest,
+            "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
             "n_samples": len(found.components.samples),
             "n_chains": len(found.components.chain_numbers),
             "settings": settings,
