@@ -31,9 +31,9 @@ __all__ = ["convert"]
 def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **options: Any) -> None:
     """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
 
-    For corpora larger than memory: LDA-C and bag-of-words files are converted block by block, and files of any
-    format with --shards. FOLDER must be new or empty; it needs eight bytes per token, or with --shards eight
-    bytes for each term of each document. Columns of --group-column become labels of the corpus.
+    For corpora larger than memory: LDA-C and bag-of-words files are converted block by block, and files of
+    any format with --shards. FOLDER must be new or empty; it needs eight bytes per token, or with --shards
+    eight bytes for each term of each document. Columns of --group-column become labels of the corpus.
 
     \b
     Examples:

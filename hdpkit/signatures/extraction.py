@@ -194,7 +194,7 @@ class Signatures:
         return {"sample": table.pop(label), "signature": table.pop("component"), **table}
 
     def sample_table(self) -> Columns:
-        """A row a sample: mutations, those that were sampled, and the cosine of the reconstructed spectrum."""
+        """A row a sample: mutations, those sampled, and the cosine of the reconstructed spectrum."""
         return {
             "sample": list(self.exposures.names),
             "mutations": self.corpus.document_lengths if self.totals is None else self.totals,
