@@ -6,7 +6,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.formats.counts import Counts
+from hdpkit.formats.counts import Counts, add_counts
+from hdpkit.formats.mapped import CHUNK
 
 __all__ = ["Cells", "Tokens"]
 
@@ -51,9 +52,8 @@ class Cells:
     def lengths(self) -> Wide:
         """Customers of each document: int64, shape (n_documents,)."""
         lengths: Wide = np.zeros(len(self.begin) - 1, np.int64)
-        filled = np.flatnonzero(np.diff(self.begin))
-        if len(filled):
-            lengths[filled] = np.add.reduceat(self.count, self.begin[filled], dtype=np.int64)
+        for first in range(0, len(self.count), CHUNK):
+            add_counts(lengths, self.begin, first, self.count[first : first + CHUNK])
         return lengths
 
     def tokens(self) -> Ints:

@@ -25,9 +25,8 @@ def mapped_shard(kind: type[Kind], manifest: Manifest, number: int, verify: bool
     """Return the documents of a shard; errors as `open_shard`."""
     shard = open_shard(manifest, number, verify)
     tokens = _tokens(shard, manifest.shards[number].n_tokens)
-    lengths = tokens.cells.lengths if tokens.cells is not None else shard.arrays["lengths"]
     return kind._checked(
-        tokens, lengths, manifest.n_terms, manifest.vocabulary, shard.names, shard.labels,
+        tokens, shard.arrays["lengths"], manifest.n_terms, manifest.vocabulary, shard.names, shard.labels,
         numbers=shard.arrays.get("document"), origin=(manifest.path(number), manifest.digest),
         files=shard.files,
     )  # fmt: skip
@@ -63,11 +62,9 @@ def content_of_shards(manifest: Manifest) -> Content:
     if manifest.kind == "cells":
         cells = [one.cells for one in tokens if one.cells is not None]
         columns: list[tuple[Any, ...]] = [(one.term, one.count) for one in cells]
-        lengths = [one.lengths for one in cells]
         own: Any = np.concatenate([np.diff(one.begin) for one in cells])
     else:
         columns = [(one.terms(),) for one in tokens]
-        lengths = [one.arrays["lengths"] for one in shards]
         own = None
     ends = np.cumsum([0] + [len(column[0]) for column in columns])
 
@@ -81,7 +78,8 @@ def content_of_shards(manifest: Manifest) -> Content:
         codes.setflags(write=False)
         labels[name] = (codes, keys)
     return Content(
-        lengths=np.concatenate(lengths), cells=own, read=read, n_terms=manifest.n_terms,
+        lengths=np.concatenate([one.arrays["lengths"] for one in shards]), cells=own, read=read,
+        n_terms=manifest.n_terms,
         vocabulary=manifest.vocabulary, labels=labels,
         names=[name for shard in shards for name in shard.names or ()] if manifest.named else None,
     )  # fmt: skip

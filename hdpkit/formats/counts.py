@@ -12,7 +12,7 @@ import scipy
 
 from hdpkit.errors import DataError
 
-__all__ = ["ID_LIMIT", "TOKEN_LIMIT", "Counts", "check_total", "first_not_whole"]
+__all__ = ["ID_LIMIT", "TOKEN_LIMIT", "Counts", "add_counts", "check_total", "first_not_whole"]
 
 TOKEN_LIMIT = 2**31
 """A corpus has fewer tokens than this: the compiled layer numbers customers in 32 bits."""
@@ -108,6 +108,35 @@ def _expand(
         end = int(np.searchsorted(ends, last, side="left"))
         repeats: Any = np.diff(np.clip(ends[begin : end + 1], first, last))
         yield np.repeat(terms[begin:end], repeats), np.repeat(rows[begin:end], repeats)
+
+
+def add_counts(
+    lengths: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    first: int,
+    counts: npt.NDArray[np.int32],
+) -> None:
+    """Add the counts of the cells from ``first`` on to the lengths of their documents.
+
+    Cells are gone through in pieces where they may be more than memory holds: twice as wide, as sums are,
+    they would be.
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (n_documents,)
+        Changed.
+    begin : int64 array, shape (n_documents + 1,)
+        First cell of each document, and the end.
+    first : int
+    counts : int32 array
+    """
+    last = first + len(counts)
+    documents = slice(*np.searchsorted(begin, [first, last], side="right") - 1)
+    documents = slice(documents.start, min(documents.stop + 1, len(lengths)))
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    edges = np.clip(begin[documents.start : documents.stop + 1], first, last) - first
+    lengths[documents] += np.diff(ends[edges])
 
 
 def check_total(n_tokens: int) -> None:

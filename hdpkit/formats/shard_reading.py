@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import DataError, ShardError
+from hdpkit.formats.counts import add_counts
 from hdpkit.formats.mapped import CHUNK, MappedFiles
 from hdpkit.formats.mapped_arrays import ArrayMapping, open_file
 from hdpkit.formats.names import Codes
@@ -28,7 +29,7 @@ Check = Callable[[int, npt.NDArray[Any]], str | None]
 
 @attrs.frozen(kw_only=True, eq=False)
 class MappedShard:
-    """What `open_shard` found; all arrays are mapped.
+    """What `open_shard` found; arrays are mapped, but for the lengths of documents of cells.
 
     Attributes
     ----------
@@ -101,8 +102,15 @@ class _Opening:
         assert info.n_cells is not None
         begin = self._mapped("begin", "<i8", info.n_documents + 1, _Ends(info.n_documents, info.n_cells))
         term = self._mapped("term", "<i4", info.n_cells, _Terms(self.manifest.n_terms, begin))
-        count = self._mapped("count", "<i4", info.n_cells, _Counts(info.n_cells, info.n_tokens, 1))
-        return {"begin": begin, "term": term, "count": count}
+        lengths = np.zeros(info.n_documents, np.int64)
+        in_all = _Counts(info.n_cells, info.n_tokens, 1)
+
+        def check(first: int, numbers: npt.NDArray[Any]) -> str | None:
+            add_counts(lengths, begin, first, numbers)
+            return in_all(first, numbers)
+
+        count = self._mapped("count", "<i4", info.n_cells, check)
+        return {"begin": begin, "term": term, "count": count, "lengths": lengths}
 
     def _tokens(self) -> dict[str, npt.NDArray[Any]]:
         info = self.info
