@@ -2,7 +2,7 @@
 
     python benchmarks/kneser_ney.py TRAIN TEST [--order 5]
 
-TRAIN and TEST are text files (plain or .gz): one sentence a line, words between white space. Prints the
+TRAIN and TEST are text files (plain or .gz): one sentence per line, words between white space. Prints the
 perplexity of TEST for every order from 2 up (the unigram's if the order is 1).
 
 Chen & Goodman (1999), "An empirical study of smoothing techniques for language modeling", section 3, with the
@@ -284,7 +284,7 @@ def modified_discounts(n):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("train", help="text file, one sentence a line, plain or .gz")
+    parser.add_argument("train", help="text file, one sentence per line, plain or .gz")
     parser.add_argument("test", help="the same")
     parser.add_argument("--order", type=int, default=5, help="the highest order")
     options = parser.parse_args()

@@ -78,7 +78,7 @@ def ratio_range(law: Floats, matrix: Floats, full: Floats) -> tuple[float, float
 def mean_estimates(
     alpha: Floats, n: int, sweeps: int, chains: int, sampler: str, rng: np.random.Generator
 ) -> Floats:
-    """Mean over the iterations of E(theta | z), one row a chain: shape (chains, k).
+    """Mean over the iterations of E(theta | z), one row per chain: shape (chains, k).
 
     ``sampler`` is "full" (theta itself, as drawn), "full, averaged" (E(theta | z)), "sweep" (an iteration
     draws every z_i given the others), "one site, random" or "one site, in turn" (an iteration draws one).

@@ -88,11 +88,11 @@ class HdpkitError(Exception):
     Parameters
     ----------
     parameter : str
-        Name of the parameter (or the place in the data) that is at fault.
+        Name of the parameter, or the place in the data, that caused the error.
     value : object
-        What it was.
+        Its value.
     allowed : str
-        What it may be.
+        The allowed values.
     remedy : str
         What to do about it.
     """
@@ -114,7 +114,7 @@ class ParameterError(HdpkitError, ValueError):
 
 
 class DataError(HdpkitError, ValueError):
-    """Observations, counts, labels or files that don't make sense."""
+    """Invalid observations, counts, labels or files."""
 
 
 class ShardError(DataError):
@@ -145,11 +145,11 @@ class DeclarationError(HdpkitError, ValueError):
 
 
 class ScheduleError(HdpkitError, ValueError):
-    """A schedule that the franchise can't serve: nothing to do, or a verb is missing."""
+    """A schedule that doesn't fit the franchise: a move has nothing to do, or a verb is missing."""
 
 
 class KernelError(HdpkitError, ValueError):
-    """A kernel was forced that the store, the measure or the depth doesn't have."""
+    """A forced kernel that doesn't exist for the store, the measure or the depth."""
 
 
 class ExtensionError(HdpkitError, ImportError):
@@ -157,23 +157,23 @@ class ExtensionError(HdpkitError, ImportError):
 
 
 class RegistryError(HdpkitError, KeyError):
-    """A name that no registry (or trace) knows, or that is taken."""
+    """A name that is unknown to a registry or a trace, or that is already used."""
 
     __str__ = HdpkitError.__str__  # KeyError would print the tuple of arguments
 
 
 class StateError(HdpkitError, RuntimeError):
-    """An operation that the present state doesn't allow (for instance, to seat a seated customer)."""
+    """An operation that is impossible in the current state, for instance seating a seated customer."""
 
 
 class AuditError(StateError):
-    """The state contradicts itself: a defect of the package, a move or a component, never of the data."""
+    """The state is inconsistent: a defect in the package, a move or a component, never in the data."""
 
 
 class ReturnValueError(StateError):
-    """A user's code (a measure, a move, a prior, a component, a store) returned what its contract rules out.
+    """User code (a measure, move, prior, component or store) returned a value that its contract forbids.
 
-    ``parameter`` is the class and the method. The franchise is whole.
+    ``parameter`` is the class and the method. The franchise is consistent.
     """
 
 
@@ -182,11 +182,11 @@ class BusyError(StateError):
 
 
 class MissingExtraError(HdpkitError, ImportError):
-    """A package is missing that belongs to an extra of this one."""
+    """A missing package that belongs to an extra of this package."""
 
 
 class InterruptedRunWarning(UserWarning):
-    """Ctrl-C ended a run early, and what it did is returned (``on_interrupt="raise"`` raises instead)."""
+    """Ctrl-C ended a run; completed sweeps are returned (``on_interrupt="raise"`` raises)."""
 
 
 class SkippedFilesWarning(UserWarning):
@@ -198,12 +198,12 @@ class ManyTopicsWarning(UserWarning):
 
 
 class RunError(HdpkitError, RuntimeError):
-    """A run folder, or a thing to be kept in one, that can't be used as asked.
+    """A run folder, or an object to be saved in one, that can't be used.
 
     Attributes
     ----------
     trace : Trace or None
-        What was recorded before the error, where a run was under way; the franchise is whole.
+        The trace before the error, if a run was in progress; the franchise is consistent.
     """
 
     trace: Any = None
@@ -214,15 +214,15 @@ class LostPartError(RunError):
 
 
 class StorageError(RunError):
-    """The file system refuses: a full disk, an unwritable folder. ``__cause__`` is its own error."""
+    """An error of the file system, for instance a full disk. ``__cause__`` is the original error."""
 
 
 class LockedRunError(RunError):
-    """Another process works in the run folder."""
+    """Another process is using the run folder."""
 
 
 class CorruptRunError(RunError):
-    """A file of a run folder fails its checks: it was damaged or changed by hand."""
+    """A file of a run folder fails its checks: it was damaged or edited."""
 
 
 class RunVersionError(RunError):
@@ -235,7 +235,7 @@ class ChainError(RunError):
     Attributes
     ----------
     original : BaseException or None
-        The error itself, where it could be carried between processes.
+        The error itself, if it could be passed between processes.
     remote_traceback : str
         Its traceback in the chain's process.
     """

@@ -61,7 +61,7 @@ class AtomicMeasure(BaseMeasure):
         return 0.0
 
     def log_probability_of(self, value: Any) -> float:
-        """Return log H of a value as it is written, atom or not (an unseen word): nats. Optional."""
+        """Return log H of a value itself, which need not be an atom (an unseen word), in nats. Optional."""
         raise NotImplementedError(f"{type(self).__name__} knows no values but its atoms")
 
     def supports(self, method: str) -> bool:

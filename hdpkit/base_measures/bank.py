@@ -1,4 +1,4 @@
-"""Statistics of all dishes of a franchise, by slot: the face that moves see, and its plain Python form."""
+"""Statistics of all dishes of a franchise, by slot: the interface, and its Python implementation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 2**31 - 2  # slots are int32
 
 
 class Measure(Protocol):
-    """What a bank needs of a `BaseMeasure`, whose module imports this one."""
+    """The part of `BaseMeasure` that a bank uses; the module of `BaseMeasure` imports this one."""
 
     def make(self) -> Any:
         """Empty statistics."""
@@ -142,7 +142,7 @@ class PythonBank:
     ----------
     measure : BaseMeasure
     values : sequence
-        One value a data customer.
+        One value per data customer.
     """
 
     def __init__(self, measure: Measure, values: Any) -> None:
@@ -242,7 +242,7 @@ class FixedBank(PythonBank):
     ----------
     measure : BaseMeasure
     values : sequence
-        One term a data customer.
+        One term per data customer.
     """
 
     def __init__(self, measure: Measure, values: Any) -> None:

@@ -1,4 +1,4 @@
-"""One smoothing a dish of a sparse Dirichlet-multinomial: parameters that the dishes keep in the state."""
+"""One smoothing per dish of a sparse Dirichlet-multinomial: parameters that the dishes keep in the state."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class KeptParameters:
         With ``draw(source)``, a parameter drawn from its prior, and ``auxiliary``, the number of auxiliary
         dishes.
     values : sequence
-        One value a data customer.
+        One value per data customer.
     """
 
     def __init__(self, measure: Any, values: Any) -> None:

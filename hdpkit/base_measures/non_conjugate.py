@@ -1,4 +1,4 @@
-"""Any likelihood and any prior: dishes keep their parameters, new ones are drawn as auxiliary dishes."""
+"""Any likelihood and any prior: dishes store parameters, and new ones are auxiliary dishes."""
 
 from __future__ import annotations
 
@@ -91,10 +91,11 @@ class NonConjugate(BaseMeasure):
     that one auxiliary dish has the parameter of a dish that just lost its last customer (Neal 2000, algorithm
     8). `hdpkit.moves.DishParameters` updates the parameters.
 
-    A customer who leaves a dish as its last keeps the parameter until it is seated again, so that `leave` and
-    `enter` of one customer are a step of that algorithm, whatever comes between them: the parameter is an
-    auxiliary dish of that customer's step alone. With several customers outside each is seated given those
-    who are seated then. That is a proposal or a start, not a Gibbs step, over this measure as over any other.
+    The last customer who leaves a dish keeps its parameter until this customer is seated again. The
+    parameter is an auxiliary dish for this customer only, so `leave` and `enter` of one customer are a step
+    of that algorithm, whatever happens between them. If several customers are unseated, each is seated
+    given those who are seated at that time. This is a proposal or a start and not a Gibbs step, as with any
+    other measure.
 
     Parameters
     ----------

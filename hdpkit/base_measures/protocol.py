@@ -1,7 +1,7 @@
-"""What a base measure is: a prior over dishes with its likelihood, as functions of the statistics of a dish.
+"""The base measure: a prior over dishes with its likelihood, as functions of the statistics of a dish.
 
-Four methods are enough, and with these alone every move runs. The rest is optional: faster, or needed by a
-named piece of the kit (`BaseMeasure.supports` tells whether a measure has it).
+Four methods are required, and with them every move runs. The others are optional: they are faster, or certain
+functions of the package need them (`BaseMeasure.supports` says whether a measure has one).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class BaseMeasure(abc.ABC):
     atomic : bool
         True if dishes are observed: the dish of a customer is its value (see `AtomicMeasure`).
     support : str or method, optional
-        What values there are, for the test harness: "real numbers", "positive numbers",
-        "numbers from 0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length
-        1). Where the predictive is conditional on a part of its value, a method ``support(value)`` that
-        returns the set over which the other part runs, that part, and a function that makes a value of
-        another such part. None: the harness tries what the examples could come from.
+        The set of possible values, for the test harness: "real numbers", "positive numbers", "numbers from
+        0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). Where the
+        predictive is conditional on a part of its value, a method ``support(value)`` that returns the set
+        over which the other part runs, that part, and a function that makes a value of another such part.
+        None: the harness tries all sets that could contain the examples.
     takes_terms : bool
         False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, are
         then refused.
@@ -107,7 +107,7 @@ class BaseMeasure(abc.ABC):
         value : object
             The observation.
         many : sequence of n statistics
-            Those of a dish without observations among them.
+            Can include those of a dish without observations.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class BaseMeasure(abc.ABC):
         return {name: value.prior for name, value in self.parameters.items() if isinstance(value, Resampled)}
 
     def with_parameters(self, **values: float) -> Self:
-        """Return this measure with other values of parameters that have a prior, which they keep.
+        """Return this measure with other values for parameters that have a prior; the priors don't change.
 
         Raises a ParameterError for a value that the measure doesn't allow. The default is for attrs classes
         whose parameters are fields.
@@ -147,14 +147,14 @@ class BaseMeasure(abc.ABC):
         return changed
 
     def for_data(self, data: GroupedData) -> BaseMeasure:
-        """Return this measure made ready for these data (a vocabulary size, say); check the data.
+        """Return this measure prepared for these data (with their vocabulary size, say); check the data.
 
-        Raises a DataError where the measure can't explain a value. By default any data will do.
+        Raises a DataError if a value is impossible under the measure. By default all data are accepted.
         """
         return self
 
     def example_values(self) -> Sequence[Any] | None:
-        """A few values that the measure can explain, for the test harness; None: the terms 0, 1, 2."""
+        """A few values that are possible under the measure, for the test harness; None: the terms 0, 1, 2."""
         return None
 
     def copy(self, statistics: Any) -> Any:
@@ -191,19 +191,21 @@ class BaseMeasure(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
 
     def log_observable(self, statistics: Any) -> float:
-        """Log probability that what a dish yields next is a value that data can have, in nats; 0 by default.
+        """Log probability that the next value of a dish is one that data can have, in nats; 0 by default.
 
-        It is below 0 where the model has an outcome that nobody observes; the predictive of a dish without
-        values sums to its exponential. Once a dish has values it is 0. `simulate` draws given that the value
-        is one that data can have, and `Franchise.simulate` draws the seating given that all values are.
+        It is below 0 if the model has an outcome that is never observed; the predictive distribution of a
+        dish without values sums to its exponential. For a dish with values it is 0. `simulate` draws
+        conditional on the value being one that data can have, and `Franchise.simulate` on all values being
+        such.
         """
         return 0.0
 
     def parts(self, state: Any) -> Mapping[str, Part]:
-        """Parts of the state that this measure brings, by name: none by default.
+        """Parts of the state that belong to this measure, by name: none by default.
 
-        They are made once a franchise, before its bank, and registered when it is built; copies of the
-        franchise make their own. A bank that defines ``read(parts)`` and ``begin(slot)`` is shown them.
+        They are created once per franchise, before its bank, and registered when the franchise is built;
+        copies of the franchise create their own. A bank that defines ``read(parts)`` and ``begin(slot)``
+        can read them.
 
         Parameters
         ----------
@@ -350,9 +352,9 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None:
-        """How the posterior means of dishes over terms follow from their counts, where that is short to say.
+        """How posterior means of dishes over terms follow from their counts, if there is a short form.
 
-        A `Sample` keeps this in place of K times V numbers.
+        A `Sample` stores this instead of K times V numbers.
 
         Parameters
         ----------

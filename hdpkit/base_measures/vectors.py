@@ -1,4 +1,4 @@
-"""What the measures of numbers, counts and bits share: parameters by dimension, and checks of values."""
+"""Common parts of the measures of numbers, counts and bits: parameters by dimension, and checks of values."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
 class VectorMeasure(BaseMeasure):
     """A measure of numbers, or of vectors of shape (D,), with a prior for each dimension.
 
-    A subclass names its parameters in the order of its constructor and says which values it explains.
+    A subclass names its parameters in the order of its constructor and defines which values are possible.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class VectorMeasure(BaseMeasure):
                 " and ".join(lengths),
                 tuple(lengths.values()),
                 "of one length",
-                "Give one number a dimension.",
+                "Give one number per dimension.",
             )
         if self.n_dims is None and lengths:
             object.__setattr__(self, "n_dims", next(iter(lengths.values())))
@@ -118,7 +118,7 @@ class VectorMeasure(BaseMeasure):
     @staticmethod
     @abc.abstractmethod
     def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which of many numbers the measure can explain."""
+        """Which of many numbers are possible under the measure."""
 
     @property
     @abc.abstractmethod

@@ -47,9 +47,9 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
 
     NEW is read in the same way as the corpus of the run: with the same words, stop words and tokenizer, and
     for tables with the same columns, unless an option changes them. Words outside the vocabulary of the run
-    are ignored, and their number is reported. The topics don't change; they have the same numbers as in
-    hdpkit topics and hdpkit export. Topics of several chains are aligned, and shares are averaged over the
-    chains. The last column, "other", is the share of everything that belongs to no topic.
+    are ignored, and their number is reported. The topics don't change, and their numbers are those of the
+    commands topics and export. Topics of several chains are aligned, and shares are averaged over the chains.
+    The last column, "other", is the share of everything that belongs to no topic.
 
     \b
     Examples:

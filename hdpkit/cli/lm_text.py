@@ -111,7 +111,9 @@ def read_words(path: Path, reading: Reading) -> tuple[str, ...]:
     """Read a vocabulary: the words of a file, each once, in the order of their first appearance."""
     words = tuple(dict.fromkeys(word for line in reading.sentences(str(path)) for word in line))
     if not words:
-        raise DataError(f"vocabulary {path}", "no word", "a file with a word a line", "Is it the right file?")
+        raise DataError(
+            f"vocabulary {path}", "no word", "a file with a word per line", "Is it the right file?"
+        )
     return words
 
 

@@ -75,7 +75,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.option("--drop-empty", is_flag=True, help="Leave samples without a mutation out.")
 @click.option(
     "--levels", type=path_type, metavar="TABLE",
-    help="Table with a row a sample: its name, and labels that become levels, the widest first.",
+    help="Table with a row per sample: its name, and labels that become levels, the widest first.",
 )  # fmt: skip
 @click.option("--level-column", multiple=True, metavar="NAME", help="A column of TABLE.  [default: all]")
 @click.option("--id-column", metavar="NAME", help="The column of TABLE with the names.  [default: the first]")
@@ -153,8 +153,8 @@ def signatures(matrix: Path, **options: Any) -> None:
     this number of mutations, drawn without replacement; exposures are then those of the drawn mutations. By
     default nothing is reduced.
 
-    hdpkit resume continues the run, and hdpkit report shows it; hdpkit export RUN --to signatures writes
-    signatures and exposures for SigProfilerAssignment.
+    Use hdpkit resume to continue the run and hdpkit report to see it; hdpkit export RUN --to signatures
+    writes signatures and exposures for SigProfilerAssignment.
 
     \b
     Examples:

@@ -160,7 +160,7 @@ def _selection(topic: TopicSummary) -> dict[str, Any]:
 
 
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
-    r"""A line a topic: rank, tokens, both shares, and its terms separated by blanks.
+    r"""A line per topic: rank, tokens, both shares, and its terms separated by blanks.
 
     Where topics select terms the number of its different terms and its sparsity come before the terms.
 

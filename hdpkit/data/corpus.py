@@ -38,9 +38,9 @@ _BLOCK = 1 << 18  # tokens that are written at once
 class Corpus(Documents):
     """Documents of words: customers are tokens, groups are documents.
 
-    Built by `Corpus.from_documents`, `Corpus.from_counts`, `Corpus.from_ldac` or `Corpus.from_uci`, or mapped
-    into memory by `Corpus.open`. Tokens of a document are consecutive, documents in the order given. All
-    arrays are read-only.
+    Built by `Corpus.from_documents`, `Corpus.from_counts`, `Corpus.from_ldac` or `Corpus.from_uci`, or
+    mapped into memory by `Corpus.open`. The tokens of a document are consecutive, and documents are in the
+    given order. All arrays are read-only.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Corpus(Documents):
         Id of each token's term, 0..n_terms - 1.
     document : ndarray of int64, shape (n_tokens,)
         Document of each token, 0..n_documents - 1. Like all codes of labels it is computed at each access;
-        only one code a document is stored.
+        only one code per document is stored.
     n_terms, n_documents, n_tokens, n_customers : int
         Sizes; a customer is a token.
     vocabulary : tuple of str or None
@@ -58,7 +58,7 @@ class Corpus(Documents):
     document_lengths : ndarray of int64, shape (n_documents,)
         Number of tokens of each document; 0 is legal.
     labels : dict
-        Label name -> (codes, keys), one code a token. "document" is always there, with the names of ALL
+        Label name -> (codes, keys), one code per token. "document" is always there, with the names of ALL
         documents, or 0..n_documents - 1, as its keys.
     """
 
@@ -80,11 +80,12 @@ class Corpus(Documents):
         n_terms : int, optional
             Number of terms; by default the length of the vocabulary or, without one, the largest id + 1.
         vocabulary : sequence of str, optional
-            Word of each term. Without it, documents of strings make their own, in order of first appearance.
+            Word of each term. Without it, the vocabulary of documents of strings is in order of first
+            appearance.
         names : sequence of str, optional
             Name of each document.
         groups : dict, optional
-            More labels: name -> one value a document; None, NaN, NaT or pandas.NA where it is missing.
+            More labels: name -> one value per document; None, NaN, NaT or pandas.NA where it is missing.
 
         Raises
         ------
@@ -115,7 +116,7 @@ class Corpus(Documents):
             name one cell twice add up. Tokens come in the order of rows, terms ascending, repeats adjacent.
         vocabulary, names, groups
             As in `from_documents`. By default the columns and the index of a data frame (pandas, polars);
-            columns and rows that are merely numbered from 0 have no names.
+            columns and rows that are only numbered from 0 have no names.
 
         Raises
         ------
@@ -153,7 +154,7 @@ class Corpus(Documents):
         n_terms: int | None = None,
         limits: Limits | None = None,
     ) -> Corpus:
-        """Build from an LDA-C file, plain or gzip: one document a line, ``N id:count id:count ...``.
+        """Build from an LDA-C file, plain or gzip: one document per line, ``N id:count id:count ...``.
 
         Parameters
         ----------
@@ -161,13 +162,13 @@ class Corpus(Documents):
             The file. Ids count from 0, in any order; pairs that repeat an id add up. Tokens come in the order
             of `from_counts`.
         vocabulary : sequence of str or path, optional
-            Word of each term, or the path of a file (UTF-8, plain or gzip) with a term a line.
+            Word of each term, or the path of a file (UTF-8, plain or gzip) with a term per line.
         names, groups
             As in `from_documents`.
         n_terms : int, optional
             Number of terms; by default the length of the vocabulary or, without one, the largest id + 1.
         limits : Limits, optional
-            The largest corpus that is taken from the file; by default ``hk.Limits()``.
+            The largest corpus that is accepted from the file; by default ``hk.Limits()``.
 
         Raises
         ------
@@ -234,13 +235,13 @@ class Corpus(Documents):
         return cls._build(Tokens(cells=cells), cells.lengths, most, words, names, groups)
 
     def plus(self, more: Corpus) -> Corpus:
-        """Return these documents and, after them, others over the same terms.
+        """Return these documents followed by others over the same terms.
 
         Parameters
         ----------
         more : Corpus
-            Of the same vocabulary. A label that one of the two lacks is missing for its documents; names stay
-            if both have names.
+            With the same vocabulary. If one of the two doesn't have a label, it is missing for its
+            documents. Names are kept if both have names.
 
         Raises
         ------
@@ -267,17 +268,17 @@ class Corpus(Documents):
         groups: Any = None,
         limits: Limits | None = None,
     ) -> Corpus:
-        """Turn a file of counts into a folder of arrays, block by block, and `open` it.
+        """Convert a file of counts to a folder of arrays, block by block, and `open` it.
 
-        Neither the file nor its tokens need to fit into memory: some tens of megabytes do, and the names of
-        documents and terms.
+        Neither the file nor its tokens need to fit into memory. The conversion needs some tens of
+        megabytes, and memory for the names of documents and terms.
 
         Parameters
         ----------
         path : path
             The file, plain or gzip.
         folder : path
-            Where the corpus shall be; new or empty.
+            The folder for the corpus; new or empty.
         format : str
             "ldac" (see `from_ldac`) or "uci" (see `from_uci`).
         vocabulary, names, groups, limits
@@ -286,7 +287,7 @@ class Corpus(Documents):
         Raises
         ------
         DataError, ParameterError, OSError
-            As the format's own method; what was written goes.
+            As the method for the format; files written so far are removed.
         """
         choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
         limits = _check_limits(limits)
@@ -345,7 +346,7 @@ class Corpus(Documents):
         folder : path
             Also that of one shard, below the manifest of its corpus (see `ShardedCorpus`).
         verify : bool
-            Read all of it once and compare checksums; sizes and types are always compared.
+            Read all files once and compare checksums; sizes and types are always compared.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Documents of words: what a corpus holds and answers."""
+"""Documents of words: the data of a corpus, without its constructors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Documents(GroupedData):
         by_document: dict[str, Codes],
         **on_disk: Any,
     ) -> Self:
-        """Put together what was checked; labels have one code a document, without "document"."""
+        """Put together what was checked; labels have one code per document, without "document"."""
         n = len(lengths)
         own: dict[str, Codes] = {"document": (np.arange(n, dtype=np.int64), checked or range(n))}
         offsets = np.zeros(n + 1, np.int64)
@@ -103,7 +103,7 @@ class Documents(GroupedData):
 
     @property
     def document_labels(self) -> dict[str, Codes]:
-        """As `labels`, with one code a document: name -> (codes, keys), codes of shape (n_documents,)."""
+        """As `labels`, with one code per document: name -> (codes, keys), codes of shape (n_documents,)."""
         return dict(self._labels)
 
     def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
@@ -136,12 +136,12 @@ class Documents(GroupedData):
         return len(self)
 
     def term(self, v: int) -> str | int:
-        """Return the word of term `v`, or `v` itself where there is no vocabulary."""
+        """Return the word of term `v`, or `v` itself if there is no vocabulary."""
         v = _check_index("term", v, self.n_terms)
         return v if self.vocabulary is None else self.vocabulary[v]
 
     def document_of(self, customer: int) -> str | int:
-        """Return the name of a customer's document, or its index where documents have no names."""
+        """Return the name of a customer's document, or its index if documents have no names."""
         i = _check_index("customer", customer, len(self))
         d = int(np.searchsorted(self._offsets, i, side="right")) - 1
         return d if self.names is None else self.names[d]

@@ -21,13 +21,14 @@ _MOST = 10**9  # customers of a document: what NumPy draws from
 def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
     """Return a corpus in which no document has more tokens than this.
 
-    Of a larger document so many tokens are drawn without replacement: its counts by term are multivariate
-    hypergeometric. Others stay as they are.
+    From a larger document this many tokens are drawn without replacement, so its counts by term are
+    multivariate hypergeometric. Other documents don't change.
 
-    It is a remedy for counts that vary more than a multinomial does, as mutations of a tumour do: a document
-    of a million tokens tells differences of a thousandth from chance, and the posterior explains them by
-    further components that mean nothing. Of 10,000 drawn tokens it doesn't. What is lost is precision of such
-    documents where the model is right. It changes the data, so that nothing does it unasked.
+    Use it for counts that vary more than a multinomial distribution does, such as mutations of a tumour. In
+    a document with a million tokens, differences of a thousandth are significant, and the posterior
+    explains them by additional components without a meaning. With 10,000 drawn tokens it doesn't. If the
+    model is right, the shares in such documents become less precise. It changes the data and is never
+    applied by default.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
     max_per_group : int
         At least 1.
     rng : seed
-        Whatever `numpy.random.SeedSequence` takes, or a Generator. Same seed, same counts.
+        A seed for `numpy.random.SeedSequence`, or a Generator. The same seed gives the same counts.
 
     Returns
     -------

@@ -20,7 +20,7 @@ __all__ = ["GroupedData", "Groups"]
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class GroupedData:
-    """What every kind of data offers to a franchise: one value a customer, and labels that group customers.
+    """Base class of all data for a franchise: one value per customer, and labels that group customers.
 
     Build `Groups` or `Corpus` by their class methods; the constructor checks nothing.
     """
@@ -29,7 +29,7 @@ class GroupedData:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """One entry a customer along the first axis. Read-only."""
+        """One entry per customer along the first axis. Read-only."""
         raise NotImplementedError
 
     @property
@@ -123,7 +123,7 @@ class GroupedData:
             ) from None
 
     def with_values(self, values: Any) -> Self:
-        """Return data with the same grouping and other values of the same number."""
+        """Return data with the same grouping and the same number of other values."""
         raise NotImplementedError
 
     def check_unchanged(self) -> None:
@@ -134,14 +134,14 @@ class GroupedData:
 class Groups(GroupedData):
     """Observations of any kind, in groups.
 
-    Built by `Groups.from_arrays` (one array a group) or `Groups.from_labels` (one label a customer).
+    Built by `Groups.from_arrays` (one array per group) or `Groups.from_labels` (one label per customer).
 
     Attributes
     ----------
     values : ndarray
-        One entry a customer: shape (n_customers,) for scalars, (n_customers, p) for vectors; an object array
-        only where NumPy has no type for the values. Read-only. The base measure decides which values are
-        valid (NaN, for instance).
+        One entry per customer: shape (n_customers,) for scalars, (n_customers, p) for vectors; an object
+        array only if NumPy has no type for the values. Read-only. The base measure decides which values
+        are valid (NaN, for instance).
     n_customers : int
         Number of customers.
     labels : dict
@@ -152,7 +152,7 @@ class Groups(GroupedData):
 
     @classmethod
     def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:
-        """Build from one array a group.
+        """Build from one array per group.
 
         Parameters
         ----------
@@ -162,14 +162,15 @@ class Groups(GroupedData):
         names : sequence, optional
             Names of the groups, all different; by default 0, 1, ...
         groups : dict, optional
-            More labels: name -> one value an array; None, NaN, NaT or pandas.NA where it is missing.
+            More labels: name -> one value per array; None, NaN, NaT or pandas.NA where it is missing.
         label : str
-            Name of the label that tells the arrays apart.
+            Name of the label that distinguishes the arrays.
 
         Raises
         ------
         DataError
-            If there is no observation at all, arrays don't fit together, or names or labels don't fit them.
+            If there are no observations, the arrays have different types or widths, or names or labels
+            don't fit them.
         """
         check_label_name(label)
         if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
@@ -180,7 +181,7 @@ class Groups(GroupedData):
         ]
         if not parts:
             raise DataError(
-                "arrays", arrays, "at least one array: the data are empty", "Give one array a group."
+                "arrays", arrays, "at least one array: the data are empty", "Give one array per group."
             )
         lengths = [len(part) for part in parts]
         values = _concatenate(parts, label)
@@ -192,7 +193,7 @@ class Groups(GroupedData):
 
     @classmethod
     def from_labels(cls, values: Any, labels: Any = None) -> Groups:
-        """Build from one label, or several, a customer.
+        """Build from one or more labels per customer.
 
         Parameters
         ----------
@@ -205,7 +206,7 @@ class Groups(GroupedData):
         Raises
         ------
         DataError
-            If there is no observation, or a label hasn't one value a customer.
+            If there is no observation, or a label hasn't one value per customer.
         """
         checked = _as_values("values", values)
         if len(checked) == 0:
@@ -223,7 +224,7 @@ class Groups(GroupedData):
         Parameters
         ----------
         values : array-like
-            One entry a customer along the first axis.
+            One entry per customer along the first axis.
 
         Raises
         ------
@@ -233,7 +234,7 @@ class Groups(GroupedData):
         checked = _as_values("values", values)
         if len(checked) != len(self):
             raise DataError(
-                "values", f"{len(checked)} values", f"{len(self)} values", "Give one value a customer."
+                "values", f"{len(checked)} values", f"{len(self)} values", "Give one value per customer."
             )
         return type(self)(values=checked, labels=self._labels)
 
@@ -247,7 +248,7 @@ class Groups(GroupedData):
 
 
 def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
-    """Return a read-only copy of `values` with one entry a customer along the first axis."""
+    """Return a read-only copy of `values` with one entry per customer along the first axis."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(parameter, values, "without masked entries", "Drop masked observations first.")
     try:
@@ -260,7 +261,7 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
             parameter,
             values,
             "a list or an array of observations",
-            "Pass one entry a customer along the first axis.",
+            "Pass one entry per customer along the first axis.",
         )
     # NumPy writes numbers among strings as strings; keep them what they were, and tuples of both tuples.
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):

@@ -1,4 +1,4 @@
-"""Text to be predicted: numbered by the vocabulary of other data, to which nothing is added."""
+"""Text to be predicted, numbered by the vocabulary of other data, which doesn't change."""
 
 from __future__ import annotations
 

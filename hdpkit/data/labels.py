@@ -114,7 +114,7 @@ def check_label_name(label: Any, taken: Iterable[str] = ()) -> str:
 
 
 def encode_all(parameter: str, groups: Any, n: int, unit: str, taken: Iterable[str] = ()) -> dict[str, Codes]:
-    """Encode a mapping of label name -> one value a unit (see `encode`); None is an empty mapping."""
+    """Encode a mapping of label name -> one value per unit (see `encode`); None is an empty mapping."""
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
@@ -143,7 +143,7 @@ def spread(
     lengths : sequence of int
         How many customers each unit has; they stand in the order of the units.
     by_unit : dict
-        Other labels, with one code a unit.
+        Other labels, with one code per unit.
 
     Returns
     -------

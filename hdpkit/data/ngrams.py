@@ -33,16 +33,16 @@ ORDER_LIMIT = 1000
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class NGrams(GroupedData):
-    """Words with their contexts: a customer is a word to predict, its context the words before it.
+    """Words with their contexts: a customer is a word to predict, and its context is the words before it.
 
     Built by `NGrams.from_sentences` or `NGrams.from_pairs`; the constructor checks nothing. A customer's
-    restaurant is that of its context: the order - 1 words before it, fewer near the start of a sentence. All
-    arrays are read-only. A word of sentences takes 4 bytes; contexts are computed when they are asked for.
+    restaurant is that of its context: the order - 1 words before it, fewer near the start of a sentence.
+    All arrays are read-only. A word of a sentence takes 4 bytes; contexts are computed on demand.
 
     Attributes
     ----------
     values : ndarray of int32, shape (n_customers,)
-        Ids of the words to predict, the ends of sentences included, in the order of the text.
+        Ids of the words to predict, including ends of sentences, in the order of the text.
     order : int
         Length of an n-gram: at most order - 1 symbols of context and a word.
     vocabulary : tuple
@@ -52,14 +52,14 @@ class NGrams(GroupedData):
     start, end : hashable or None
         Symbols of the sentence's start (in contexts only) and end (a word); None: there is none.
     fixed_vocabulary : bool
-        Whether the vocabulary was given: then no other word may come.
+        Whether the vocabulary was given; then other words are not allowed.
     offsets : ndarray of int64, shape (n_sentences + 1,)
         Sentence s is values[offsets[s] : offsets[s + 1]]. Each pair of `from_pairs` is a sentence of its own.
     context_symbols : tuple
-        Symbols of contexts that are no words: that of the sentence's start, or those of pairs.
+        Symbols in contexts that aren't words: that of the start of a sentence, or those of pairs.
     labels : dict
-        "context 1" (one symbol, the nearest) to "context {order - 1}"; see `GroupedData.labels`. The keys are
-        contexts as tuples in reading order; a code is -1 where the context is shorter. Computed when asked.
+        "context 1" (one symbol, the nearest) to "context {order - 1}"; see `GroupedData.labels`. The keys
+        are contexts as tuples in reading order; a code is -1 if the context is shorter. Computed on demand.
     """
 
     values: Ints
@@ -95,8 +95,8 @@ class NGrams(GroupedData):
         Parameters
         ----------
         sentences : iterable of sequences
-            Tokens of each sentence, any hashable values. Gone through once, one sentence at a time: a
-            generator over a large file will do. Of an empty sentence only the end is predicted.
+            Tokens of each sentence, any hashable values. Read once, one sentence at a time, so it can be a
+            generator over a large file. In an empty sentence only the end is predicted.
         order : int
             Length of an n-gram, 1 to 1000.
         start : hashable or None
@@ -105,8 +105,8 @@ class NGrams(GroupedData):
         end : hashable or None
             Word that is predicted after each sentence; None: there is none.
         vocabulary : sequence, optional
-            Words, whose places are the ids; some may never occur, and `end` must be among them. Without it,
-            ids are given in order of first appearance.
+            Words in the order of their ids; some may never occur, and `end` must be among them. Without it,
+            ids are in order of first appearance.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class NGrams(GroupedData):
 
     @property
     def n_sentences(self) -> int:
-        """Number of sentences, empty ones included; of pairs their number."""
+        """Number of sentences, including empty ones; for pairs, the number of pairs."""
         return len(self.offsets) - 1
 
     @property
@@ -205,7 +205,7 @@ class NGrams(GroupedData):
         return self._symbol_ids
 
     def word_id(self, word: Any) -> int:
-        """Return the id of a word, -1 if the vocabulary hasn't it."""
+        """Return the id of a word, or -1 if it isn't in the vocabulary."""
         return int(self._word_ids.get(check_hashable("word", word), -1))
 
     def symbol_ids(self, context: Any) -> Ints:
@@ -242,7 +242,7 @@ class NGrams(GroupedData):
         Raises
         ------
         DataError
-            If one of them is no symbol of these data.
+            If one of them isn't a symbol of these data.
         """
         try:
             numbers = np.asarray(ids)
@@ -265,14 +265,14 @@ class NGrams(GroupedData):
         return self.vocabulary[number] if number >= 0 else self.context_symbols[-1 - number]
 
     def contexts(self, first: int = 0, last: int | None = None) -> Ints:
-        """Return the contexts of the customers first..last-1 (by default of all): computed now, not kept.
+        """Return the contexts of the customers first..last-1 (by default of all). They are not stored.
 
         Parameters
         ----------
         first : int
             The first customer.
         last : int, optional
-            The one after the last; by default all that follow.
+            The customer after the last one; by default the end of the data.
 
         Returns
         -------
@@ -319,7 +319,7 @@ class NGrams(GroupedData):
         }
 
     def plus(self, sentences: Any) -> Self:
-        """Return these sentences followed by others; new words go to the end of the vocabulary.
+        """Return these sentences followed by others; new words are added at the end of the vocabulary.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class NGrams(GroupedData):
         )
 
     def plus_pairs(self, words: Any, contexts: Any) -> Self:
-        """Return these pairs followed by others; the order stays.
+        """Return these pairs followed by others; the order doesn't change.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class NGrams(GroupedData):
     def without(self, first: int, last: int) -> Self:
         """Return the data without the sentences first..last-1 (of pairs: without these pairs).
 
-        The vocabulary stays.
+        The vocabulary doesn't change.
 
         Parameters
         ----------
@@ -431,7 +431,8 @@ class NGrams(GroupedData):
     def with_order(self, order: int) -> Self:
         """Return the same words with longer or shorter contexts.
 
-        Contexts of sentences reach further back; those of pairs are cut, never longer than they were given.
+        Contexts of sentences are extended or cut. Contexts of pairs are only cut, since they can't be
+        longer than they were given.
 
         Parameters
         ----------
@@ -449,7 +450,7 @@ class NGrams(GroupedData):
     def with_values(self, values: Any) -> Self:
         """Return the same contexts with other words (used to simulate data).
 
-        The contexts are what they were, so the words before a word are no longer its context.
+        The contexts don't change, so the context of a word is no longer the words before it.
 
         Parameters
         ----------

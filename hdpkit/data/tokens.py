@@ -149,7 +149,7 @@ def _read_document(d: int, doc: Any, names: tuple[str, ...] | None) -> Words | n
                 _place(d, None, names),
                 f"array of shape {array.shape}",
                 "a one-dimensional array of tokens",
-                "Pass one array a document.",
+                "Pass one array per document.",
             )
         if array.dtype.kind in "iuf":
             return array

@@ -162,7 +162,7 @@ class FolderWriter:
         self.n_documents += len(lengths)
 
     def finish(self, n_terms: int, vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
-        """Write the rest; only then is the folder a corpus. ``labels`` have one code a document."""
+        """Write the rest; only then is the folder a corpus. ``labels`` have one code per document."""
         listed = [[name, plain_keys(name, keys)] for name, (_, keys) in labels.items()]
         self._digests = {name: file.close() for name, file in self._files.items()}
         n_tokens = self.n_tokens

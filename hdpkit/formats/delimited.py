@@ -1,4 +1,4 @@
-"""Tables of text with a document a row: CSV, TSV and the like, read by Python's csv."""
+"""Tables of text with a document per row: CSV, TSV and the like, read by Python's csv."""
 
 from __future__ import annotations
 

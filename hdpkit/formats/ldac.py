@@ -1,4 +1,4 @@
-"""The LDA-C format: one document a line, ``N id:count id:count ...``, N the number of pairs, ids from 0."""
+"""The LDA-C format: one document per line, ``N id:count id:count ...``, N the number of pairs, ids from 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) -> tuple[str, ...]:
-    """Read a vocabulary: a term a line, UTF-8, plain or gzip; line number, from 0, = id.
+    """Read a vocabulary: a term per line, UTF-8, plain or gzip; line number, from 0, = id.
 
     Raises
     ------
@@ -50,7 +50,9 @@ def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) 
             if "\0" in term:
                 raise DataError(place, term, "text without NUL bytes", "Convert the file to UTF-8.")
             if not term.strip():
-                raise DataError(place, term, "a term", "A vocabulary has one term a line and no empty line.")
+                raise DataError(
+                    place, term, "a term", "A vocabulary has one term per line and no empty line."
+                )
             terms.append(term)
     return check_names(f"vocabulary of {os.fspath(path)}", terms, None, "term")
 

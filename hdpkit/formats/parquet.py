@@ -1,4 +1,4 @@
-"""Parquet files with a document a row, read by pyarrow."""
+"""Parquet files with a document per row, read by pyarrow."""
 
 from __future__ import annotations
 

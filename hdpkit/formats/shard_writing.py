@@ -55,7 +55,7 @@ class Content:
     n_terms : int
     vocabulary, names : sequence of str or None
     labels : dict
-        Label name -> (a code a document, keys).
+        Label name -> (a code per document, keys).
     """
 
     lengths: npt.NDArray[np.int64]

@@ -60,7 +60,7 @@ def _decoded(path: Path, encoding: str | None, notes: ReadingNotes) -> str:
     if len(content) > MAX_LINE_BYTES:
         raise DataError(
             f"file {path}", f"more than {MAX_LINE_BYTES} bytes", f"at most {MAX_LINE_BYTES} bytes long",
-            "Is it one document? If it has a document a line, read it with --format lines.",
+            "Is it one document? If it has a document per line, read it with --format lines.",
         )  # fmt: skip
     remedy = "Convert the file to UTF-8, or give its encoding."
     detected = encoding is None

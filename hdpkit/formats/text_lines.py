@@ -1,4 +1,4 @@
-"""Lines of text in any encoding, and files with a document a line."""
+"""Lines of text in any encoding, and files with a document per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEGINNING = 1 << 20
 
 
 def read_document_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read a file with a document a line; an empty line is a document without a word.
+    """Read a file with a document per line; an empty line is a document without a word.
 
     Parameters
     ----------

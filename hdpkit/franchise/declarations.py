@@ -19,7 +19,7 @@ __all__ = ["FixedWeights", "Hyperparameter", "Restaurant", "kind_of_root", "numb
 
 @attrs.frozen
 class Hyperparameter:
-    """A declared concentration or discount: a number that stays, or a prior to resample from.
+    """A declared concentration or discount: a fixed number, or a prior from which it is resampled.
 
     Attributes
     ----------
@@ -121,21 +121,22 @@ class Restaurant:
     Parameters
     ----------
     base : Restaurant or BaseMeasure
-        What its dishes are drawn from: the parent restaurant, or the base measure at the root.
+        The distribution of its dishes: the parent restaurant, or the base measure at the root.
     concentration : float, prior, Shifted or Each
         theta (alpha, gamma), above -discount: a number is fixed, a prior is resampled and starts at its mean.
         A prior, for instance ``hk.Gamma(1, 1)``, is one of positive numbers; ``hk.Shifted(prior)`` is one of
         theta + d, and theta may be negative.
     discount : float, Beta or Each
-        d in [0, 1); 0 is the Dirichlet process. A prior lives within (0, 1); where a fixed theta is not above
-        0, it is the prior given d > -theta (`Franchise.log_joint` leaves out the constant of this).
+        d in [0, 1); 0 is the Dirichlet process. A prior has its support in (0, 1); if a fixed theta is not
+        positive, it is the prior given d > -theta (`Franchise.log_joint` omits the constant of this
+        condition).
     each : str, optional
         Label of the data: one restaurant for each of its values. None: a single restaurant.
     name : str, optional
         Defaults to ``each``, or "root".
 
-    All restaurants of one declaration share its concentration and its discount; ``hk.Each(prior)`` gives each
-    its own of the one or the other or both.
+    All restaurants of one declaration share its concentration and its discount, unless ``hk.Each(prior)``
+    gives each restaurant its own.
     """
 
     base: Any = attrs.field(converter=_base)
@@ -208,15 +209,16 @@ class Restaurant:
 
 @attrs.frozen
 class FixedWeights:
-    """A finite model: K dishes, each of which has the weight 1/K at the root.
+    """A finite model: K dishes with weight 1/K each at the root.
 
     Pass it as ``root`` of a `Franchise`. The root's children draw from the K dishes directly: a Dirichlet
     process with concentration alpha over them is a Dirichlet distribution with parameter alpha/K for each
     dish. The root's own concentration is not used then, and can't have a prior; its discount is 0.
 
-    A dish without customers has no slot and is not counted by `Franchise.n_dishes`: of the K dishes, which
-    are exchangeable, those without customers are one outcome of weight (K - n) / K, n the number of dishes
-    that have customers. That outcome is what "a new dish" is in sweeps, and no dish is born when n = K.
+    A dish without customers has no slot and is not counted by `Franchise.n_dishes`. The K dishes are
+    exchangeable, so all dishes without customers are one outcome with weight (K - n) / K, where n is the
+    number of dishes with customers. In sweeps this outcome is "a new dish", and no dish is created when n =
+    K.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fold-in: dishes and proportions of new groups while the dishes of the state stay as they are."""
+"""Fold-in: dishes and proportions of new groups, given fixed dishes of the state."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class FoldIn:
     Attributes
     ----------
     label : str
-        The label that tells the groups apart, "document" for instance.
+        The label of the groups, for instance "document".
     names : tuple
-        Its values, one each a group.
+        Its values, one per group.
     proportions : float64 array, shape (n_groups, K + 1)
-        Posterior means of the groups' weights over the K dishes of the state and, in the last column, over
-        whatever is new. Rows sum to one.
+        Posterior means of the weights of the groups over the K dishes of the state and, in the last column,
+        of all new dishes. Rows sum to one.
     dishes : int64 array, shape (n_customers,)
         Dish of each customer after the last sweep, in the order of the data; K stands for a new dish.
     group : int64 array, shape (n_customers,)
@@ -85,11 +85,11 @@ def fold_in(
     burn_in: int = 20,
     rng: ChoiceSource | Seed = None,
 ) -> FoldIn:
-    """Dishes and proportions of new groups, by Gibbs sampling; nothing in the franchise changes.
+    """Dishes and proportions of new groups, by Gibbs sampling; the franchise doesn't change.
 
-    The statistics of the dishes and all restaurants stay as they are, so that groups don't influence each
-    other. A group draws from the restaurant above it, whose row is fixed, with the concentration and the
-    discount of its declaration. See docs/evaluation.md.
+    The statistics of the dishes and all restaurants are fixed, so that groups don't influence each other. A
+    group draws from the restaurant above it, whose row is fixed, with the concentration and the discount of
+    its declaration. See docs/evaluation.md.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def fold_in(
         name. Labels of the levels in between name restaurants of the franchise; where one is missing the
         group draws from the restaurant above. Words are matched by the vocabularies, where both have one.
     sweeps : int
-        Sweeps that are averaged.
+        Number of sweeps to average.
     burn_in : int
-        Sweeps before them.
+        Number of sweeps before these.
     rng : seed, Generator or choice source
         The same number gives the same result.
 
@@ -111,8 +111,8 @@ def fold_in(
     Raises
     ------
     DataError
-        If the data have unknown terms, values that no dish allows, or labels that the franchise has no
-        restaurant for; each is named.
+        If the data have unknown terms, values that are impossible under every dish, or labels without a
+        restaurant in the franchise; the message names them.
     DeclarationError
         If dishes are observed, if a value has no density in closed form under a new dish, if the last
         declaration has no label, or if each of its restaurants has a concentration or a discount of its own.

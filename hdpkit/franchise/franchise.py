@@ -82,7 +82,7 @@ class Franchise(Copied):
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
         `hdpkit.moves.RootWeights`. ``hk.FixedWeights(K)``: a finite model of K dishes of weight 1/K each.
     known : Known or KnownValues, optional
-        Components that are known before the data: dishes 0, 1, ... from the start, which never die.
+        Components that are known in advance: dishes 0, 1, ..., which exist during the whole chain.
 
     Notes
     -----
@@ -93,11 +93,11 @@ class Franchise(Copied):
     Attributes
     ----------
     data, declarations, measure, topology
-        What it was built from; ``measure`` is ready for the data.
+        The arguments; ``measure`` has been prepared for the data.
     sweep : int
-        Sweeps done since the last start.
+        Number of sweeps since the last start.
     root : Root
-        What the root's children draw from.
+        The distribution from which the children of the root draw.
     hyperparameters : Hyperparameters
         Concentration and discount of every restaurant, by its number.
     """
@@ -168,7 +168,7 @@ class Franchise(Copied):
     def dishes(self) -> Ints:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
 
-        Where dishes are observed they are the values themselves.
+        If dishes are observed they are the values themselves.
         """
         return self._reading.dishes()
 
@@ -248,7 +248,7 @@ class Franchise(Copied):
     sample = _of("_reading", Reading.sample)
 
     def snapshot(self) -> Snapshot:
-        """What predictions need of the present state, kept while the franchise goes on."""
+        """The part of the current state that predictions need; it doesn't change with the franchise."""
         return Snapshot(self)
 
     look = look_at  # takes the turn itself
@@ -310,7 +310,7 @@ class Franchise(Copied):
 
     @unguarded
     def seated_out(self, source: ChoiceSource, sizes: bool = False) -> Block:
-        """Record within a block who sits where.
+        """Use a labelled seating within a block.
 
         For a store of counts or sizes, a labelled seating is drawn given its state, and reduced to counts or
         sizes again at the end. Nested blocks share one seating.
@@ -318,9 +318,9 @@ class Franchise(Copied):
         Parameters
         ----------
         source : ChoiceSource
-            The ``rng`` that a move is given.
+            The ``rng`` of a move.
         sizes : bool
-            Whether sizes of tables are enough: then a store that keeps them lends nothing.
+            Whether sizes of tables are enough; a store of sizes then needs no labelled seating.
         """
         return self._seats.out(source, sizes)
 
@@ -331,10 +331,10 @@ class Franchise(Copied):
 
     @unguarded
     def parts_integrated(self, source: ChoiceSource) -> Block:
-        """Integrate out every part that can be for the length of a block, and draw them anew at its end.
+        """Integrate out all parts that can be integrated out within a block, and draw them again at its end.
 
-        A move that leaves the posterior of everything else invariant there leaves that of all invariant. For
-        moves that propose dishes. What is integrated out already, by a block around this one, stays so.
+        For moves that propose dishes. A move in this block that leaves the posterior of everything else
+        invariant also leaves the complete posterior invariant. Nested blocks have no additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         return Block(self._turn, self, lambda: self._integrate(source), self._parts.draw)
@@ -361,7 +361,7 @@ class Franchise(Copied):
 
     @changes
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
-        """Set theta of a declaration: one number, or one each a restaurant where each has its own.
+        """Set theta of a declaration: one number, or one per restaurant if each has its own.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class Franchise(Copied):
 
     @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
-        """Set d of a declaration: one number, or one each a restaurant where each has its own.
+        """Set d of a declaration: one number, or one per restaurant if each has its own.
 
         Parameters
         ----------

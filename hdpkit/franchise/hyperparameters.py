@@ -1,4 +1,4 @@
-"""Concentrations and discounts of a franchise: two arrays, one entry a restaurant, theta > -d everywhere."""
+"""Concentrations and discounts of a franchise: two arrays by restaurant, theta > -d everywhere."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Hyperparameters:
             self._put(self.topology.nodes(number), theta.start, discount.start)
 
     def present(self, name: str) -> tuple[Any, Any]:
-        """Concentration and discount of a declaration: each a float, or an array, one entry a restaurant."""
+        """Concentration and discount of a declaration: each a float, or an array by restaurant."""
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
         theta, discount = (
@@ -232,7 +232,7 @@ def _outside(what: str, value: Any, allowed: str) -> ParameterError:
 
 
 def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:
-    """One entry a restaurant."""
+    """One entry per restaurant."""
     values = number_array(value)
     shapes = [(), (n,)] if declared.each else [()]
     if values is None or values.shape not in shapes:

@@ -97,13 +97,13 @@ def read_corpus(
         Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
         terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote, or of
         shards, which are read into memory together.
-        Texts: a table (CSV, TSV, Parquet) with a document a row, JSON lines with one an object, a file with
+        Texts: a table (CSV, TSV, Parquet) with a document per row, JSON lines with one an object, a file with
         one a line, all but Parquet plain or packed by gzip, bzip2 or xz; or a folder of text files
         (``*.txt``, at any depth), in the order of their paths, which become their names.
     format : str, optional
         One of `FORMATS`; by default what `detect_format` says.
     vocabulary : path, optional
-        File with a term a line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
+        File with a term per line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
         arrays and shards, which have theirs.
     text : TextOptions, optional
         How words are made of text.
@@ -262,7 +262,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
 
     A folder is text unless it has the header of arrays or the manifest of shards. Suffixes name tables,
     JSON lines and Matrix Market, which a banner says, too; three numbers on lines of their own say a bag of
-    words. A file ``*.txt`` whose first line isn't one of counts has a document a line.
+    words. A file ``*.txt`` whose first line isn't one of counts has a document per line.
 
     Raises
     ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,7 @@ def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]
 
 
 def topic_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
-    """A row a topic: number, share, where they are aligned its interval and occurrence, and the top terms.
+    """A row per topic: number, share, where they are aligned its interval and occurrence, and the top terms.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def term_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
 
 
 def document_table(topics: RunTopics, corpus: Corpus) -> Columns:
-    """A row a document: its name, number of tokens and shares of the topics.
+    """A row per document: its name, number of tokens and shares of the topics.
 
     Parameters
     ----------
@@ -166,8 +167,8 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     ----------
     trace : Trace or ChainTrace
     out : path
-        A netCDF file (``.nc``), which needs a package that writes it (h5netcdf or netCDF4), or a new folder
-        ``.zarr``, which needs zarr 3: ``xarray.open_datatree(folder, engine="zarr")`` reads it.
+        A netCDF file (``.nc``), which needs a package that writes it (h5netcdf with h5py, or netCDF4), or a
+        new folder ``.zarr``, which needs zarr 3: ``xarray.open_datatree(folder, engine="zarr")`` reads it.
 
     Raises
     ------
@@ -205,23 +206,23 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
 
 def _writer_of(suffix: str) -> str:
     """Name, for xarray, of the package that writes such files; a MissingExtraError if there is none."""
-    packages = ("h5netcdf", "netCDF4") if suffix == ".nc" else ("zarr",)
-    for name in packages:
+    packages = (("h5netcdf", "h5py"), ("netCDF4",)) if suffix == ".nc" else (("zarr",),)
+    for names in packages:
         try:
-            module = importlib.import_module(name)
+            first, *_ = map(importlib.import_module, names)
         except ImportError:
             continue
-        if suffix == ".nc" or int(str(module.__version__).partition(".")[0]) >= 3:
-            return name.lower()
-        raise _missing(suffix, f"{name} {module.__version__}")
+        if suffix == ".nc" or int(str(first.__version__).partition(".")[0]) >= 3:
+            return names[0].lower()
+        raise _missing(suffix, f"{names[0]} {first.__version__}")
     raise _missing(suffix, "no package that writes it")
 
 
 def _missing(suffix: str, found: str) -> MissingExtraError:
-    needed = "h5netcdf" if suffix == ".nc" else "zarr>=3"
+    needed = "h5netcdf h5py" if suffix == ".nc" else "zarr>=3"
     way_out = "" if suffix == ".nc" else " Or export to a file that ends in .nc."
     return MissingExtraError(
-        needed, found, f"installed, to write {suffix}", f"pip install '{needed}'.{way_out}"
+        needed, found, f"installed, to write {suffix}", f"pip install {shlex.join(needed.split())}.{way_out}"
     )
 
 

@@ -127,7 +127,7 @@ def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
     Parameters
     ----------
     groups : mapping
-        Label -> one value a document, the widest groups first.
+        Label -> one value per document, the widest groups first.
 
     Raises
     ------

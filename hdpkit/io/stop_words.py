@@ -89,12 +89,12 @@ def _other(language: str) -> Iterable[str]:
     except ImportError as error:
         raise MissingExtraError(
             "stop-words", None, f"installed, for stop words of {language}",
-            "It is an extra: pip install 'hdpkit[text]'. Or give a file with a word a line.",
+            "It is an extra: pip install 'hdpkit[text]'. Or give a file with a word per line.",
         ) from error  # fmt: skip
     known = sorted(stop_words.AVAILABLE_LANGUAGES)
     if language not in known:
         raise ParameterError(
             "stop_words", language, f"one of none, {', '.join(known)}",
-            "For another language, give a file with a word a line: --stop-words-file.",
+            "For another language, give a file with a word per line: --stop-words-file.",
         )  # fmt: skip
     return [word for word in stop_words.get_stop_words(language) if word.strip()]

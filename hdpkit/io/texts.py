@@ -33,7 +33,7 @@ _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] 
 }
 
 TEXT_FORMATS = tuple(_READERS)
-"""Formats of texts: tables, JSON lines, a document a line, folders of files."""
+"""Formats of texts: tables, JSON lines, a document per line, folders of files."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -165,7 +165,7 @@ class Gathered:
     def groups(
         self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
     ) -> dict[str, list[Any]] | None:
-        """Label name -> a value a document; of ``known`` labels, other values than these are missing."""
+        """Label name -> a value per document; of ``known`` labels, other values than these are missing."""
         values = (
             dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True)) if columns else {}
         )

@@ -111,7 +111,7 @@ def document_shares(
     where = np.asarray(document, dtype=np.int64)
     if topic.ndim != 1 or topic.shape != where.shape:
         raise DataError(
-            "dishes", topic.shape, f"of the shape of document, {where.shape}", "One entry a token."
+            "dishes", topic.shape, f"of the shape of document, {where.shape}", "One entry per token."
         )
     if not 0 <= at_least <= 1:
         raise ParameterError("at_least", at_least, "a share, 0 to 1", "0.05 leaves the guests out.")

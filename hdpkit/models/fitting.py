@@ -88,7 +88,7 @@ class ModelFitting:
         Parameters
         ----------
         text : iterable of sequences, path, open file, or NGrams
-            Sentences as lists of tokens; a file with a sentence a line (its path, "-" for standard input,
+            Sentences as lists of tokens; a file with a sentence per line (its path, "-" for standard input,
             or the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which have their own
             vocabulary and symbols of start and end.
         sweeps : int

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False, repr=False)
 class Scores:
-    """Scores of a text, one entry a token, the ends of sentences included. Obtained from `NGramModel.score`.
+    """Scores of a text, one entry per token, including ends of sentences. Returned by `NGramModel.score`.
 
     Attributes
     ----------

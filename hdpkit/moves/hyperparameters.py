@@ -156,7 +156,7 @@ class Openings:
     Attributes
     ----------
     other : array
-        What stays, with one entry a row, or one for all rows. Pass it on as the one that stays.
+        What stays, with one entry per row, or one for all rows. Pass it on as the one that stays.
     """
 
     def __init__(self, other: Floats, tables: Ints) -> None:

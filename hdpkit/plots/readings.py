@@ -38,13 +38,13 @@ def scalar(trace: Trace, key: str) -> npt.NDArray[np.float64]:
         raise ParameterError(
             "key",
             key,
-            "a key with one number a sweep",
+            "a key with one number per sweep",
             f"trace[{key!r}] has an array a sweep; draw it yourself.",
         )
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ParameterError("key", key, "a key with one number a sweep", "Choose another one.") from error
+        raise ParameterError("key", key, "a key with one number per sweep", "Choose another one.") from error
 
 
 def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
@@ -72,7 +72,7 @@ def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[n
 
 def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
     """Weights of terms in topics, shape (K, V), rows sum to one: of a franchise, a sample or an array."""
-    remedy = "Give a franchise, a sample, or an array with a row a topic."
+    remedy = "Give a franchise, a sample, or an array with a row per topic."
     if isinstance(topics, Franchise):
         try:
             value: Any = topics.dish_parameters()

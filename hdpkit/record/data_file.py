@@ -176,7 +176,7 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
     _check(bool(((terms >= 0) & (terms < n_terms)).all()))
     _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
     _check(bool(((lengths >= 0) & (lengths <= len(terms))).all()) and int(lengths.sum()) == len(terms))
-    offsets, filled = _offsets(lengths), lengths > 0  # the file has a code a token
+    offsets, filled = _offsets(lengths), lengths > 0  # the file has a code per token
     labels: dict[str, Codes] = {}
     for name, (codes, keys) in _labels(tree["labels"], len(terms)).items():
         own = np.full(len(lengths), -1, dtype=np.int64)

@@ -101,10 +101,10 @@ def _groups(
     values: dict[str, npt.NDArray[Any]] = {}
     for key in traces[0]:
         stacked = [trace[key][own[:n]] for trace, own in zip(traces, kept, strict=True)]
-        # What has no common shape (one value a dish, say) has no place in an array of all draws.
+        # What has no common shape (one value per dish, say) has no place in an array of all draws.
         if key != "sweep" and len({part.shape for part in stacked}) == 1 and stacked[0].dtype != object:
             values[key] = np.stack(stacked)
-    # ArviZ would take a statistic named log_likelihood for one number an observation.
+    # ArviZ would take a statistic named log_likelihood for one number per observation.
     statistics = {_STATISTICS[key]: values.pop(key) for key in _STATISTICS if key in values}
     statistics |= _acceptance(traces, sweeps[0][rows])
     pointwise = {key.removeprefix(POINTWISE): values.pop(key) for key in list(values) if _is_pointwise(key)}

@@ -135,7 +135,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         return self._values
 
     def records(self) -> list[MoveRecord]:
-        """What the moves did, one entry a move and sweep; `moves` is its array."""
+        """What the moves did, one entry per move and sweep; `moves` is its array."""
         return self._moves
 
     def own(self, record: Mapping[str, Callable[[Franchise], Any]] | None) -> None:
@@ -218,7 +218,9 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         values = self._values[key]
         if len({np.shape(value) for value in values}) <= 1:
             return np.asarray(values)
-        objects = np.empty(len(values), dtype=object)  # shapes that change with the sweep: one array a sweep
+        objects = np.empty(
+            len(values), dtype=object
+        )  # shapes that change with the sweep: one array per sweep
         objects[:] = [np.asarray(value) for value in values]
         return objects
 

@@ -35,7 +35,7 @@ class Verdict:
 def diagnosis_of(material: Material) -> Verdict:
     """The verdict on a run. If there can be no verdict, the sentence gives the reason."""
     if not material.traces:
-        return Verdict(None, "Nothing is known of convergence: no trace came with this state.")
+        return Verdict(None, "Convergence is unknown: this state has no trace.")
     if "verdict" not in material.kept:
         material.kept["verdict"] = _reached(material)
     verdict: Verdict = material.kept["verdict"]
@@ -46,7 +46,7 @@ def _reached(material: Material) -> Verdict:
     try:
         diagnosis = diagnose(material.trace)
     except HdpkitError as error:
-        return Verdict(None, f"No verdict on convergence could be reached. {error.remedy}")
+        return Verdict(None, f"Convergence could not be judged. {error.remedy}")
     rows = tuple(
         (_NAMES.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
         for key, one in diagnosis.numbers.items()

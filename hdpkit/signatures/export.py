@@ -22,8 +22,8 @@ def write_signatures(
 ) -> list[Path]:
     """Write signatures and exposures to a folder.
 
-    ``signatures.tsv`` (a row a channel, in SigProfiler's order, a column a signature) and ``exposures.tsv``
-    (a row a sample, a column a signature, in whole mutations) have the layout of SigProfiler's files:
+    ``signatures.tsv`` (a row a channel, in SigProfiler's order, a column per signature) and ``exposures.tsv``
+    (a row per sample, a column per signature, in whole mutations) have the layout of SigProfiler's files:
     SigProfilerAssignment takes the first as ``signatures`` or ``signature_database``, and
     SigProfilerPlotting draws it. Component "0" is in neither. The other tables have intervals:
     ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv``, ``samples.csv``.

@@ -150,7 +150,7 @@ class Signatures:
     # ------------------------------------------------------------------ tables
 
     def overview(self, known: KnownSignatures | None = None) -> Columns:
-        """A row a signature: name, mutations, share, occurrence, samples, and the best known one.
+        """A row per signature: name, mutations, share, occurrence, samples, and the best known one.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Signatures:
         return table
 
     def channel_table(self) -> Columns:
-        """A row a signature and channel: share with its interval."""
+        """A row per signature and channel: share with its interval."""
         n, width = self.matrix.shape
         return {
             "signature": np.repeat(self.names, width).tolist(),
@@ -188,13 +188,13 @@ class Signatures:
         }
 
     def exposure_table(self) -> Columns:
-        """A row a sample and signature, and component "0": mutations with their interval, share, zero."""
+        """A row per sample and signature, and component "0": mutations with their interval, share, zero."""
         table = self.exposures.table([*self.names, REST])
         label = self.exposures.label
         return {"sample": table.pop(label), "signature": table.pop("component"), **table}
 
     def sample_table(self) -> Columns:
-        """A row a sample: mutations, those sampled, and the cosine of the reconstructed spectrum."""
+        """A row per sample: mutations, those sampled, and the cosine of the reconstructed spectrum."""
         return {
             "sample": list(self.exposures.names),
             "mutations": self.corpus.document_lengths if self.totals is None else self.totals,

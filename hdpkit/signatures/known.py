@@ -196,7 +196,7 @@ def read_signatures(
     signatures: str = "auto",
     delimiter: str | None = None,
 ) -> KnownSignatures:
-    """Read reference signatures, as COSMIC has them for download: a row a channel, a column a signature.
+    """Read reference signatures, as COSMIC has them for download: a row a channel, a column per signature.
 
     Parameters
     ----------

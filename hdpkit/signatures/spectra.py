@@ -233,7 +233,7 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
 def arranged(
     table: NumberTable, wanted: Channels | str | None, side: str, what: str
 ) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str], Channels | None]:
-    """Put a table in order: a row a sample or signature, channels in the order of pictures.
+    """Put a table in order: a row per sample or signature, channels in the order of pictures.
 
     Parameters
     ----------

@@ -291,15 +291,15 @@ class AlignedTopics:
     # ------------------------------------------------------------------ tables
 
     def to_pandas(self, table: str = "topics", *, n_terms: int | None = 20, vocabulary: Any = None) -> Any:
-        """A tidy table: one row an observation.
+        """A tidy table: one row per observation.
 
         Parameters
         ----------
         table : str
-            "topics": a row a topic and term (the most probable ones): topic, term, probability, lower, upper.
-            "shares": a row a topic: topic, share, lower, upper, occurrence, chains (that have it), spread.
-            "weights": a row a group and topic: the name of the groups, topic, share, lower, upper; the rest
-            is topic "rest". "trace": a row a sample and topic that it has: chain, sweep, topic, id, share.
+            "topics": a row per topic and probable term: topic, term, probability, lower, upper.
+            "shares": a row per topic: topic, share, lower, upper, occurrence, chains (that have it), spread.
+            "weights": a row per group and topic: the name of the groups, topic, share, lower, upper; the rest
+            is topic "rest". "trace": a row per sample and topic that it has: chain, sweep, topic, id, share.
         n_terms : int, optional
             Terms of each topic in "topics"; None for all.
         vocabulary : sequence of str, optional

@@ -1,4 +1,4 @@
-"""Whether a run has settled, in one sentence."""
+"""Whether a run has converged, in one sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
 
 @attrs.frozen(eq=False, kw_only=True)
 class Diagnosis:
-    """Whether the chains of a run have settled; ``str()`` is the sentence.
+    """Whether the chains of a run have converged; ``str()`` is the sentence.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Diagnosis:
         Whether the rule holds. A single chain is judged by its halves; it can't show that another chain would
         agree.
     sentence : str
-        One sentence: whether the run has settled, and what to do if it hasn't.
+        One sentence: whether the run has converged, and what to do if it hasn't.
     reasons : tuple of str
         Why it hasn't; empty if it has.
     numbers : dict of NumberDiagnosis
@@ -87,7 +87,7 @@ class Diagnosis:
 
 
 def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | None = None) -> Diagnosis:
-    """Judge whether a run has settled, by R-hat and effective draws of the log joint, K and the largest
+    """Judge whether a run has converged, by R-hat and effective draws of the log joint, K and the largest
     shares.
 
     The rule is that of `hdpkit.compare_schedules`, for the chains of one schedule.
@@ -147,7 +147,7 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
 
 
 def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
-    """What is judged, by key: shape (n_chains, n_draws)."""
+    """The judged quantities by key: shape (n_chains, n_draws)."""
     values = {"log_joint": np.array([chain["log_joint"][first:n] for chain in chains], dtype=np.float64)}
     if all(_SHARES in chain for chain in chains):  # not where dishes are observed
         values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
@@ -162,7 +162,7 @@ def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
 
 @attrs.frozen
 class _Facts:
-    """What a sentence is made of."""
+    """The facts in a sentence."""
 
     n_chains: int
     kept: Kept
@@ -189,30 +189,30 @@ def _settled(facts: _Facts) -> str:
     found = f"R-hat is at most {rhat:.2f}, with at least {ess:.0f} effective draws, for {facts.what}"
     if facts.n_chains == 1:
         return (
-            f"This chain has settled by its own measure over {facts.where} (split {found}), but one chain "
-            "can't show that others would agree with it: run several (chains=4) to see."
+            f"One chain has converged by itself over {facts.where} (split {found}), but it can't show if "
+            "other chains agree with it: run several (chains=4)."
         )
-    return f"Settled: over {facts.where} of {facts.n_chains} chains {found}."
+    return f"Converged: over {facts.where} of {facts.n_chains} chains {found}."
 
 
 def _unsettled(facts: _Facts, reasons: Sequence[str]) -> str:
     who = "one chain" if facts.n_chains == 1 else f"{facts.n_chains} chains"
-    begin = f"Not settled over {facts.where} of {who} ({'; '.join(reasons)}): "
+    begin = f"Not converged over {facts.where} of {who} ({'; '.join(reasons)}): "
     if facts.kept.n_draws < FEWEST_DRAWS:
         more = math.ceil(facts.last * FEWEST_DRAWS / max(facts.kept.n_draws, 1)) - facts.last
-        return f"{begin}run some {_rounded(more):,} more sweeps."
+        return f"{begin}run about {_rounded(more):,} more sweeps."
     if np.isnan(facts.numbers["log_joint"].ess):
         return f"{begin}add a move that changes the dishes to the schedule."
     if _apart(facts):
         return (
             f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone may not "
-            "help: add moves that change whole dishes (SplitMerge, DishGibbs), or summarise over all chains."
+            "help: add moves that change whole dishes (SplitMerge, DishGibbs), or summarise all chains."
         )
     rule, judged = facts.rule, [one for one in facts.numbers.values() if not math.isnan(one.ess)]
     factor = 2.0  # while a chain moves, its effective draws say nothing of how long it takes
     if not any(one.rhat > rule.rhat or one.drift > rule.drift for one in judged):
         factor = 1.1 * rule.ess * facts.n_chains / max(min(one.ess for one in judged), 1.0)
-    advice = f"run some {_rounded(facts.last * (factor - 1.0)):,} more sweeps"
+    advice = f"run about {_rounded(facts.last * (factor - 1.0)):,} more sweeps"
     if facts.n_chains == 1:
         advice += ", and several chains to see whether they agree"
     return f"{begin}{advice}."
@@ -231,6 +231,6 @@ def _apart(facts: _Facts) -> bool:
 
 
 def _rounded(number: float) -> int:
-    """A number of sweeps as a person would give it: one or two leading digits."""
+    """A number of sweeps rounded to one or two leading digits."""
     step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
     return math.ceil(number / step) * step

@@ -70,7 +70,7 @@ class Exposures:
         return np.asarray(self.lower < _ONE, dtype=np.bool_)
 
     def table(self, names: Any = None) -> dict[str, Any]:
-        """Columns of a tidy table: a row a group and component.
+        """Columns of a tidy table: a row per group and component.
 
         Parameters
         ----------

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import AuditError
-from hdpkit.testing.enumeration import Key, Shape, lump_to_histograms
+from hdpkit.testing.enumeration import Key, Shape
+from hdpkit.testing.histogram_states import lump_to_histograms
 
 __all__ = ["Counts", "counts_key", "counts_of", "lump_to_counts"]
 

@@ -22,15 +22,8 @@ from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
-from hdpkit.testing.enumeration import (
-    Shape,
-    canonical_key,
-    exact_posterior,
-    histogram_key,
-    listed,
-    lump,
-    lump_to_histograms,
-)
+from hdpkit.testing.enumeration import Shape, canonical_key, exact_posterior, listed
+from hdpkit.testing.histogram_states import histogram_key, lump, lump_to_histograms
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
 __all__ = [

@@ -145,7 +145,7 @@ def _check_predictives(measure: BaseMeasure, values: list[Any]) -> str:
             raise MeasureFailure(f"log_predictive: shape ({len(many)},) and finite, not {together}")
         alone = [np.asarray(measure.log_predictive(value, [one]))[0] for one in many]
         close("many dishes in one call and one by one", together, alone)
-    return "log_predictive: one value a dish, each as if asked alone"
+    return "log_predictive: one value per dish, each as if asked alone"
 
 
 def _chain(measure: BaseMeasure, values: Sequence[Any], before: Sequence[Any] = ()) -> float:

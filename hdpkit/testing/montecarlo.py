@@ -18,9 +18,9 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
 from hdpkit.stores import Detail
-from hdpkit.testing.enumeration import lump_to_histograms
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
+from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.transitions import lump_matrix
 

@@ -29,8 +29,9 @@ from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import SHAPES, TinyShape
 from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.counts_machine import CountsMachine
-from hdpkit.testing.enumeration import Shape, lump_to_histograms, seatings, table_sizes
+from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.exact import frozen_key, labelled_arrays, labelled_key
+from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.machines import StoreMachine, run_store_machine
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require, seen
 

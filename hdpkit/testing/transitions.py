@@ -128,7 +128,7 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
         empty = list(number)[int(np.argmin(totals))]
         raise ParameterError("pi", empty, "positive for some state of every class", "Leave the class out.")
 
-    into_classes = matrix @ indicator  # one row a state: where it goes, by class
+    into_classes = matrix @ indicator  # one row per state: where it goes, by class
     lumped = (indicator.T @ (weights[:, None] * into_classes)) / totals[:, None]
     spread = np.zeros_like(lumped)
     for place in range(len(number)):

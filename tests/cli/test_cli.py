@@ -126,7 +126,7 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     assert "ship" in result.stdout
     assert re.search(r"K = \d+ topics, root concentration = ", result.stdout)
     last = result.stdout.splitlines()[-1]
-    assert last.startswith("Not settled over sweeps 16 to 30 of one chain (15 states a chain"), last
+    assert last.startswith("Not converged over sweeps 16 to 30 of one chain (15 states a chain"), last
     rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
     assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
     assert sum(int(row["tokens"]) for row in rows) == 400

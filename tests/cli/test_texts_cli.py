@@ -259,9 +259,9 @@ def test_a_folder_of_zarr_needs_zarr(folder, tmp_path, monkeypatch):
 def test_a_netcdf_file_needs_a_package_that_writes_it(folder, tmp_path, monkeypatch):
     pytest.importorskip("arviz")
     trace = hk.open_run(folder / "run").trace
-    for name in ("h5netcdf", "netCDF4"):
+    for name in ("h5py", "netCDF4"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match="pip install 'h5netcdf'"):
+    with pytest.raises(MissingExtraError, match="pip install h5netcdf h5py"):
         export_trace(trace, tmp_path / "trace.nc")
     assert not list(tmp_path.iterdir())
 

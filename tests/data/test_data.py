@@ -442,7 +442,7 @@ def test_groups_with_values_keep_the_grouping():
     other = groups.with_values(np.ones((3, 2)))
     assert other.values.shape == (3, 2)
     assert other.codes("author").tolist() == [0, -1, 1]
-    with pytest.raises(DataError, match="one value a customer"):
+    with pytest.raises(DataError, match="one value per customer"):
         groups.with_values([1.0])
 
 

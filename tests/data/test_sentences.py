@@ -1,4 +1,4 @@
-"""Files with a sentence a line: what is read, and what hostile files come to."""
+"""Files with a sentence per line: what is read, and what hostile files come to."""
 
 import bz2
 import gzip

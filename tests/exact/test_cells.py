@@ -26,7 +26,7 @@ def franchise(counts):
 
 
 def one_customer(theta, term):
-    """Law of a customer's next label, one row a label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
+    """Law of a customer's next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
     P = np.zeros((K, K))
     ends = np.concatenate([[0.0], np.unique(XI)])
     for z in range(K):

@@ -26,7 +26,6 @@ from hdpkit.testing.combinations import (
     stores_and_kernels,
 )
 from hdpkit.testing.counted_states import lump_to_counts
-from hdpkit.testing.enumeration import lump_to_histograms
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactModel,
@@ -35,6 +34,7 @@ from hdpkit.testing.exact import (
     step_matrices,
 )
 from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.marginals import (
     atomic_log_marginal,
     beta_bernoulli_log_marginal,

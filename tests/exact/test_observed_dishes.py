@@ -28,9 +28,9 @@ from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail
 from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
-from hdpkit.testing.enumeration import lump_to_histograms
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
 from hdpkit.testing.franchise_machine import Watcher
+from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.marginals import atomic_log_marginal
 from hdpkit.testing.transitions import lump_matrix
 

@@ -17,8 +17,9 @@ from hdpkit.stores import CountsReference
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.counted_states import lump_to_counts
-from hdpkit.testing.enumeration import lump, n_dishes, n_tables
+from hdpkit.testing.enumeration import n_dishes, n_tables
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible, step_matrices
+from hdpkit.testing.histogram_states import lump
 from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)

@@ -9,6 +9,7 @@ import pytest
 
 from hdpkit.errors import ParameterError
 from hdpkit.testing import enumeration as en
+from hdpkit.testing import histogram_states as hs
 from hdpkit.testing import marginals
 from hdpkit.testing.transitions import (
     detailed_balance_error,
@@ -122,7 +123,7 @@ def test_lumping_a_chain_that_is_not_lumpable():
 def test_lumping_to_histograms_keeps_the_posterior(chain):
     states, pi, steps = chain
     lumped = lump_matrix(
-        np.linalg.multi_dot(steps), [en.lump_to_histograms(key, SHAPE) for key in states], pi=pi
+        np.linalg.multi_dot(steps), [hs.lump_to_histograms(key, SHAPE) for key in states], pi=pi
     )
     assert lumped.pi is not None
     assert stationary_error(lumped.matrix, lumped.pi) <= TOLERANCE

@@ -33,7 +33,7 @@ def test_chains_that_agree_have_settled():
     assert found.settled
     assert found.reasons == ()
     assert str(found) == found.sentence
-    assert found.sentence.startswith("Settled: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
+    assert found.sentence.startswith("Converged: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
     assert "the log joint, K and the 5 largest shares" in found.sentence
     assert (found.n_chains, found.n_draws, found.after, found.last) == (3, 200, 200, 400)
     assert list(found.table.index) == ["log_joint", "n_dishes", *(f"share_{i}" for i in range(1, 6))]
@@ -43,12 +43,12 @@ def test_chains_that_agree_have_settled():
 def test_one_chain_is_judged_by_its_halves_and_says_what_it_cant_show():
     found = hk.summaries.diagnose(noise())
     assert found.settled
-    assert "one chain can't show" in found.sentence
+    assert "can't show if other chains agree" in found.sentence
     assert "chains=4" in found.sentence
     found = hk.summaries.diagnose(trace_of(np.linspace(0.0, 100.0, 400)))
     assert not found.settled
     assert found.sentence.startswith(
-        "Not settled over sweeps 201 to 400 of one chain (R-hat above 1.05: log joint"
+        "Not converged over sweeps 201 to 400 of one chain (R-hat above 1.05: log joint"
     )
     assert "several chains" in found.sentence
 
@@ -57,14 +57,14 @@ def test_chains_that_rest_apart_are_told_from_chains_that_still_move():
     apart = hk.ChainTrace([trace_of(RNG.normal(size=400) + 20.0 * i) for i in range(2)])
     assert "agrees with itself, but not with the others" in hk.summaries.diagnose(apart).sentence
     moving = hk.ChainTrace([trace_of(np.linspace(0.0, 50.0, 400) + RNG.normal(size=400)) for _ in range(2)])
-    assert "run some 400 more sweeps" in hk.summaries.diagnose(moving).sentence
+    assert "run about 400 more sweeps" in hk.summaries.diagnose(moving).sentence
 
 
 def test_few_draws_and_frozen_chains_say_so():
     found = hk.summaries.diagnose(noise(10))
     assert not found.settled
     assert "5 states a chain after burn-in, at least 20 are needed" in found.sentence
-    assert "run some 30 more sweeps" in found.sentence
+    assert "run about 30 more sweeps" in found.sentence
     found = hk.summaries.diagnose(trace_of(np.zeros(60)))
     assert "the log joint never changes" in found.sentence
     assert "a move that changes the dishes" in found.sentence
@@ -116,4 +116,4 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
         hk.summaries.diagnose(noise())
-    assert "run some 30 more" in hk.summaries.diagnose(noise(10)).sentence
+    assert "run about 30 more" in hk.summaries.diagnose(noise(10)).sentence

@@ -197,7 +197,7 @@ def check_one_token():
 
 
 def check_average_over_states():
-    """Probabilities are averaged over states, not their logarithms: one word a document, by hand."""
+    """Probabilities are averaged over states, not their logarithms: one word per document, by hand."""
     states = [two_levels(seed) for seed in (0, 1, 2)]
     new = hk.Corpus.from_documents([[0], [2]], n_terms=3)
     p = np.array([[row_of(f, ("root", None)) @ topics_of(f)[:, v] for v in (0, 2)] for f in states])

@@ -15,14 +15,7 @@ from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.reference.seating_out import seat_out
 from hdpkit.stores.seating_out import lump
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
-from hdpkit.testing.enumeration import (
-    Shape,
-    log_likelihood,
-    log_prior,
-    lump_to_histograms,
-    n_tables,
-    seatings,
-)
+from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactModel,
@@ -32,6 +25,7 @@ from hdpkit.testing.exact import (
     labelled_key,
 )
 from hdpkit.testing.franchise_machine import Watcher
+from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.marginals import atomic_log_marginal
 from hdpkit.testing.measure_contract import check_contract
 

@@ -216,7 +216,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return (float(self.selection.r), float(self.selection.s)), None
         return None, (log(self.selection), log1p(-self.selection))
 
-    # ------------------------------------------------------------------ one smoothing a dish
+    # ------------------------------------------------------------------ one smoothing per dish
 
     @property
     def conjugate(self) -> bool:  # type: ignore[override]

@@ -60,7 +60,7 @@ def _reseat(
     plan: Any,
     source: ChoiceSource,
 ) -> None:
-    """Draw the dish of one customer; ``likelihood`` is logarithmic, one number a label."""
+    """Draw the dish of one customer; ``likelihood`` is logarithmic, one number per label."""
     xi = {k: min(weight, plan.threshold) for k, weight in psi.items()}
     ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
     widths = np.diff([0.0, *ends])

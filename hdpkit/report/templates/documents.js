@@ -35,7 +35,7 @@ function showDocuments() {
   byId("documents-next").disabled = first + rows >= found.length;
   byId("documents-status").textContent = found.length
     ? (first + 1).toLocaleString("en") + " to " + (first + shown.length).toLocaleString("en") + " of " + count(found.length, "document")
-    : "No document has such a name.";
+    : "No document has a matching name.";
 }
 
 function filterDocuments() {

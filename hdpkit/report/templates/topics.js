@@ -40,9 +40,9 @@ function showCommon(number) {
   if (!all) return;
   const one = all[number - 1];
   place.textContent = one
-    ? "In " + percent(one[0], 0) + " of the states that were kept; share " + percent(one[1], 2) + ", interval of "
+    ? "In " + percent(one[0], 0) + " of the kept states; share " + percent(one[1], 2) + ", interval of "
       + percent(page.data.level, 0) + " from " + percent(one[2], 2) + " to " + percent(one[3], 2)
-    : "No other state that was kept has this topic.";
+    : "No other kept state has this topic.";
 }
 
 /** Mean and interval of a term's probability over the states, as cells; empty where none is known. */

@@ -1,0 +1,84 @@
+"""What a store that doesn't know who sits where keeps of a seating, and laws of functions of seatings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from hdpkit.errors import AuditError
+from hdpkit.testing.enumeration import Key, Shape, table_sizes
+
+__all__ = ["Histograms", "histogram_key", "lump", "lump_to_histograms"]
+
+Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
+"""What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""
+
+H = TypeVar("H", bound=Hashable)
+
+
+def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:
+    """Canonical form of what a histogram store keeps, whatever numbers it gives to dishes.
+
+    Parameters
+    ----------
+    dishes : sequence of int
+        The dish of each data customer.
+    tables : iterable of (node, dish, sizes)
+        The sizes of the tables of a node that serve a dish, in any order; pairs without tables may be left
+        out or have no sizes.
+
+    Returns
+    -------
+    Histograms
+        Dishes relabelled 0, 1, ... in order of first appearance among the data customers, and the
+        (node, dish, sorted sizes) of every pair that has tables, in order.
+    """
+    label: dict[int, int] = {}
+    for dish in dishes:
+        label.setdefault(int(dish), len(label))
+    rows: list[tuple[int, int, tuple[int, ...]]] = []
+    for node, dish, sizes in tables:
+        ordered = tuple(sorted(int(size) for size in sizes))
+        if not ordered:
+            continue
+        if int(dish) not in label:
+            raise AuditError("tables", (node, dish, ordered), "dishes that have data", "Some table is stale.")
+        rows.append((int(node), label[int(dish)], ordered))
+    if len({(node, dish) for node, dish, _ in rows}) != len(rows):
+        raise AuditError("tables", rows, "one entry for a node and dish", "Merge the entries.")
+    return tuple(label[int(dish)] for dish in dishes), tuple(sorted(rows))
+
+
+def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
+    """What a store that doesn't know who sits where keeps of a seating (Blunsom et al. 2009).
+
+    Parameters
+    ----------
+    key : Key
+        The seating.
+    shape : Shape
+        The tree and its customers.
+    dishes : sequence of int, optional
+        The dish of each data customer where dishes are observed (then several tables of the root may serve
+        one dish). Without it each table of the root is a dish.
+
+    Returns
+    -------
+    Histograms
+        See `histogram_key`.
+    """
+    served = [tables[-1] for tables in key] if dishes is None else [int(dish) for dish in dishes]
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for node, tables in enumerate(table_sizes(key, shape)):
+        for table, size in tables.items():  # a table's label is a data customer beneath it: it has its dish
+            sizes.setdefault((node, served[table]), []).append(size)
+    return histogram_key(served, [(node, dish, these) for (node, dish), these in sizes.items()])
+
+
+def lump(distribution: Mapping[Key, float], function: Callable[[Key], H]) -> dict[H, float]:
+    """The law of a function of the seating: probabilities summed over the keys where it has each value."""
+    parts: dict[H, list[float]] = {}
+    for key, probability in distribution.items():
+        parts.setdefault(function(key), []).append(probability)
+    return {value: math.fsum(these) for value, these in parts.items()}
