@@ -5,11 +5,14 @@ from hdpkit.evaluation.completion import completion_perplexity, fit_proportions
 from hdpkit.evaluation.evaluate import evaluate
 from hdpkit.evaluation.pointwise import GroupLogLikelihood
 from hdpkit.evaluation.result import Evaluation
+from hdpkit.evaluation.sharded_state import HeldOutScore, ShardedState
 
 __all__ = [
     "Evaluation",
     "GroupLogLikelihood",
+    "HeldOutScore",
     "RankedAllocations",
+    "ShardedState",
     "completion_perplexity",
     "dishes_per_group",
     "evaluate",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import Corpus
-from hdpkit.errors import CorruptRunError, ShardError
+from hdpkit.errors import CorruptRunError, RunError, ShardError
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, refusals, seal, write_whole
 from hdpkit.shards.source import Info
@@ -103,7 +103,7 @@ class FromFolder:
         return self.state
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
-        """Read the state of a shard; a ShardError names it if the file is another one, or damaged."""
+        """Read the state of a shard; a ShardError names it if the file is missing or another one."""
         path = shard_file(Path(self.folder), number)
         try:
             payload, digest = read_sealed(path, SHARD)
@@ -112,7 +112,7 @@ class FromFolder:
                     str(path), digest, f"the file of the checkpoint, {self.digests[str(number)]}",
                     "Restore a copy of it.",
                 )  # fmt: skip
-        except CorruptRunError as error:
+        except RunError as error:
             raise ShardError.of(number, error.parameter, error.value, error.allowed, error.remedy) from error
         seating = unpack(payload, str(path))["seating"]
         return {name: column.astype(np.int32) for name, column in seating.items()}

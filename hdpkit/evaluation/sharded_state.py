@@ -1,0 +1,347 @@
+"""Topics, shares of documents and held-out scores of a run over shards, one shard after another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import flag, instance, positive_number, whole_number
+from hdpkit.checks import path as path_of
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, ParameterError, RunError
+from hdpkit.evaluation.completion import TOLERANCE
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
+from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.random import Purpose, Seed, as_source
+from hdpkit.shards.files import FromFolder, read_run, state_folder
+from hdpkit.shards.source import Source
+
+__all__ = ["HeldOutScore", "ShardedState", "numbers_of"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_CHUNK = 1 << 20
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class HeldOutScore:
+    """What `ShardedState.score` found.
+
+    Attributes
+    ----------
+    shards : int64 array, shape (n,)
+        Numbers of the shards that were scored.
+    log_probability : float64 array, shape (n,)
+        Sum over their held-out tokens, in nats.
+    tokens : int64 array, shape (n,)
+        Their held-out tokens.
+    """
+
+    shards: Ints
+    log_probability: Floats
+    tokens: Ints
+
+    @property
+    def perplexity(self) -> float:
+        """exp(- mean log probability of a held-out token) over all these shards."""
+        return float(np.exp(-self.log_probability.sum() / self.tokens.sum()))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ShardedState:
+    """The state of a run over shards at its last checkpoint. Topics are numbered from the largest one.
+
+    Opened by `ShardedState.open`. Of documents, no more than one shard is in memory at a time.
+
+    Attributes
+    ----------
+    sweep : int
+    dish_counts : int64 array, shape (K, n_terms)
+        How often each topic has each term.
+    weights : float64 array, shape (K + 1,)
+        Of the topics at the root, that of all other topics last.
+    concentration : float
+        That of the documents.
+    eta : float64 array, shape (n_terms,)
+        Pseudo-counts of the terms in each topic.
+    corpus : ShardedCorpus or CutCorpus
+        That of the run.
+    """
+
+    sweep: int
+    dish_counts: Ints
+    weights: Floats
+    concentration: float
+    eta: Floats
+    corpus: Source
+    _order: Ints  # slot of each topic
+    _start: FromFolder
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        restaurant: Restaurant,
+        corpus: Source,
+        root: str | FixedWeights = "weights",
+    ) -> ShardedState:
+        """Read the last checkpoint of a run. All shards are read once, one after another.
+
+        Parameters
+        ----------
+        folder : path
+            That of the run: ``hdpkit.shards.run(..., folder=folder)``.
+        restaurant : Restaurant
+        corpus : ShardedCorpus or CutCorpus
+        root : "weights" or FixedWeights
+            All as the run was begun with.
+
+        Raises
+        ------
+        RunError
+            If there is no checkpoint in the folder, or one of another run.
+        ShardError
+            If a shard, or its state, is missing or damaged: it names the shard.
+        """
+        place = path_of("folder", folder, remedy="Name the folder of a run over shards.")
+        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="As for hdpkit.shards.run.")
+        _check_source("corpus", corpus)
+        found = read_run(place)
+        if found is None:
+            raise RunError(
+                "folder", str(place), "the folder of a run over shards", "hdpkit.shards.run(..., folder=...)."
+            )
+        settings, state = found
+        declared = {"restaurant": repr(restaurant), "corpus": corpus.digest, "root": repr(root)}
+        for name, given in declared.items():
+            if settings[name] != given:
+                raise RunError(
+                    f"{name}, in {place}", settings[name], f"as given now: {given}", "Give the run's own."
+                )
+        common = state["common"]
+        start = FromFolder(str(state_folder(place, common["sweep"])), common, state["digests"])
+        counts = _counts(corpus, start)
+        slots = np.asarray(common["slots"])
+        order = slots[np.argsort(-counts[slots].sum(axis=1), kind="stable")].astype(np.int64)
+        eta = common["measure"].get("eta", next(iter(restaurant.chain())).base.eta)
+        return cls(
+            sweep=int(common["sweep"]), dish_counts=counts[order],
+            weights=_weights(common["weights"], root, slots, order),
+            concentration=float(common["concentration"][1]),
+            eta=np.broadcast_to(np.asarray(eta, np.float64), (corpus.n_terms,)),
+            order=order, corpus=corpus, start=start,
+        )  # fmt: skip
+
+    @property
+    def n_topics(self) -> int:
+        """K."""
+        return len(self.dish_counts)
+
+    def topics(self) -> Floats:
+        """Posterior means of the topics over terms given the state: float64, shape (K, n_terms)."""
+        topics = self.dish_counts + self.eta
+        topics /= topics.sum(axis=1, keepdims=True)
+        return topics
+
+    def top_terms(self, n: int = 10) -> list[list[Any]]:
+        """The most probable terms of each topic: words, or ids where the corpus has no vocabulary.
+
+        Parameters
+        ----------
+        n : int
+            How many of each topic.
+        """
+        n = whole_number("n", n, 1, remedy="How many terms of a topic.")
+        words = getattr(self.corpus, "vocabulary", None)
+        found = (np.argsort(-topic, kind="stable")[:n].tolist() for topic in self.topics())
+        return [[v if words is None else words[v] for v in terms] for terms in found]
+
+    def shares(self, number: int) -> dict[str, Any]:
+        """Return the topics of the documents of a shard, those that a document has tokens of.
+
+        Its share of each other topic k is ``concentration * weights[k] / (n + concentration)``, n the
+        number of its tokens; documents without tokens are not there.
+
+        Parameters
+        ----------
+        number : int
+            Of the shard, from 0.
+
+        Returns
+        -------
+        dict
+            Columns of one length: "document" (its name, or its number in the corpus, from 0), "topic" (from
+            1), "tokens", and "share", the posterior mean given the state.
+
+        Raises
+        ------
+        ShardError
+            If the shard's state is missing or damaged.
+        """
+        number = self._number(number)
+        info, corpus = self.corpus.shards[number], self.corpus.shard(number)
+        seating = self._start.seating(number, info, corpus)
+        topic_of = np.full(int(self._order.max()) + 1, -1)
+        topic_of[self._order] = np.arange(self.n_topics)
+        document = seating["count_node"].astype(np.int64) - 1
+        topic, tokens = topic_of[seating["count_dish"]], seating["count_customers"].astype(np.int64)
+        order = np.lexsort((topic, document))
+        document, topic, tokens = document[order], topic[order], tokens[order]
+        total = np.asarray(corpus.document_lengths)[document] + self.concentration
+        share = (tokens + self.concentration * self.weights[topic]) / total
+        names: Any = document + info.first_document
+        if corpus.names is not None:
+            names = [corpus.names[d] for d in document.tolist()]
+        return {"document": names, "topic": topic + 1, "tokens": tokens, "share": share}
+
+    def score(
+        self,
+        data: Source,
+        held_out: Source | None = None,
+        *,
+        shards: Sequence[int] | None = None,
+        learn: bool = True,
+        tolerance: float = TOLERANCE,
+        rng: Seed = 0,
+    ) -> HeldOutScore:
+        """Score new documents by document completion, shard by shard.
+
+        Proportions are fitted to the observed half of each document, and each token of the other half is
+        scored: `TopicModel.score` of this state. Several processes can each score some of the shards.
+
+        Parameters
+        ----------
+        data : ShardedCorpus or CutCorpus
+            New documents, over the terms of the run: whole ones or, with ``held_out``, their observed halves.
+        held_out : ShardedCorpus or CutCorpus, optional
+            The other halves: the same documents in the same shards. Without them each document is split at
+            random, half of its tokens (rounded down) observed; the halves don't depend on the shards.
+        shards : sequence of int, optional
+            Which shards are scored; by default all.
+        learn : bool
+            Whether topics learn the observed words of each document, or stay as they are.
+        tolerance : float
+            The largest step of a proportion at which EM ends.
+        rng : seed
+            For the split.
+
+        Raises
+        ------
+        DataError
+            If the terms are others, halves don't fit, or nothing is left to be scored.
+        ShardError
+            If a shard is missing or damaged.
+        """
+        flag("learn", learn)
+        positive_number("tolerance", tolerance)
+        numbers = numbers_of(shards, len(_check_source("data", data).shards))
+        if held_out is not None:
+            _check_halves(data, _check_source("held_out", held_out))
+        for name, source in (("data", data), ("held_out", held_out or data)):
+            if source.n_terms != self.dish_counts.shape[1]:
+                raise DataError(
+                    name, f"{source.n_terms} terms", f"{self.dish_counts.shape[1]} terms, those of the run",
+                    "Give the same terms in the same order.",
+                )  # fmt: skip
+        topics = self._fixed(learn)
+        found = []
+        for number, observed, held in _halves(data, held_out, numbers, rng):
+            n = int(held.sum())
+            mean = completion([topics], observed, held, tolerance) if n else 0.0
+            found.append((number, mean * n, n))
+        places, sums, tokens = (np.array(column) for column in zip(*found, strict=True))
+        if not tokens.any():
+            raise DataError(
+                "data", "no token", "documents with at least one token to be scored", "All of them are empty."
+            )
+        return HeldOutScore(shards=places, log_probability=sums, tokens=tokens)
+
+    def _fixed(self, learn: bool) -> FixedTopics:
+        prior = self.concentration * self.weights
+        mass = np.append(self.dish_counts.sum(axis=1), 0) + self.eta.sum()
+        return FixedTopics.of(self.topics(), self.eta / self.eta.sum(), prior, mass if learn else None)
+
+    def _number(self, number: Any) -> int:
+        return whole_number("number", number, 0, len(self.corpus.shards) - 1, remedy="Shards count from 0.")
+
+
+def _counts(corpus: Source, start: FromFolder) -> Ints:
+    """How often each slot has each term, shape (n_slots, n_terms)."""
+    n_slots = int(np.max(start.state["slots"])) + 1
+    counts = np.zeros(n_slots * corpus.n_terms, np.int64)
+    for number, info in enumerate(corpus.shards):
+        shard = corpus.shard(number)
+        dish, terms = start.seating(number, info, shard)["dish"], shard.values
+        for first in range(0, len(dish), _CHUNK):
+            piece = slice(first, first + _CHUNK)
+            np.add.at(counts, dish[piece].astype(np.int64) * corpus.n_terms + terms[piece], 1)
+    return counts.reshape(n_slots, corpus.n_terms)
+
+
+def _weights(kept: Any, root: str | FixedWeights, slots: npt.NDArray[Any], order: Ints) -> Floats:
+    """Weights of the topics in their order, that of all others last."""
+    n = len(order)
+    if isinstance(root, FixedWeights):
+        return np.append(np.full(n, 1.0 / root.n_dishes), 1.0 - n / root.n_dishes)
+    weights: Floats = np.append(np.asarray(kept)[np.searchsorted(slots, order)], kept[-1])
+    return weights
+
+
+def _check_source(name: str, source: Any) -> Source:
+    if not all(hasattr(source, part) for part in ("shards", "shard", "n_terms", "digest")):
+        raise ParameterError(
+            name, source, "a corpus in shards",
+            "hk.ShardedCorpus.open(folder), or hdpkit.shards.cut(corpus, n).",
+        )  # fmt: skip
+    checked: Source = source
+    return checked
+
+
+def _check_halves(data: Source, held_out: Source) -> None:
+    one, other = ([info.n_documents for info in source.shards] for source in (data, held_out))
+    if one != other:
+        raise DataError(
+            "held_out", f"shards of {other} documents", f"shards of {one} documents, as the data",
+            "Give the same documents in the same shards.",
+        )  # fmt: skip
+
+
+def numbers_of(shards: Any, n: int) -> list[int]:
+    """Return numbers of some of n shards, ascending; of all where None is given."""
+    if shards is None:
+        return list(range(n))
+    remedy = "Give numbers of shards, from 0, each once."
+    given = list(shards) if isinstance(shards, Sequence | range) and not isinstance(shards, str) else []
+    numbers = [whole_number("shards", one, 0, n - 1, remedy=remedy) for one in given]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ParameterError("shards", shards, "a list of different numbers", remedy)
+    return sorted(numbers)
+
+
+def _halves(
+    data: Source, held_out: Source | None, numbers: Sequence[int], rng: Seed
+) -> Iterator[tuple[int, Any, Any]]:
+    """Number, observed and held-out counts of each shard."""
+    source = as_source(rng, Purpose.SPLIT)
+    for number, info in enumerate(data.shards):
+        if held_out is None and number not in numbers:
+            for first in range(0, info.n_tokens, _CHUNK):  # the same halves, whichever shards are scored
+                source.generator.random(min(_CHUNK, info.n_tokens - first))
+        if number not in numbers:
+            continue
+        observed: Corpus = data.shard(number)
+        if held_out is None:
+            yield number, *halves(_matrix(observed), source)
+        else:
+            yield number, _matrix(observed), _matrix(held_out.shard(number))
+
+
+def _matrix(corpus: Corpus) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array(corpus.to_counts())
