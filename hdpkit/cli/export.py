@@ -47,8 +47,9 @@ def export(
                   intervals
 
     Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
-    topic is written if most chains have it, and its share, terms and documents are averages over the samples
-    that have it. Topics of a single chain are those of its newest state, with intervals over its samples.
+    topic is written if at least half of the chains have it, and its share, terms and documents are averages
+    over the samples that have it. Topics of a single chain are those of its newest state, with intervals over
+    its samples.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ __all__ = ["report", "where"]
 
 def where(page: Path) -> str:
     """The line that says where a page is."""
-    return f"The page is {shown_path(page)}\nOpen it in a browser: {page.as_uri()}"
+    return f"Report: {shown_path(page)}\nOpen it in a browser: {page.as_uri()}"
 
 
 @click.command()

@@ -95,7 +95,7 @@ def test_a_topic_shows_its_interval_over_the_samples(shown):
     assert all(cell.endswith("%") for cell in cells[2:])
     shown.execute_script("page.data.common[0] = null; showTopic(1, false)")
     none = shown.execute_script("return byId('topic-common').textContent")
-    assert none.startswith("No other state")
+    assert none.startswith("No other kept state")
 
 
 def test_search_by_keyboard(shown):
