@@ -10,15 +10,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.data import GroupedData
+from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.formats.shard_files import shard_name
 from hdpkit.record import Leave, RunFolder, Samples, Trace, scalars
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
 from hdpkit.record.leave import NotAllowed
 from hdpkit.record.sample_files import stored_sweeps
 
-__all__ = ["Check", "verify_run"]
+__all__ = ["Check", "verify_run", "verify_shards"]
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
@@ -81,6 +82,30 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     for number in range(files.n_chains):
         _check_chain(checks, files, number, data, leave)
         yield from checks.drain()
+
+
+def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
+    """Check a corpus in shards: the manifest, and every file of the shards that are on this disk.
+
+    Parameters
+    ----------
+    folder : path
+
+    Yields
+    ------
+    Check
+    """
+    checks = _Checks()
+    found = checks.attempt("manifest.json", lambda: ShardedCorpus.open(folder), repr)
+    yield from checks.drain()
+    for info in () if found is None else found.shards:
+        name = shard_name(info.number)
+        if found.is_present(info.number):
+            told = f"checksums, ranges; {info.n_documents:,} documents, {info.n_tokens:,} tokens"
+            checks.attempt(name, lambda n=info.number: found.verify(n), lambda _, told=told: told)  # type: ignore[misc]
+            yield from checks.drain()
+        else:
+            yield Check(name, True, "not on this disk", looked=False)
 
 
 class _Checks:
