@@ -1,7 +1,7 @@
 """Are the signatures of simulated cohorts found, and do intervals of exposures cover the true ones?
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part known factors nmf]
-        [--part 300] [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
+        [--part 100] [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found where one of those reported has a
 cosine of 0.9 or more with it, one to one; others that are reported are false.
@@ -158,7 +158,7 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS))
-    parser.add_argument("--part", type=int, default=300)
+    parser.add_argument("--part", type=int, default=100)
     parser.add_argument("--sweeps", type=int, default=300)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)

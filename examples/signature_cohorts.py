@@ -190,7 +190,7 @@ def main(arguments=()):
     parser.add_argument("--samples", type=int, default=200, help="samples of the cohort")
     parser.add_argument("--least", type=int, default=100, help="mutations of a sample at least")
     parser.add_argument("--most", type=int, default=50_000, help="at most")
-    parser.add_argument("--part", type=int, default=300, help="sweeps over some of the mutations")
+    parser.add_argument("--part", type=int, default=100, help="sweeps over some of the mutations")
     parser.add_argument("--sweeps", type=int, default=200, help="sweeps over all of them")
     parser.add_argument("--out", help="folder for the matrix, the types and the truth")
     options = parser.parse_args(arguments)

@@ -33,7 +33,7 @@ def start_from_part(
     *,
     known: Known | None = None,
     max_per_sample: int = 300,
-    sweeps: int = 300,
+    sweeps: int = 100,
     chains: int = 2,
     similarity: float = 0.95,
     updates: int = 5000,
@@ -86,7 +86,7 @@ def start_from_part(
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="read_spectra(path) returns one.")
     whole_number("chains", chains, 1, remedy="2 is usual.")
-    whole_number("sweeps", sweeps, 2, remedy="300 is usual.")
+    whole_number("sweeps", sweeps, 2, remedy="100 is usual.")
     whole_number("updates", updates, 0, remedy="5000 is usual.")
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.95 is usual.")
