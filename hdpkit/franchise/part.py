@@ -11,7 +11,6 @@ import numpy.typing as npt
 from hdpkit._compiled.support.sparse_counts import read_sparse, write_sparse
 from hdpkit.franchise.elsewhere import Changes, Elsewhere
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.random import ChoiceSource
 
 __all__ = ["begin_part", "common_state", "end_parts", "part_counts", "part_seating", "sweep_part"]
@@ -70,7 +69,7 @@ def begin_part(
     total : Changes
         The sum of `part_counts` over all parts.
     common : mapping
-        As `common_state` returns it; without "weights" they are drawn.
+        As `common_state` returns it; weights of the root that are not among its "components" are drawn.
     elsewhere : Elsewhere
     source : ChoiceSource
         For weights that are drawn: the same for all parts.
@@ -113,8 +112,8 @@ def _begin(
     for part in franchise.parts.values():
         part.reset(slots)
     weights: Any = franchise.root.weights
-    if common.get("weights") is not None:
-        weights.thaw({"weights": common["weights"]})
+    if weights.name in common.get("components", {}):
+        weights.thaw(common["components"][weights.name])
     else:
         weights.started(franchise, source)
 
@@ -126,7 +125,6 @@ def common_state(franchise: Franchise) -> dict[str, Any]:
 
 
 def _common_state(franchise: Franchise) -> dict[str, Any]:
-    components = franchise._parts.freeze()
     return {
         "slots": franchise.slots.occupied_slots(),
         "dish_ids": franchise.slots.ids(),
@@ -134,7 +132,7 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
         "sweep": franchise.sweep,
         "measure": franchise.base_parameters,
         "concentration": [float(franchise.concentration(d.name)) for d in franchise.declarations],
-        "weights": components.get(ROOT_WEIGHTS, {}).get("weights"),
+        "components": franchise._parts.freeze(),
     }
 
 

@@ -27,6 +27,10 @@ class MPI(Carrier):
     comm : mpi4py.MPI.Comm, optional
         By default all ranks.
 
+    Attributes
+    ----------
+    rank : int
+
     Raises
     ------
     MissingExtraError
@@ -35,7 +39,8 @@ class MPI(Carrier):
 
     def __init__(self, comm: Any = None) -> None:
         self._comm: Any = _world() if comm is None else comm
-        self.leads = self._comm.Get_rank() == 0
+        self.rank = int(self._comm.Get_rank())
+        self.leads = self.rank == 0
         self._worker: Worker
         self._answer: Any = None
 
@@ -49,7 +54,7 @@ class MPI(Carrier):
                 "shards", len(job.source.shards), f"at least {n}, one a rank",
                 "Start fewer ranks, or cut the corpus into more shards.",
             )  # fmt: skip
-        self._worker = Worker(job, spread(job.source, n)[self._comm.Get_rank()], reports=self.leads)
+        self._worker = Worker(job, spread(job.source, n)[self.rank], reports=self.leads)
 
     def _call(self, verb: str, *arguments: Any) -> None:
         self._answer = self._worker.call(verb, *arguments)

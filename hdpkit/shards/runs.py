@@ -17,7 +17,6 @@ from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.franchise.part import COLUMNS
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.record.files import refusals
 from hdpkit.shards.carrier import Carrier
 from hdpkit.shards.files import FromFolder, read_run, remove_others, state_folder, write_run
@@ -294,5 +293,5 @@ def whole_state(
         "sweep": common["sweep"],
         "attempt": 0,
         "streams": {"seed": job.seed, "chain": 0},
-        "components": {} if common["weights"] is None else {ROOT_WEIGHTS: {"weights": common["weights"]}},
+        "components": common["components"],
     }

@@ -15,7 +15,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Random
 from hdpkit.franchise.part import COLUMNS
 from hdpkit.franchise.term_clusters import COPIED, TermClusters, labels_of_terms
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 
@@ -56,7 +55,7 @@ class FromState:
         return {
             **{name: self.frozen[name] for name in names},
             "concentration": concentration[:2].tolist(),
-            "weights": self.frozen.get("components", {}).get(ROOT_WEIGHTS, {}).get("weights"),
+            "components": self.frozen.get("components", {}),
         }
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
@@ -92,7 +91,7 @@ class ByDocument:
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
         slots = np.arange(self.n_dishes, dtype=np.int32)
-        return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0, "weights": None}
+        return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0}
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
         """Documents of a shard."""

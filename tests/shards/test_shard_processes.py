@@ -73,7 +73,7 @@ def test_workers_of_dask(chain, client, parts):
 
 def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, client, tmp_path):
     kept = tmp_path / "run"
-    done = on_mpi(2, chain[0], SWEEPS, 1, kept, 3)
+    done = on_mpi(2, chain[0], SWEEPS, 1, kept, 2, 3)
     assert done.returncode != 0
     assert (kept / "run.bin").exists()
     again = tmp_path / "again"

@@ -1,6 +1,8 @@
 """What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in."""
 
+import os
 import pickle
+import signal
 import sys
 from pathlib import Path
 
@@ -10,21 +12,20 @@ import hdpkit as hk
 from hdpkit import shards
 
 
-def main(folder, sweeps, threads, kept=None, kill_at=None):
+def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None):
     folder = Path(folder)
     begun = pickle.loads((folder / "begun.pickle").read_bytes())
     carrier = shards.MPI()
+    (folder / f"pid-{carrier.rank}").write_text(str(os.getpid()))
 
     def progress(sweep, numbers):
         if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
-            import os
-            import signal
-
             os.kill(os.getpid(), signal.SIGKILL)
 
     run = shards.run(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=int(sweeps), rng=11,
-        init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=2, progress=progress,
+        init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
+        progress=progress,
     )  # fmt: skip
     state = run.state()
     if carrier.leads:

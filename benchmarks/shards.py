@@ -1,0 +1,154 @@
+"""Chains over shards: seconds a sweep, bytes sent and memory of two ranks beside two threads of one process.
+
+    hdpkit convert CORPUS FOLDER --shards 4
+    python benchmarks/shards.py FOLDER [--topics 100] [--sweeps 10] [--rounds 3]
+        [--ways "scheduler 1 2" "local 1 2" "mpi 2 1"]
+
+A way is a program, a number of parts and a number of threads of each. Ways take turns, each time in processes
+of their own, from one start (term clusters, dishes drawn document by document) with one seed; alpha and gamma
+have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and round the median seconds of the second half of
+the sweeps, the largest memory of a process, and the bytes that a part sent in a sweep at the end beside the
+counts that it had changed; then medians of all rounds and their ratios to the first way. Chains must be the
+same: their last log likelihoods are compared.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from machine import block
+
+import hdpkit as hk
+from hdpkit import moves, shards
+from hdpkit.franchise.elsewhere import Changes
+
+SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
+
+
+def restaurant():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+
+
+def arguments(folder, topics):
+    return restaurant(), hk.ShardedCorpus.open(folder), hk.init.TermClusters(topics)
+
+
+def over_shards(folder, topics, sweeps, carrier, threads):
+    """Run over shards; returns the numbers of this process, None where another one leads."""
+    declared, corpus, init = arguments(folder, topics)
+    changed = []
+    plus = Changes.plus
+    Changes.plus = lambda one, other: (changed.append(count(one)), plus(one, other))[1]
+    run = shards.run(
+        declared, corpus, SCHEDULE, sweeps=sweeps, rng=1, init=init, carrier=carrier, threads=threads
+    )
+    return {
+        "seconds": run.seconds.tolist(),
+        "sent": int(run.sent[-1]),
+        "changed": changed[-1] if changed else 0,
+        "dishes": int(run.numbers["n_dishes"][-1]),
+        "log_likelihood": float(run.numbers["log_likelihood"][-1]) if carrier.leads else None,
+        "leads": carrier.leads,
+    }
+
+
+def count(changes):
+    from hdpkit._compiled.support.sparse_counts import read_sparse
+
+    return len(read_sparse(changes.counts)[0])
+
+
+def over_all(folder, topics, sweeps, threads):
+    """The same chain by a scheduler over the whole corpus."""
+    declared, corpus, init = arguments(folder, topics)
+    start = shards.run(declared, corpus, SCHEDULE, sweeps=0, rng=1, init=init).state()
+    franchise = hk.Franchise(declared, corpus.corpus(), store="counts", root="weights")
+    franchise.tell_apart()
+    franchise.thaw(start)
+    trace = hk.Scheduler(SCHEDULE, threads=threads).run(franchise, sweeps=sweeps, rng=1, init=None)
+    seconds = trace.moves["seconds"].reshape(sweeps, -1).sum(axis=1)
+    return {
+        "seconds": seconds.tolist(),
+        "sent": 0,
+        "changed": 0,
+        "dishes": int(trace["n_dishes"][-1]),
+        "log_likelihood": float(trace["log_likelihood"][-1]),
+        "leads": True,
+    }
+
+
+def child(options):
+    program, parts, threads = options.way.split()
+    if program == "scheduler":
+        found = over_all(options.folder, options.topics, options.sweeps, int(threads))
+    else:
+        carrier = shards.MPI() if program == "mpi" else shards.Local(int(parts))
+        found = over_shards(options.folder, options.topics, options.sweeps, carrier, int(threads))
+    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print("result " + json.dumps(found), flush=True)
+
+
+def measured(options, way):
+    """Run a way in processes of its own; returns what rank 0 found, with the largest memory of all."""
+    command = [sys.executable, __file__, options.folder, "--way", way]
+    command += ["--topics", str(options.topics), "--sweeps", str(options.sweeps)]
+    program, parts, _ = way.split()
+    if program == "mpi":
+        launcher = shutil.which(
+            "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        )
+        command = [launcher, "-n", parts, *command]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = [json.loads(line[7:]) for line in out.splitlines() if line.startswith("result ")]
+    leading = next(one for one in found if one["leads"])
+    leading["megabytes"] = max(one["megabytes"] for one in found)
+    return leading
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder")
+    parser.add_argument("--topics", type=int, default=100)
+    parser.add_argument("--sweeps", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ways", nargs="+", default=["scheduler 1 2", "local 1 2", "mpi 2 1"])
+    parser.add_argument("--way", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        child(options)
+        return
+
+    corpus = hk.ShardedCorpus.open(options.folder)
+    print(f"{corpus.n_tokens} tokens, {corpus.n_documents} documents, {corpus.n_terms} terms", flush=True)
+    rounds = {way: [] for way in options.ways}
+    ends = set()
+    for _ in range(options.rounds):
+        for way in options.ways:
+            found = measured(options, way)
+            seconds = statistics.median(found["seconds"][options.sweeps // 2 :])
+            rounds[way].append(seconds)
+            ends.add(found["log_likelihood"])
+            what = f"{seconds:.3f} s a sweep, {found['dishes']} dishes, {found['megabytes']:.0f} MB"
+            if found["changed"]:
+                what += f", {found['sent']} bytes sent, {found['changed']} counts changed"
+            print(f"{way}: {what}", flush=True)
+    first = rounds[options.ways[0]]
+    for way, found in rounds.items():
+        ratio = np.median(np.array(first) / np.array(found))
+        print(f"{way}: median {statistics.median(found):.3f} s, {ratio:.2f} x as fast as {options.ways[0]}")
+    print("one chain" if len(ends) == 1 else f"DIFFERENT CHAINS: {sorted(ends)}")
+    print(block())
+
+
+if __name__ == "__main__":
+    main()

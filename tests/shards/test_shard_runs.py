@@ -1,0 +1,202 @@
+"""Runs over shards: starts, checkpoints, what is refused, and errors that name the shard."""
+
+import shutil
+
+import numpy as np
+import pytest
+from shard_cases import SCHEDULE, corpus, restaurant, same
+
+import hdpkit as hk
+from hdpkit import moves, shards
+
+DATA = corpus()
+
+
+def run(source, sweeps=3, parts=1, **options):
+    options = {"rng": 11, "init": hk.init.Random(4), "moves": SCHEDULE, **options}
+    schedule = options.pop("moves")
+    return shards.run(restaurant(), source, schedule, sweeps=sweeps, carrier=shards.Local(parts), **options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "shards"
+    hk.ShardedCorpus.write(DATA, path, 4)
+    return path
+
+
+# ------------------------------------------------------------------ starts
+
+
+@pytest.mark.parametrize("init", ["auto", hk.init.TermClusters(5), hk.init.Random(4)])
+def test_starts_do_not_depend_on_shards_and_parts(init):
+    one = run(shards.cut(DATA, 1), sweeps=0, init=init).state()
+    same(run(shards.cut(DATA, 5), sweeps=0, parts=3, init=init).state(), one)
+    franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
+    franchise.tell_apart()
+    franchise.thaw(one)
+    franchise.audit()
+    assert franchise.n_dishes <= 40
+
+
+def test_a_start_goes_on_as_in_one_process():
+    begun = run(shards.cut(DATA, 3), sweeps=0, parts=2)
+    franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
+    franchise.tell_apart()
+    franchise.thaw(begun.state())
+    hk.Scheduler(SCHEDULE).run(franchise, sweeps=3, rng=11, init=None)
+    ended = run(shards.cut(DATA, 3), parts=3)
+    same(ended.state(), franchise.freeze())
+    np.testing.assert_array_equal(ended.dish_counts(), franchise.dish_counts)
+    rows = ended.document_counts()
+    counts = np.zeros((DATA.n_documents, franchise.n_dishes), dtype=np.int64)
+    np.add.at(counts, (DATA.document, franchise.dishes), 1)
+    found = np.zeros_like(counts)
+    found[rows[:, 0], rows[:, 1]] = rows[:, 2]
+    np.testing.assert_array_equal(found, counts)
+
+
+def test_a_finite_model():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    declared = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+    schedule, finite = [moves.SliceGibbs(), moves.Concentration()], hk.FixedWeights(6)
+
+    def ended(n_shards, parts, sweeps=3):
+        pieces, carrier, init = shards.cut(DATA, n_shards), shards.Local(parts), hk.init.Random(4)
+        return shards.run(
+            declared, pieces, schedule, sweeps=sweeps, rng=2, init=init, root=finite, carrier=carrier
+        )
+
+    franchise = hk.Franchise(declared, DATA, store="counts", root=finite)
+    franchise.tell_apart()
+    franchise.thaw(ended(2, 1, sweeps=0).state())
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=2, init=None)
+    same(ended(3, 2).state(), franchise.freeze())
+
+
+# ------------------------------------------------------------------ checkpoints
+
+
+def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    whole = run(source, sweeps=5)
+    first = run(source, sweeps=3, parts=3, folder=kept, checkpoint=2)
+    assert first.sweep == 3
+    assert [path.name for path in kept.glob("sweep-*")] == ["sweep-00000003"]
+    second = run(source, sweeps=5, parts=2, folder=kept)
+    assert len(second.seconds) == 2
+    same(second.state(), whole.state())
+    for key, values in whole.numbers.items():
+        np.testing.assert_array_equal(second.numbers[key], values, err_msg=key)
+
+
+def test_other_arguments_than_those_of_the_run_are_refused(folder, tmp_path):
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    run(source, sweeps=1, folder=kept)
+    for options in ({"rng": 12}, {"moves": SCHEDULE[:2]}):
+        with pytest.raises(hk.errors.RunError, match="as given now"):
+            run(source, folder=kept, **options)
+    with pytest.raises(hk.errors.RunError, match="corpus"):
+        run(shards.cut(DATA, 4), folder=kept)
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    run(source, sweeps=1, folder=kept)
+    flip(kept / "sweep-00000001" / "shard-0002.bin")
+    with pytest.raises(hk.errors.ShardError, match="shard 2") as caught:
+        run(source, parts=2, folder=kept)
+    assert caught.value.shard == 2
+
+
+def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_path):
+    source = hk.ShardedCorpus.open(folder)
+    for name, seed in (("one", 1), ("other", 2)):
+        run(source, sweeps=1, folder=tmp_path / name, rng=seed)
+    shutil.copy(*(tmp_path / name / "sweep-00000001" / "shard-0001.bin" for name in ("other", "one")))
+    with pytest.raises(hk.errors.ShardError, match="the file of the checkpoint"):
+        run(source, folder=tmp_path / "one", rng=1)
+
+
+def test_a_damaged_shard_is_an_error_that_names_it(folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    flip(next(iter(sorted((broken / "shard-0003").glob("terms.npy")))))
+    with pytest.raises(hk.errors.ShardError, match="shard 3") as caught:
+        run(hk.ShardedCorpus.open(broken), parts=2)
+    assert caught.value.shard == 3
+
+
+def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(hk.errors.StorageError):
+        run(hk.ShardedCorpus.open(folder), folder=tmp_path / "file" / "run")
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"moves": [moves.SliceGibbs(), moves.TableCounts()]}, "TableCounts isn't needed"),
+        ({"moves": [moves.RootWeights()]}, "one move over documents"),
+        ({"moves": [moves.SliceGibbs(), moves.SplitMerge()]}, "moves"),
+        ({"moves": []}, "one move over documents"),
+        ({"moves": 5}, "moves"),
+        ({"rng": None}, "rng"),
+        ({"rng": True}, "rng"),
+        ({"rng": -1}, "rng"),
+        ({"sweeps": -1}, "sweeps"),
+        ({"checkpoint": 0}, "checkpoint"),
+        ({"threads": 0}, "threads"),
+        ({"init": "sequential"}, "init"),
+        ({"init": {}}, "init"),
+        ({"root": "restaurant"}, "root"),
+        ({"folder": 5}, "folder"),
+        ({"folder": ""}, "folder"),
+    ],
+)
+def test_bad_input_is_refused(options, match):
+    with pytest.raises(hk.errors.HdpkitError, match=match):
+        run(shards.cut(DATA, 2), **options)
+
+
+def test_other_bad_input_is_refused():
+    source = shards.cut(DATA, 2)
+    with pytest.raises(hk.errors.ParameterError, match="a corpus in shards"):
+        run(DATA)
+    with pytest.raises(hk.errors.ParameterError, match="carrier"):
+        shards.run(restaurant(), source, SCHEDULE, sweeps=1, rng=1, carrier="mpi")
+    with pytest.raises(hk.errors.ParameterError, match="restaurant"):
+        shards.run(None, source, SCHEDULE, sweeps=1, rng=1)
+    flat = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    with pytest.raises(hk.errors.ParameterError, match="documents over a root"):
+        shards.run(flat, source, SCHEDULE, sweeps=1, rng=1)
+    each = hk.Restaurant(flat, each="document", concentration=hk.Each(hk.Gamma(1.0, 1.0)))
+    with pytest.raises(hk.errors.ParameterError, match="one for all documents"):
+        shards.run(each, source, SCHEDULE, sweeps=1, rng=1)
+    for n_shards in (0, 100, 1.5, None):
+        with pytest.raises(hk.errors.ParameterError, match="n_shards"):
+            shards.cut(DATA, n_shards)
+    with pytest.raises(hk.errors.ParameterError, match="corpus"):
+        shards.cut([[1, 2]], 2)
+    for parts in (0, None, "2"):
+        with pytest.raises(hk.errors.ParameterError, match="parts"):
+            shards.Local(parts)
+    with pytest.raises(hk.errors.ParameterError, match="client"):
+        shards.Dask(None)
+
+
+def test_every_shard_has_a_document_with_tokens():
+    for n in range(1, 40):
+        pieces = shards.cut(DATA, n).shards
+        assert len(pieces) == n
+        assert all(piece.n_tokens > 0 for piece in pieces)
+        assert sum(piece.n_documents for piece in pieces) == DATA.n_documents

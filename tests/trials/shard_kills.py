@@ -1,0 +1,147 @@
+"""kill -9 at random moments: a rank of MPI, or a worker of Dask. Every run must end in the unbroken state.
+
+    python tests/trials/shard_kills.py [--kills 50] [--seed 0]
+
+For each kill a chain of 30 sweeps over a small corpus in four shards begins, with a checkpoint after each
+sweep. One of its processes is killed at a moment that is uniform over the time that an unbroken run takes. On MPI the
+command is started again, with another number of ranks; on Dask the run goes on by itself. What both end in is
+compared with the chain of one process, to the last bit.
+"""
+
+import argparse
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "support")]
+
+from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same  # noqa: E402
+
+import hdpkit as hk  # noqa: E402
+from hdpkit import shards  # noqa: E402
+from hdpkit.shards.files import read_run  # noqa: E402
+
+SWEEPS = 30
+
+
+def begin(folder):
+    """Write the corpus in shards and the state at the start; returns this and the state at the end."""
+    data = corpus()
+    hk.ShardedCorpus.write(data, folder / "corpus", 4)
+    begun, ended, _ = in_one_process(SWEEPS, data)
+    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
+    return begun, ended
+
+
+def started(folder, kept, ranks):
+    """Start ranks of MPI; each writes its process number into the folder."""
+    launcher = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    program = [sys.executable, str(HERE.parent / "support" / "shard_program.py")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [launcher, "-n", str(ranks), *program, str(folder), str(SWEEPS), "1", str(kept), "1"]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def on_mpi(folder, ended, generator, seconds):
+    """Kill a rank; returns how many sweeps the checkpoint had, -1 if the run was done before."""
+    kept = folder / "run"
+    for path in folder.glob("pid-*"):
+        path.unlink()
+    shutil.rmtree(kept, ignore_errors=True)
+    ranks = int(generator.integers(2, 4))
+    process = started(folder, kept, ranks)
+    while len(list(folder.glob("pid-*"))) < ranks and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(float(generator.uniform(0.0, seconds)))
+    victim = int((folder / f"pid-{generator.integers(ranks)}").read_text())
+    done = process.poll() is not None
+    if not done:
+        os.kill(victim, 9)
+    done = process.wait(timeout=120) == 0
+    found = read_run(kept) if kept.exists() else None
+    at = 0 if found is None else int(found[1]["common"]["sweep"])
+    again = started(folder, kept, int(generator.integers(1, 4)))
+    assert again.wait(timeout=120) == 0
+    same(pickle.loads((folder / "ended.pickle").read_bytes()), ended)
+    return -1 if done else at
+
+
+def on_dask(folder, begun, ended, generator, seconds, cluster, client):
+    """Kill a worker; returns how many sweeps were done then."""
+    kept = folder / "run"
+    shutil.rmtree(kept, ignore_errors=True)
+    client.wait_for_workers(2, timeout=60)
+    pids = list(client.run(os.getpid).values())
+    at = []
+
+    def kill():
+        at.append(swept[-1] if swept else 0)
+        os.kill(int(generator.choice(pids)), 9)
+
+    swept = []
+    timer = threading.Timer(float(generator.uniform(0.0, seconds)), kill)
+    timer.daemon = True
+    timer.start()
+    run = shards.run(
+        restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
+        carrier=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: swept.append(n),
+    )  # fmt: skip
+    timer.cancel()
+    same(run.state(), ended)
+    return at[0] if at else -1
+
+
+def report(carrier, found):
+    """Say at which sweeps processes were killed; -1 where the run was done before."""
+    kills = [at for at in sorted(found) if at >= 0]
+    print(f"{carrier}: {len(kills)} kills, at sweeps {kills}; all ended in the unbroken state", flush=True)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--carriers", nargs="+", default=["mpi", "dask"])
+    options = parser.parse_args(arguments)
+    generator = np.random.default_rng(options.seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        begun, ended = begin(folder)
+        if "mpi" in options.carriers:
+            began = time.perf_counter()
+            assert started(folder, folder / "unbroken", 2).wait(timeout=120) == 0
+            seconds = time.perf_counter() - began
+            found = [on_mpi(folder, ended, generator, seconds) for _ in range(options.kills)]
+            print(
+                f"MPI: {sum(at >= 0 for at in found)} kills, at sweeps {sorted(found)}; all ended as unbroken"
+            )
+        if "dask" in options.carriers:
+            from distributed import Client, LocalCluster
+
+            cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+            with cluster, Client(cluster) as client:
+                began = time.perf_counter()
+                on_dask(folder, begun, ended, generator, 1e9, cluster, client)
+                seconds = time.perf_counter() - began
+                found = [
+                    on_dask(folder, begun, ended, generator, seconds, cluster, client)
+                    for _ in range(options.kills)
+                ]
+            print(
+                f"Dask: {sum(at >= 0 for at in found)} kills, at sweeps {sorted(found)}; all ended as unbroken"
+            )
+
+
+if __name__ == "__main__":
+    main()
