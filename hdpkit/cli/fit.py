@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
+from hdpkit.cli.fit_shards import CARRIERS, fit_shards
 from hdpkit.cli.folders import check_new_folder
 from hdpkit.cli.options import (
     ARGUMENTS,
@@ -28,6 +29,7 @@ from hdpkit.cli.priors import (
     root_of,
 )
 from hdpkit.cli.runs import carry_out
+from hdpkit.errors import ParameterError
 from hdpkit.io.reading import Reading, kept_reading
 from hdpkit.record.command import kept_command
 from hdpkit.stores import stores
@@ -91,6 +93,19 @@ __all__ = ["fit"]
     help="States to keep of each chain for summaries, from the second half of its sweeps.",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
+@click.option(
+    "--shards",
+    is_flag=True,
+    help="CORPUS is a folder of hdpkit convert --shards: every process reads its own shards. The run goes "
+    "on if RUN has a checkpoint.",
+)
+@click.option(
+    "--carrier",
+    default="auto",
+    metavar=CARRIERS,
+    help="With --shards: ranks of MPI, workers of the Dask cluster at this address, or this process.  "
+    "[default: MPI under mpiexec, else this process]",
+)
 @quiet_option
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus and save the run in a folder.
@@ -115,6 +130,10 @@ def fit(corpus: Path, **options: Any) -> None:
     A the proportions of a document are Dirichlet(A/K, ..., A/K). The number of topics that is shown counts
     only topics with tokens.
 
+    With --shards the sampler is slice-gibbs over counts, with sampled weights of the root, and topics.json
+    and the topic counts of the documents of each shard are written to RUN. The same command continues a run
+    that was stopped, with any number of processes.
+
     Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.
 
     \b
@@ -127,9 +146,15 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
       hdpkit fit ap.dat --store counts --root weights --moves slice-gibbs,root-weights --threads 2 --out run
       hdpkit fit --config study.toml --seed 7 --out run-7
+      mpiexec -n 4 hdpkit fit --shards shards/ --eta 0.1 --sweeps 200 --out run
     """
     import hdpkit as hk
 
+    if options.pop("shards"):
+        fit_shards(corpus, options)
+        return
+    if options["carrier"] != "auto":
+        raise ParameterError("carrier", options["carrier"], "left out without --shards", "Add --shards.")
     folder: Path = options["out"]
     base, root = base_measure_of(options), root_of(options)
     check_new_folder(folder)

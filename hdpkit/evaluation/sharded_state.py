@@ -18,6 +18,7 @@ from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
 from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.random import Purpose, Seed, as_source
 from hdpkit.shards.files import FromFolder, read_run, state_folder
 from hdpkit.shards.source import Source
@@ -133,7 +134,7 @@ class ShardedState:
         eta = common["measure"].get("eta", next(iter(restaurant.chain())).base.eta)
         return cls(
             sweep=int(common["sweep"]), dish_counts=counts[order],
-            weights=_weights(common["weights"], root, slots, order),
+            weights=_weights(common["components"], root, slots, order),
             concentration=float(common["concentration"][1]),
             eta=np.broadcast_to(np.asarray(eta, np.float64), (corpus.n_terms,)),
             order=order, corpus=corpus, start=start,
@@ -285,12 +286,13 @@ def _counts(corpus: Source, start: FromFolder) -> Ints:
     return counts.reshape(n_slots, corpus.n_terms)
 
 
-def _weights(kept: Any, root: str | FixedWeights, slots: npt.NDArray[Any], order: Ints) -> Floats:
+def _weights(components: Any, root: str | FixedWeights, slots: npt.NDArray[Any], order: Ints) -> Floats:
     """Weights of the topics in their order, that of all others last."""
     n = len(order)
     if isinstance(root, FixedWeights):
         return np.append(np.full(n, 1.0 / root.n_dishes), 1.0 - n / root.n_dishes)
-    weights: Floats = np.append(np.asarray(kept)[np.searchsorted(slots, order)], kept[-1])
+    kept = np.asarray(components[ROOT_WEIGHTS]["weights"])
+    weights: Floats = np.append(kept[np.searchsorted(slots, order)], kept[-1])
     return weights
 
 

@@ -18,11 +18,20 @@ import numpy.typing as npt
 
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError
+from hdpkit.formats.writing import write_aside
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, refusals, seal, write_whole
 from hdpkit.shards.source import Info
 
-__all__ = ["FromFolder", "read_run", "remove_others", "state_folder", "write_run", "write_shard"]
+__all__ = [
+    "FromFolder",
+    "read_run",
+    "remove_others",
+    "state_folder",
+    "write_counts",
+    "write_run",
+    "write_shard",
+]
 
 Ints = npt.NDArray[np.int32]
 
@@ -48,6 +57,15 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:
     data = seal(SHARD, pack({"shard": number, "seating": narrow}))
     write_whole(path, data)
     return data[-32:].hex()
+
+
+def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
+    """Write columns of a shard's documents as a file of `numpy.savez`."""
+    path = Path(folder) / f"shard-{number:04d}.npz"
+    with refusals(path.parent, "make a folder"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with refusals(path, "write a file"), write_aside(path, path.with_name(path.name + ".tmp")) as file:
+        np.savez(file, **columns)
 
 
 def _narrow(column: Ints) -> npt.NDArray[Any]:

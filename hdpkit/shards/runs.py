@@ -94,6 +94,15 @@ class ShardedRun:
         ]
         return np.concatenate(rows, axis=1).T
 
+    def write_document_counts(self, folder: str | os.PathLike[str]) -> None:
+        """Write a file a shard, ``shard-0000.npz``, with the arrays "document", "dish" and "customers".
+
+        Every part writes those of its own shards. Documents are numbered from 0 in each shard, dishes as the
+        rows of `dish_counts`.
+        """
+        where = path_of("folder", folder, remedy="A folder for the files.")
+        self._carrier.gather("write_counts", str(where))
+
     def state(self) -> dict[str, Any] | None:
         """The state as `Franchise.freeze` of one process over the whole corpus returns it."""
         found, commons = self._carrier.gather("states"), self._carrier.gather("common")

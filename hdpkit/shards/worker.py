@@ -21,7 +21,7 @@ from hdpkit.franchise.part import (
     sweep_part,
 )
 from hdpkit.random import STARTS
-from hdpkit.shards.files import write_shard
+from hdpkit.shards.files import write_counts, write_shard
 from hdpkit.shards.job import OVER_DOCUMENTS, Job
 from hdpkit.shards.messages import Done, Failed, Opening, Swept
 
@@ -159,6 +159,13 @@ class Worker:
     def write(self, folder: str) -> dict[int, str]:
         """Write the seating of each shard into a folder; returns the checksum of each file."""
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
+
+    def write_counts(self, folder: str) -> list[int]:
+        """Write a file a shard with the customers of its documents by dish; returns its numbers."""
+        found = self.document_counts()
+        for i, columns in found.items():
+            write_counts(folder, i, dict(columns))
+        return list(found)
 
     def dish_counts(self) -> npt.NDArray[np.int64]:
         """How often each dish has each term: int64, shape (K, V)."""

@@ -3,7 +3,7 @@
     python tests/trials/shard_kills.py [--kills 50] [--seed 0]
 
 For each kill a chain of 30 sweeps over a small corpus in four shards begins, with a checkpoint after each
-sweep. One of its processes is killed at a moment that is uniform over the time that an unbroken run takes. On MPI the
+sweep. One of its processes is killed at a moment that is uniform over the time of an unbroken run. On MPI the
 command is started again, with another number of ranks; on Dask the run goes on by itself. What both end in is
 compared with the chain of one process, to the last bit.
 """
@@ -138,9 +138,7 @@ def main(arguments=None):
                     on_dask(folder, begun, ended, generator, seconds, cluster, client)
                     for _ in range(options.kills)
                 ]
-            print(
-                f"Dask: {sum(at >= 0 for at in found)} kills, at sweeps {sorted(found)}; all ended as unbroken"
-            )
+            report("Dask", found)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""``hdpkit fit --shards``: a run, the same run gone on with, what it writes, what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from shard_cases import corpus
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+
+DATA = corpus()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "shards"
+    hk.ShardedCorpus.write(DATA, path, 3)
+    return path
+
+
+def fit(folder, out, *options):
+    return CliRunner().invoke(main, ["fit", "--shards", str(folder), "--out", str(out), *options])
+
+
+def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
+    whole = fit(folder, tmp_path / "whole", "--sweeps", "4", "--eta", "0.1")
+    assert whole.exit_code == 0, whole.output
+    assert "3 shards" in whole.output
+    assert "sweep 4:" in whole.output
+    out = tmp_path / "run"
+    for sweeps in ("2", "4"):
+        assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet").exit_code == 0
+    assert (out / "topics.json").read_bytes() == (tmp_path / "whole" / "topics.json").read_bytes()
+    topics = json.loads((out / "topics.json").read_text())
+    assert sum(topic["share"] for topic in topics) == pytest.approx(1.0)
+    customers = [np.load(path)["customers"].sum() for path in sorted((out / "documents").glob("*.npz"))]
+    assert len(customers) == 3
+    assert sum(customers) == DATA.n_tokens
+
+
+def test_a_finite_model_and_other_moves(folder, tmp_path):
+    done = fit(folder, tmp_path / "one", "--sweeps", "2", "--topics", "5", "--init", "random:5")
+    assert done.exit_code == 0, done.output
+    assert len(json.loads((tmp_path / "one" / "topics.json").read_text())) <= 5
+    done = fit(
+        folder, tmp_path / "two", "--sweeps", "1", "--moves", "count-gibbs,root-weights", "--threads", "2"
+    )
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--chains", "2"], "chains"),
+        (["--sparse"], "sparse"),
+        (["--moves", "table-gibbs"], "one move over documents"),
+        (["--carrier", "carrier-pigeon"], "carrier"),
+        (["--init", "sequential"], "init"),
+    ],
+)
+def test_what_does_not_go_with_shards_is_refused(folder, tmp_path, options, told):
+    done = fit(folder, tmp_path / "run", *options)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+def test_a_carrier_without_shards_is_refused(folder, tmp_path):
+    given = ["fit", str(folder), "--out", str(tmp_path / "run"), "--carrier", "mpi"]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 2
+    assert "--shards" in done.output
+
+
+def test_a_folder_without_shards_is_refused(tmp_path):
+    done = fit(tmp_path, tmp_path / "run")
+    assert done.exit_code == 2
+    assert "manifest" in done.output
