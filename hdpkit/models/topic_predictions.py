@@ -1,0 +1,124 @@
+"""Predictions of a fitted topic model for new documents: shares of the topics, and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hdpkit.errors import DataError
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.models.topic_input import TopicInput, seed_of
+
+__all__ = ["TopicPredictions", "new_topic"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class TopicPredictions(TransformerMixin, TopicInput):
+    """Predictions of a fitted `TopicModel`, which derives from this class."""
+
+    franchise_: Franchise
+    samples_: tuple[Sample, ...]
+    _topics: FixedTopics
+
+    def transform(self, X: Any) -> Floats:
+        """Shares of the topics in documents.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            As in `fit`. Words that the model doesn't know are not counted. Fractions are taken as they are by
+            EM.
+
+        Returns
+        -------
+        float64 array, shape ``(n_documents, n_components_)``
+            Rows sum to one: proportions over the known topics. The share of a topic not seen before is left
+            out; `Franchise.fold_in` returns it. A document without a word has the shares of the corpus.
+        """
+        check_is_fitted(self)
+        method, tolerance, sweeps = self._check_transform()
+        if method == "em":
+            theta = self._topics.fit(self._counts(X, whole=False), tolerance)
+        else:
+            rng = seed_of(self.random_state)
+            theta = self._topics.sample(self._counts(X, whole=True), sweeps, sweeps // 2, rng)
+        shares = theta[:, :-1]
+        return np.divide(shares, shares.sum(axis=1, keepdims=True))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log probability of a held-out token, in nats: higher is better.
+
+        Document completion: half of the tokens of each document, always the same, are observed, proportions
+        are fitted to them, and the other half is scored. Probabilities are averaged over `samples_`, or are
+        those of the last state where there are none. By default topics learn from the observed words of a
+        document (`score_method`), as in a fit: a rare word that occurs in it is likely to occur again.
+        Documents don't influence each other. See docs/topic_model.md.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents that the model was not fitted to.
+        y : ignored
+        """
+        return self._completion(X, None)
+
+    def perplexity(self, X: Any, held_out: Any = None) -> float:
+        """Perplexity by document completion: exp(-score).
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents or, with ``held_out``, the observed halves of documents.
+        held_out : counts, texts or Corpus, optional
+            The other halves, in the same order. None: halves are made as in `score`.
+        """
+        return math.exp(-self._completion(X, held_out))
+
+    def _completion(self, X: Any, held_out: Any) -> float:
+        check_is_fitted(self)
+        tolerance = self._check_transform()[1]
+        observed = self._counts(X, whole=True)
+        if held_out is None:
+            observed, held = halves(observed, 0)
+        else:
+            held = self._counts(held_out, whole=True)
+            if held.shape != observed.shape:
+                raise DataError(
+                    "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
+                    "Give the same documents in the same order.",
+                )  # fmt: skip
+        return completion(self._states(self._topics_learn()), observed, held, tolerance)
+
+    def _states(self, learning: bool) -> Iterator[FixedTopics]:
+        """Topics of the samples, one state at a time; of the last state where there are no samples."""
+        new = new_topic(self.franchise_)
+        for sample in self.samples_ or (self.franchise_.sample(),):
+            prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
+            yield FixedTopics.of(sample.topics(), new, prior, _mass(sample) if learning else None)
+
+
+def _mass(sample: Sample) -> Floats | None:
+    """Tokens and pseudo-counts of each topic and, last, of a new one; None where topics have none."""
+    means = sample.term_means
+    if means is None:
+        return None
+    new = float(np.mean(means.smoothing)) * sample.counts.shape[1]
+    mass: Floats = np.append(1.0 / np.asarray(means.inside, dtype=np.float64), new)
+    return mass
+
+
+def new_topic(franchise: Franchise) -> Floats:
+    """Mean of a topic that was not seen yet, over terms."""
+    eta = getattr(franchise.measure, "eta_vector", None)
+    n_terms = franchise.data.n_terms  # type: ignore[attr-defined]
+    values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)
+    new: Floats = values / values.sum()
+    return new
