@@ -1,7 +1,8 @@
 """Priors of hyperparameters: `Gamma`, `Beta` (discounts), `Normal` (locations); markers `Each`, `Shifted`.
 
-A number in a declaration is fixed; a prior in its place is resampled by the moves that update it. A prior of
-one's own needs what the protocol `Prior` lists and, unless its values are the positive numbers, `support`.
+A number in a declaration is fixed; a hyperparameter with a prior is resampled by the moves that update it. A
+user-defined prior needs the methods of the protocol `Prior` and, unless its values are the positive numbers,
+`support`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SMALLEST_SHAPE = 1e-300  # that a source draws with; a smaller one's draws unde
 
 @runtime_checkable
 class Prior(Protocol):
-    """What a declaration asks of a prior."""
+    """The protocol of a prior in a declaration."""
 
     @property
     def mean(self) -> float:
@@ -369,7 +370,7 @@ class Shifted:
 
 @attrs.frozen
 class Each:
-    """Mark that every restaurant of a declaration has a hyperparameter of its own, all with one prior.
+    """Mark that every restaurant of a declaration has its own hyperparameter, all with the same prior.
 
     Without it, the restaurants of a declaration share one value.
 

@@ -1,4 +1,4 @@
-"""Data that come and go: restaurants are made as contexts appear and freed when nobody belongs to them."""
+"""Adding and removing data: restaurants are created for new contexts and removed for empty ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Growth(Owner):
-    """What gives a franchise over n-grams other data: more sentences, or fewer."""
+    """Replaces the data of a franchise over n-grams: adds or removes sentences."""
 
     def __init__(
         self, state: State, turns: Turns, statistics: Statistics, parts: Parts, verbs: Verbs
@@ -41,7 +41,7 @@ class Growth(Owner):
 
     @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
-        """Replace the data by data that continue them, and seat the new customers by their predictive.
+        """Replace the data by a continuation, and seat the new customers with their predictive probabilities.
 
         Restaurants are created for new contexts. If seating fails (or is interrupted) the franchise returns
         to its previous data.
@@ -49,15 +49,15 @@ class Growth(Owner):
         Parameters
         ----------
         data : NGrams
-            For instance ``franchise.data.plus(sentences)``: the same customers, and more after them.
+            For instance ``franchise.data.plus(sentences)``: the same customers, followed by others.
         rng : seed, Generator or choice source
-            A number gives the same state again after the same calls. A second call with that number draws
-            other words: calls with a seed are counted, and the count is part of the state.
+            The same number gives the same state after the same calls. A second call with this number uses
+            other random numbers: calls with a seed are counted, and the count is part of the state.
 
         Raises
         ------
         DataError
-            If the first customers are not the present ones.
+            If the first customers are not those of the current data.
         """
         state = self.state
         topology = self._growing()

@@ -1,4 +1,4 @@
-"""Groups that are held: their customers keep their seats while all others are sampled beside them."""
+"""Held groups: their customers keep their seats while all others are sampled."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Held(Owner):
 
     @changes
     def hold(self, groups: Any, level: str | None = None) -> None:
-        """Hold groups: their customers keep their seats, and moves sample all others beside them.
+        """Hold groups: their customers keep their seats, and moves sample all others given these.
 
-        Everything is conditional on what is held. Tables of restaurants that have held customers below them
-        keep their dishes, too, and a dish with held customers is neither split nor merged. Hyperparameters,
-        weights of the root and drawn topics are updated given all data; over ``store="counts"`` with
-        ``root="weights"`` so are numbers of tables. Groups that are held already stay so. What is held
-        belongs to the state: copies, frozen states and run folders have it.
+        Tables of restaurants that have held customers below them also keep their dishes, and a dish with
+        held customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics
+        are updated given all data; with ``store="counts"`` and ``root="weights"`` numbers of tables are,
+        too. Groups that are already held remain held. The hold is part of the state: copies, frozen states
+        and run folders include it.
 
         Parameters
         ----------
         groups : list
-            Groups by their names (see `keys`), or by their numbers, from 0, where they have no such name.
+            Groups by name (see `keys`), or by number, from 0, if no group has such a name.
         level : str, optional
             Name of the declaration whose restaurants they are; all data customers below are held. By default
             the deepest one.
@@ -59,7 +59,7 @@ class Held(Owner):
         Raises
         ------
         ParameterError
-            If there is no such group, or nobody would be free.
+            If there is no such group, or no customer would be free.
         StateError
             If one of their customers is not seated.
         """
@@ -76,12 +76,12 @@ class Held(Owner):
 
     @changes
     def release(self, groups: Any = None, level: str | None = None) -> None:
-        """Release groups that are held; all of them by default.
+        """Release held groups; all of them by default.
 
         Parameters
         ----------
         groups : list, optional
-            As in `hold`. Groups that are not held stay as they are.
+            As in `hold`. Groups that are not held are ignored.
         level : str, optional
             As in `hold`.
 
@@ -96,7 +96,7 @@ class Held(Owner):
         state.held_nodes = np.setdiff1d(state.held_nodes, gone).astype(np.int32)
 
     def keys(self, level: str | None = None) -> list[Any]:
-        """Names of the groups that are held.
+        """Names of the held groups.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Known components: dishes that are there from the start, given as distributions over terms."""
+"""Known components: dishes that are given in advance as distributions over terms."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def _as_given(value: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class Known:
-    """Components that are known before data are seen: dishes of a franchise that never die.
+    """Components that are known in advance: dishes of a franchise that always exist.
 
-    Component j is dish j from the start, in all arrays, with the lasting id j. In the model each is a
-    customer of the root who came before all data and eats a dish of its own: the root counts one customer
-    more for the dish. What is known of its topic are either ``counts[j]`` observations of earlier data,
-    rounded term by term, after which the topic is Dirichlet(eta + these + what the dish gets), or, with
-    ``frozen``, the topic itself, which never changes.
+    Component j is dish j in all arrays during the whole chain, with the lasting id j. In the model each
+    component is a customer of the root who was seated before all data and has its own dish: the root counts
+    one more customer for this dish. The topic is known either by ``counts[j]`` observations of earlier
+    data, rounded term by term, so that its posterior is Dirichlet(eta + these + counts of the data in the
+    dish); or, with ``frozen``, exactly, so that it never changes.
 
     Parameters
     ----------
@@ -107,14 +107,15 @@ class Known:
     counts : float, or array of shape (n_components,), optional
         Pseudo-counts of each component; not needed for frozen ones.
     frozen : bool, or bool array of shape (n_components,)
-        Whether a component's topic is exactly its row. A term whose probability is 0 is then never of it.
+        Whether the topic of a component is exactly its row. A term with probability 0 is then never
+        assigned to it.
     names : list of str, optional
         Of the components; "known 0", "known 1", ... by default.
 
     Raises
     ------
     ParameterError
-        If rows are no distributions, counts are missing or round to nothing, or lengths differ.
+        If rows aren't distributions, counts are missing or round to 0, or lengths differ.
     """
 
     matrix: Floats = attrs.field(converter=_matrix, repr=False)
@@ -190,9 +191,9 @@ def _observations(value: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class KnownValues:
-    """Components that are known by earlier observations, over measures whose values are numbers or vectors.
+    """Components that are known by earlier observations, for measures whose values are numbers or vectors.
 
-    As `Known`: component j is dish j from the start and never dies. Its statistics begin with its values.
+    As in `Known`, component j is dish j and always exists. Its statistics start with its values.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ class KnownValues:
     Raises
     ------
     ParameterError
-        If a component has no values, or they are no numbers.
+        If a component has no values, or they aren't numbers.
     """
 
     values: Any = attrs.field(converter=_observations, repr=False)
@@ -248,12 +249,12 @@ class _Values:
 
 
 class KnownDishes:
-    """Known components as a franchise has them.
+    """Known components in a franchise.
 
-    Component j is in slot j, whatever happens: a customer of the root, who is no data customer, eats it and
-    never leaves. In stores that keep customers these come after those of the data, and so do their homes in
-    `Topology.home`. A bank knows the data's values, then one value for each component, then what else prior
-    components have seen.
+    Component j always has slot j: a customer of the root who isn't part of the data has this dish and never
+    leaves. In stores that keep customers these customers come after those of the data, and so do their
+    homes in `Topology.home`. A bank has the values of the data, then one value for each component, then the
+    other earlier observations of prior components.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is read off the state of a franchise: dishes, tables, weights, scores, bytes."""
+"""Properties of the state of a franchise: dishes, tables, weights, scores, bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHUNK = 1 << 18  # customers that are counted at once
 
 
 class Reading(Owner):
-    """What `Franchise` says of its state, under the same names."""
+    """The properties of the state of a `Franchise`, under the same names."""
 
     def __init__(self, state: State, seats: Seats, statistics: Statistics, slices: Slices) -> None:
         super().__init__(state)
@@ -64,12 +64,12 @@ class Reading(Owner):
         return self.state.slots.ids()
 
     def sample(self) -> Sample:
-        """What is kept of the present state to summarise the posterior from.
+        """The part of the current state that summaries of the posterior need.
 
         Returns
         -------
         Sample
-            Counts, weights and hyperparameters. It stands alone, and the franchise goes on.
+            Counts, weights and hyperparameters. It doesn't change with the franchise.
 
         Raises
         ------
@@ -177,8 +177,8 @@ class Reading(Owner):
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
 
-        Over V it is the complement of the dish's sparsity (Wang & Blei 2009). Where selection proportions are
-        stored it is given these.
+        Divided by V it is one minus the sparsity of the dish (Wang & Blei 2009). If selection proportions
+        are stored, it is conditional on them.
 
         Raises
         ------
@@ -196,11 +196,11 @@ class Reading(Owner):
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
-        """Posterior mean weights of the K dishes in the root, and the remainder (all that is new).
+        """Posterior mean weights of the K dishes in the root, and the remainder (all new dishes).
 
-        With ``root="weights"`` or fixed weights the weights themselves, as they are in the state.
+        With ``root="weights"`` or fixed weights these are the weights in the state.
 
-        Observed dishes: of all V atoms, and of those that no customer has had yet.
+        If dishes are observed, the weights of all V atoms, and of all other values.
         """
         row = self.seats.walk().prior_row(0)
         return row[:-1], float(row[-1])
@@ -216,17 +216,18 @@ class Reading(Owner):
         return list(self.state.topology.keys_of(number_of(self.state.declarations, name)))
 
     def log_likelihood(self) -> float:
-        """log p(data | dishes) with dish parameters integrated out, in nats: what to compare samplers by.
+        """log p(data | dishes) with dish parameters integrated out, in nats.
 
-        Where dishes are observed each table of the root is a draw from H: the sum of log H over them.
+        If dishes are observed, each table of the root is a draw from H, and this is the sum of log H over
+        them.
         """
         return self.state._dish_kind.log_likelihood(self.statistics.fresh_bank)
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats.
 
-        Over a store of counts it is log p(dishes, numbers of tables | hyperparameters): that of all labelled
-        seatings that have them, together.
+        With a store of counts it is log p(dishes, numbers of tables | hyperparameters): the total
+        probability of all labelled seatings with these numbers.
         """
         store, present = self.state.seating, self.state.hyperparameters
         return log_seating(store, present.theta, present.d) + self.seats.root._log_of_dishes(store)
@@ -250,7 +251,7 @@ class Reading(Owner):
         return self.statistics.parts.log_density(self.state)
 
     def memory_bytes(self) -> int:
-        """Bytes of the seating and of the statistics, the data themselves not counted."""
+        """Bytes of the seating and of the statistics, without the data."""
         return sum(self.memory_parts().values())
 
     def memory_parts(self) -> dict[str, int]:

@@ -37,13 +37,13 @@ _CHUNK = 1 << 18  # customers whose dishes are numbered at once
 
 @attrs.frozen
 class Random:
-    """Each customer's dish uniform on K, then seats from the prior given the dishes.
+    """The dish of each customer is uniform on K dishes; then seats are drawn from the prior given the dishes.
 
     Parameters
     ----------
     n_dishes : int
-        K, at least 1. Fewer dishes result where some K is drawn by no one. Known components are the first of
-        them; a customer whose term a frozen one can't have draws one of the others.
+        K, at least 1. If no customer draws a dish, there are fewer than K. Known components are the first
+        of the K dishes; a customer whose term is impossible under a frozen one draws one of the others.
     """
 
     n_dishes: int = attrs.field(
@@ -84,12 +84,12 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     ----------
     init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
         "auto": `TermClusters` for topic models that aren't sparse, "sequential" for everything else and for
-        little data.
-        "sequential": customers enter one by one by their predictive given those before them (Wang & Blei
-        2012, section 4). "one": everybody eats one dish. An array gives each customer's dish (any whole
-        numbers >= 0). With dishes given, customers enter one by one and sit by the prior. Where components
-        are known, numbers below theirs stand for them; "one" and `TermClusters` give customers other dishes,
-        and "auto" is "sequential", or random dishes where customers are counted by cell.
+        little data. "sequential": customers are seated one by one with their predictive probabilities given
+        those before them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array
+        gives the dish of each customer (any whole numbers >= 0). If dishes are given, customers are seated
+        one by one from the prior given their dishes. With J known components, the numbers below J stand for
+        them; "one" and `TermClusters` assign other dishes, and "auto" is "sequential", or random dishes if
+        customers are counted by cell.
     """
     franchise._turns.within(_start, franchise, init, source)
 

@@ -19,9 +19,9 @@ __all__ = ["RestaurantView"]
 
 
 class RestaurantView(Guarded):
-    """One restaurant of a franchise as it is now. Nothing is copied; dishes are numbered as in `dishes`.
+    """A live view of one restaurant of a franchise, without copies; dishes are numbered as in `dishes`.
 
-    Obtained from `Franchise.restaurant`.
+    Returned by `Franchise.restaurant`.
     """
 
     def __init__(self, state: State, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
@@ -38,7 +38,7 @@ class RestaurantView(Guarded):
 
     @property
     def node(self) -> int:
-        """Its number now: restaurants of contexts come and go."""
+        """Its current number, which can change: restaurants of contexts are created and removed."""
         return self._state.topology.node(self._declaration, self.key, self.name)
 
     def __repr__(self) -> str:
@@ -81,26 +81,26 @@ class RestaurantView(Guarded):
 
     @property
     def customers(self) -> npt.NDArray[np.int64]:
-        """Numbers of the data customers who belong here, seated or not, ascending."""
+        """Numbers of the data customers of this restaurant, seated or not, ascending."""
         topology = self._state.topology
         return np.flatnonzero(topology.home[: topology.n_customers] == self.node)
 
     @property
     def dishes(self) -> npt.NDArray[np.int64]:
-        """Dishes that are served here, ascending."""
+        """Dishes in this restaurant, ascending."""
         place = self._state.slots.place
         return np.array([place(k) for k in self._state.seating.node_dishes(self.node)], dtype=np.int64)
 
     def customers_of(self, dish: int) -> int:
-        """Customers who eat a dish here."""
+        """Customers of a dish in this restaurant."""
         return int(self._state.seating.customers(self.node, self._slot(dish)))
 
     def tables_of(self, dish: int) -> int:
-        """Tables that serve a dish here."""
+        """Tables of a dish in this restaurant."""
         return int(self._state.seating.tables(self.node, self._slot(dish)))
 
     def table_sizes(self, dish: int | None = None) -> npt.NDArray[np.int32]:
-        """Sizes of the tables that serve a dish (of all tables, dish by dish), ascending within a dish."""
+        """Sizes of the tables of a dish (or of all tables, dish by dish), ascending within a dish."""
         store = self._state.seating
         if dish is not None:
             return store.table_sizes(self.node, self._slot(dish))
@@ -108,7 +108,7 @@ class RestaurantView(Guarded):
         return np.concatenate([np.empty(0, dtype=np.int32), *sizes])
 
     def probability(self, dish: int | None = None) -> float:
-        """Predictive probability that a customer who enters here eats this dish; None: a new one."""
+        """Predictive probability that a new customer of this restaurant has this dish; None: a new dish."""
         walk = self._verbs.seats.walk()
         if dish is None:
             return float(walk.prior_row(self.node)[-1])
@@ -120,9 +120,9 @@ class RestaurantView(Guarded):
 
     @changes
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
-        """Take a data customer of this restaurant out, and every table that closes.
+        """Unseat a data customer of this restaurant, and remove tables that become empty.
 
-        Calls with a seed are counted: a second one with the same number draws other words.
+        Calls with a seed are counted: a second call with the same number uses other random numbers.
 
         Parameters
         ----------
@@ -150,9 +150,9 @@ class RestaurantView(Guarded):
         """Seat an unseated data customer of this restaurant.
 
         With ``dish`` (``n_dishes`` for a new one) at a table of that dish; otherwise the dish is drawn from
-        its conditional given all who are seated. Over a `NonConjugate` measure a customer whose dish died as
-        it left takes the parameter to a new dish that it is given; any other new dish draws one. Calls with a
-        seed are counted, as those of `unseat` are.
+        its conditional distribution given all seated customers. Over a `NonConjugate` measure, a customer
+        who was the last of a dish takes its parameter to a new dish; any other new dish draws its
+        parameter. Calls with a seed are counted, as in `unseat`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which words of a text are counted: options as plain data, checked."""
+"""Options for counting the words of texts."""
 
 from __future__ import annotations
 
@@ -76,32 +76,34 @@ def _tokenizer(value: Any) -> Any:
 
 @attrs.frozen(kw_only=True)
 class TextOptions:
-    r"""Which words of a text are counted. By default runs of two letters or more, in lower case.
+    r"""Options for counting the words of texts. By default words have at least two letters and are in lower
+    case.
 
-    The options are those of scikit-learn's CountVectorizer, whose names are in brackets.
+    The options are those of CountVectorizer in scikit-learn, whose names are in brackets.
 
     Parameters
     ----------
     min_documents : int
-        Leave out words of fewer documents [min_df].
+        Leave out words that occur in fewer documents [min_df].
     max_document_share : float
-        Leave out words of more than this share of the documents [max_df].
+        Leave out words that occur in more than this share of the documents [max_df].
     max_terms : int, optional
-        Keep only so many words, the most frequent ones [max_features].
+        Keep only this many words, the most frequent ones [max_features].
     stop_words : str or list of str
         "none"; "english": leave out scikit-learn's list of English function words; or the words to leave
         out, as they are after lower case and accents.
     lowercase : bool
-        Whether to take the text in lower case.
+        Whether to convert the text to lower case.
     strip_accents : {"unicode", "ascii"}, optional
-        Remove accents, by scikit-learn's rules of these names.
+        Remove accents by the rules with these names in scikit-learn.
     token_pattern : str
-        Regular expression of a word; with one group in it the word is the group.
+        Regular expression for a word; if it has one group, the word is the group.
     ngrams : tuple of two ints
-        Count runs of so many words, first to last: (1, 2) counts words and pairs of words [ngram_range].
+        Smallest and largest number of consecutive words to count: (1, 2) counts words and pairs of words
+        [ngram_range].
     tokenizer : function or str, optional
-        Takes a text and returns a list of words, in place of `token_pattern`. A function is known to files by
-        its name, "module:function".
+        Takes a text and returns a list of words; replaces `token_pattern`. Files store a function by its
+        name, "module:function".
     """
 
     min_documents: int = attrs.field(

@@ -1,4 +1,4 @@
-"""Texts as counts of words. scikit-learn's CountVectorizer counts; what it needs is kept as plain data."""
+"""Counts of words in texts, by scikit-learn's CountVectorizer, with all settings as plain data."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ _VERSION = 1
 
 
 class TextCounter:
-    """Counts the words of texts: options, and the vocabulary once it is known.
+    """Counts the words of texts, with options and, after fitting, a vocabulary.
 
-    Texts are brought into composed form (Unicode NFC); then the counts are those of scikit-learn's
-    CountVectorizer with the same options. The vocabulary of the first `fit` or `fit_count` stays: words that
-    it lacks are not counted.
+    Texts are normalised to composed form (Unicode NFC); then the counts are those of scikit-learn's
+    CountVectorizer with the same options. The vocabulary of the first `fit` or `fit_count` doesn't change:
+    other words are not counted.
 
     Parameters
     ----------
     options : TextOptions, optional
     vocabulary : sequence of str, optional
-        Count these words only, in this order. `options` may then leave out nothing by number.
+        Count only these words, in this order. `options` must then have the defaults of
+        ``min_documents``, ``max_document_share`` and ``max_terms``.
     allow : iterable of str, module or function
-        Where a tokenizer that `options` names may come from: it is imported only if its module, or the
-        function itself, is among these. A tokenizer that is given as a function needs no leave.
+        Modules or functions from which a tokenizer named in `options` may be imported. A tokenizer that is
+        given as a function needs no permission.
 
     Raises
     ------
     NotAllowed
-        If the tokenizer is named and there is no leave for it.
+        If the tokenizer is given by name and not allowed.
     DataError
         If a term of the vocabulary could never be found in a text, or is there twice.
     """

@@ -1,4 +1,4 @@
-"""After which sweeps of a run the state is kept as a sample."""
+"""The rule that determines after which sweeps of a run the state is kept as a sample."""
 
 from __future__ import annotations
 

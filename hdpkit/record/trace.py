@@ -27,7 +27,7 @@ _TAKEN_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 @attrs.frozen
 class MoveRecord:
-    """What one move did in one sweep."""
+    """Statistics of one move in one sweep."""
 
     move: str
     sweep: int
@@ -47,7 +47,7 @@ class Draw:
     franchise : Franchise
         The live franchise, which changes with the next sweep: use copy() to keep it.
     moves : tuple of MoveRecord
-        What the moves of this sweep did.
+        Statistics of the moves in this sweep.
     values : dict
         The scalars of this sweep, by key.
     """
@@ -59,17 +59,17 @@ class Draw:
 
 
 class Trace(Mapping[str, npt.NDArray[Any]]):
-    """What a run recorded: ``trace[key]`` has one value a recorded sweep, shape (sweeps, ...).
+    """The record of a run: ``trace[key]`` has one value per recorded sweep, shape (sweeps, ...).
 
     Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
-    largest_shares (of the data, that the five largest dishes have), log_likelihood, log_joint, and the keys
-    of ``record``. The initial state is not included. Keys of ``record`` that begin with "log_likelihood/" are
-    log likelihoods by observation (`to_arviz`).
+    largest_shares (shares of the data in the five largest dishes), log_likelihood, log_joint, and the keys
+    of ``record``. The initial state is not included. Keys of ``record`` that begin with "log_likelihood/"
+    are log likelihoods by observation (`to_arviz`).
 
     Attributes
     ----------
     seed : int or None
-        Pass it as ``rng`` to get the same chain.
+        Seed of the run; as ``rng`` it gives the same chain.
     interrupted : bool
         Whether Ctrl-C ended the run early.
     exact : bool
@@ -127,7 +127,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The samples that were kept, in order of sweeps; those in a run folder are read at every use."""
+        """The kept samples in order of sweeps; those in a run folder are read whenever they are used."""
         return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 
     def columns(self) -> dict[str, list[Any]]:
@@ -146,14 +146,15 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         return {**self.__dict__, "_own": {}}  # functions stay where the run is
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
-        """As data of ArviZ with one chain.
+        """Convert to data of ArviZ with one chain.
 
         Parameters
         ----------
         after : int
             Leave out the sweeps up to this one (warm-up).
         separator : str
-            What stands for the "/" of the trace's keys, which ArviZ 1.x and netCDF files allow in no name.
+            Replacement for the "/" in keys of the trace, which names in ArviZ 1.x and netCDF files can't
+            contain.
 
         Returns
         -------
@@ -176,10 +177,10 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         return inference_data([self], [0], after, separator)
 
     def to_pandas(self) -> Any:
-        """As a table: one row a recorded sweep, with ``chain`` 0 and every key.
+        """Convert to a table: one row per recorded sweep, with ``chain`` 0 and every key.
 
-        An array that a sweep records is a column an entry, "key[0]", "key[1]"; where its shape changes with
-        the sweep it is a column of arrays.
+        A key with an array per sweep has one column per entry, "key[0]", "key[1]"; if the shape varies
+        between sweeps it is one column of arrays.
 
         Returns
         -------
@@ -200,8 +201,8 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         after : int
             Leave out the sweeps up to this one (warm-up).
         **options
-            Passed to ``arviz.summary``. Without ``var_names``, what never changed (a fixed concentration) is
-            left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
+            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
+            are left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
             (``ci_prob=``, ``ci_kind=``), the highest density of 94 % before (``hdi_prob=``).
 
         Returns
@@ -244,7 +245,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def moves(self) -> npt.NDArray[Any]:
-        """What each move did in each sweep: structured array (move, sweep, tried, accepted, seconds)."""
+        """Statistics of each move in each sweep: structured array (move, sweep, tried, accepted, seconds)."""
         width = max([len(record.move) for record in self._moves], default=1)
         dtype = [
             ("move", f"U{width}"),
