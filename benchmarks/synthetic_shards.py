@@ -1,13 +1,16 @@
 """A synthetic corpus of any size, in shards, drawn from a topic model block by block.
 
-    python benchmarks/synthetic_shards.py FOLDER [--tokens 100000000] [--shards 8] [--topics 100]
-        [--terms 20000] [--length 150] [--alpha 5] [--gamma 20] [--eta 0.05] [--zipf 1.0] [--seed 0]
+    python benchmarks/synthetic_shards.py FOLDER [--tokens 100000000] [--shards 8] [--seed 0] [--like RUN]
+        [--topics 100] [--terms 20000] [--length 150] [--alpha 5] [--gamma 20] [--eta 0.05] [--zipf 1.0]
 
-Root weights are the K largest sticks of a DP(gamma), topics are Dirichlet(eta V p) around Zipf's law p (term
-v has a share in proportion to 1 / (v + 3)^zipf), a document's weights are Dirichlet(alpha root weights), its
-length is negative binomial with mean --length and a standard deviation of two thirds of that. Documents are
-drawn in blocks, each from a stream of its own keyed by the seed and its number: the corpus depends on neither
-the number of shards nor the machine's memory. Topics (phi), root weights and options go to FOLDER-truth.npz.
+With --like RUN the model is a fitted one, the last state of a run of hdpkit fit: its topics, root weights
+and concentration of documents, and lengths of documents as in its corpus. Otherwise root weights are the K
+largest sticks of a DP(gamma), topics are Dirichlet(eta V p) around Zipf's law p (term v has a share in
+proportion to 1 / (v + 3)^zipf), and lengths are negative binomial with mean --length and a standard
+deviation of two thirds of that. The weights of a document are Dirichlet(alpha root weights). Documents are
+drawn in blocks, each from a stream of its own, keyed by the seed and its number: the corpus depends on
+neither the number of shards nor the memory there is. Topics (phi), root weights and options go to FOLDER-
+truth.npz.
 
 Printed: sizes, seconds, tokens/s, bytes on disk, and the peak memory of the process.
 """
@@ -26,40 +29,60 @@ DOCUMENTS = 2000
 """Documents that are drawn at once."""
 
 
-def truth(options):
-    """Topics, K x V, and root weights, K, in descending order."""
-    generator = np.random.default_rng([options.seed, 0])
-    sticks = generator.beta(1.0, options.gamma, size=50 * options.topics)
-    weights = sticks * np.cumprod(np.append(1.0, 1.0 - sticks[:-1]))
-    weights = np.sort(weights)[::-1][: options.topics]
-    common = 1.0 / (np.arange(options.terms) + 3.0) ** options.zipf
-    common /= common.sum()
-    shapes = options.eta * options.terms * common
-    # Of shapes near 0, logarithms: the variates themselves underflow.
-    topics = np.empty((options.topics, options.terms))
-    for topic in topics:
-        logs = np.log(generator.gamma(shapes + 1.0)) + np.log(generator.random(options.terms)) / shapes
-        topic[:] = np.exp(logs - logs.max())
-        topic /= topic.sum()
-    return topics, weights / weights.sum()
+class Drawn:
+    """A model with the options' parameters."""
+
+    def __init__(self, options):
+        generator = np.random.default_rng([options.seed, 0])
+        sticks = generator.beta(1.0, options.gamma, size=50 * options.topics)
+        weights = sticks * np.cumprod(np.append(1.0, 1.0 - sticks[:-1]))
+        weights = np.sort(weights)[::-1][: options.topics]
+        common = 1.0 / (np.arange(options.terms) + 3.0) ** options.zipf
+        shapes = options.eta * options.terms * common / common.sum()
+        # Of shapes near 0, logarithms: the variates themselves underflow.
+        topics = np.empty((options.topics, options.terms))
+        for topic in topics:
+            logs = np.log(generator.gamma(shapes + 1.0)) + np.log(generator.random(options.terms)) / shapes
+            topic[:] = np.exp(logs - logs.max())
+            topic /= topic.sum()
+        self.topics, self.weights, self.alpha = topics, weights / weights.sum(), options.alpha
+        variance = (options.length / 1.5) ** 2
+        self.success = options.length / max(variance, options.length * 1.01)
+        self.shape = options.length * self.success / (1.0 - self.success)
+
+    def lengths(self, generator):
+        """Lengths of some documents."""
+        return generator.negative_binomial(self.shape, self.success, size=DOCUMENTS)
 
 
-def drawn(options, topics, weights):
+class Fitted:
+    """The last state of a run."""
+
+    def __init__(self, folder):
+        franchise = hk.open_run(folder).franchise()
+        weights, _ = franchise.root_weights()
+        self.topics, self.weights = franchise.dish_parameters(), weights / weights.sum()
+        self.alpha = franchise.concentration("document")
+        self.known = np.asarray(franchise.data.document_lengths)
+
+    def lengths(self, generator):
+        """Lengths of some documents of the run's corpus."""
+        return generator.choice(self.known, size=DOCUMENTS)
+
+
+def drawn(model, n_tokens, seed):
     """Blocks of documents as sparse counts, until there are so many tokens."""
-    cumulative = np.cumsum(topics, axis=1)
+    cumulative = np.cumsum(model.topics, axis=1)
     cumulative /= cumulative[:, -1:]
-    variance = (options.length / 1.5) ** 2
-    success = options.length / max(variance, options.length * 1.01)
-    shape = options.length * success / (1.0 - success)
     tokens = number = 0
-    while tokens < options.tokens:
+    while tokens < n_tokens:
         number += 1
-        generator = np.random.default_rng([options.seed, number])
-        lengths = generator.negative_binomial(shape, success, size=DOCUMENTS)
-        if tokens + lengths.sum() > options.tokens:  # the last documents: exactly so many tokens
-            lengths = np.diff(np.minimum(np.append(0, np.cumsum(lengths)), options.tokens - tokens))
+        generator = np.random.default_rng([seed, number])
+        lengths = model.lengths(generator)
+        if tokens + lengths.sum() > n_tokens:  # the last documents: exactly so many tokens
+            lengths = np.diff(np.minimum(np.append(0, np.cumsum(lengths)), n_tokens - tokens))
             lengths = lengths[lengths > 0]
-        shares = generator.gamma(options.alpha * weights, size=(len(lengths), len(weights)))
+        shares = generator.gamma(model.alpha * model.weights, size=(len(lengths), len(model.weights)))
         shares[:, 0] += shares.sum(axis=1) == 0
         by_topic = generator.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True))
         document, term = [], []
@@ -69,7 +92,7 @@ def drawn(options, topics, weights):
         where = (np.concatenate(document), np.concatenate(term))
         tokens += len(where[0])
         ones = np.ones(len(where[0]), np.int64)
-        yield sp.csr_array(sp.coo_array((ones, where), (len(lengths), topics.shape[1])))
+        yield sp.csr_array(sp.coo_array((ones, where), (len(lengths), cumulative.shape[1])))
 
 
 def main():
@@ -79,6 +102,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tokens", type=int, default=100_000_000)
     parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--like", type=Path, metavar="RUN")
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20_000)
     parser.add_argument("--length", type=float, default=150.0)
@@ -90,16 +114,18 @@ def main():
     options = parser.parse_args()
 
     print(block())
-    topics, weights = truth(options)
+    model = Drawn(options) if options.like is None else Fitted(options.like)
     begin = time.perf_counter()
-    sharded = hk.ShardedCorpus.from_counts(drawn(options, topics, weights), options.folder, options.shards)
+    blocks = drawn(model, options.tokens, options.seed)
+    sharded = hk.ShardedCorpus.from_counts(blocks, options.folder, options.shards)
     seconds = time.perf_counter() - begin
-    kept = {name: value for name, value in vars(options).items() if name != "folder"}
+    kept = {name: value for name, value in vars(options).items() if name not in ("folder", "like")}
     beside = options.folder.with_name(f"{options.folder.name}-truth.npz")
-    np.savez_compressed(beside, phi=topics, root_weights=weights, **kept)
+    np.savez_compressed(beside, phi=model.topics, root_weights=model.weights, **kept)
     size = sum(path.stat().st_size for path in options.folder.rglob("*") if path.is_file())
     largest = max(shard.n_cells for shard in sharded.shards) * sharded.n_shards / sharded.n_cells
     rows = {
+        "topics": f"{len(model.topics):,}",
         "documents": f"{sharded.n_documents:,}",
         "tokens": f"{sharded.n_tokens:,}",
         "cells": f"{sharded.n_cells:,}",
