@@ -16,7 +16,7 @@ __all__ = ["Carrier", "added_up", "checked"]
 class Carrier(abc.ABC):
     """Parts of a run in threads or processes, each with the documents of some shards.
 
-    A part is a `hdpkit.shards.worker.Worker`. A carrier has it do things (`_call`), and adds up or collects
+    A part is a ``hdpkit.shards.worker.Worker``. A carrier has it do things (`_call`), and adds up or collects
     what it answers; how is all that carriers differ in.
 
     Attributes
