@@ -9,6 +9,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Each worker computes on one processor. The threads of BLAS and OpenMP would wait for processors that other
+# workers use: a triangular system of two equations takes a hundred times as long then. The libraries read
+# these names when they are loaded; workers, and programs that tests start, inherit them.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdpkit.base_measures import BaseMeasure
 
-__all__ = ["MeasureFailure", "check_frequencies", "close", "statistics_of"]
+__all__ = ["MeasureFailure", "check_frequencies", "close", "statistics_of", "value_key"]
 
 RELATIVE = 1e-9
 
@@ -33,9 +33,14 @@ def close(what: str, a: Any, b: Any) -> None:
         raise MeasureFailure(f"{what}: {np.asarray(a)} is not {np.asarray(b)}")
 
 
+def value_key(value: Any) -> str:
+    """What two equal values share, whatever kind they are of."""
+    return repr(np.asarray(value).tolist())
+
+
 def check_frequencies(draws: list[Any], logs: Any) -> None:
     """Values that were drawn 30 times or more, each within 6.5 standard errors of what it should be."""
-    keys = [repr(np.asarray(v).tolist()) for v in draws]
+    keys = [value_key(value) for value in draws]
     probability = dict(zip(keys, np.exp(np.minimum(logs, 0.0)).tolist(), strict=True))
     for key, count in Counter(keys).items():
         expected = len(draws) * probability[key]

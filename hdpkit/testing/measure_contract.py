@@ -22,7 +22,13 @@ from hdpkit.testing.combinations import example_moves, fewer_units, serves, stor
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.exact_parameters import exact_model, grid_of
 from hdpkit.testing.geweke import check_geweke
-from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
+from hdpkit.testing.measure_checks import (
+    MeasureFailure,
+    check_frequencies,
+    close,
+    statistics_of,
+    value_key,
+)
 from hdpkit.testing.normalisation import totals
 from hdpkit.testing.supports import check_support
 
@@ -108,11 +114,14 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
     return report
 
 
-def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) -> list[str]:
+def check_contract(
+    measure: BaseMeasure, values: Sequence[Any] | None = None, *, draws: bool = True
+) -> list[str]:
     """Check what needs no move: predictives, blocks, marginals, removals, copies, the bank, simulated values.
 
     Of a measure with atoms: that it is a distribution, and that a table of the root is one draw from it.
-    Parameters, errors and answer as in `check_base_measure`, of which it is the first and quick part.
+    Parameters, errors and answer as in `check_base_measure`, of which it is the first and quick part. Without
+    ``draws`` simulated values and drawn parameters, which take the most time, are left out.
     """
     franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
     if isinstance(franchise.measure, AtomicMeasure):
@@ -130,6 +139,8 @@ def check_contract(measure: BaseMeasure, values: Sequence[Any] | None = None) ->
         _check_bank(ready, franchise.data),
         _check_normalised(ready, data, distinct),
     ]
+    if not draws:
+        return report
     if measure.supports("simulate"):
         report.append(_check_simulate(ready, data))
     if measure.conjugate and (measure.supports("draw_parameters") or measure.supports("log_likelihood")):
@@ -282,7 +293,7 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     a, b = measure.make(), statistics_of(measure, values)
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
-        logs = np.array([np.asarray(measure.log_predictive(v, [target, source])) for v in draws])
+        logs = _log_predictives(measure, draws, [target, source])
         logs -= [measure.log_observable(one) for one in (target, source)]  # what is drawn can be observed
         check_frequencies(draws, logs[:, 1])
         weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
@@ -295,6 +306,16 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     if error > 5.5 and abs(overlap - other) > 1e-9:  # two-sided level 4e-8
         raise MeasureFailure(f"simulate doesn't draw from log_predictive: overlaps {overlap} and {other}")
     return "simulate draws from the predictive (frequencies; overlap of two dishes, both ways)"
+
+
+def _log_predictives(measure: BaseMeasure, draws: list[Any], many: list[Any]) -> Any:
+    """Log predictives of all draws, shape (n, len(many)): each value once, however often it was drawn."""
+    keys = [value_key(value) for value in draws]
+    of = {
+        key: np.asarray(measure.log_predictive(value, many))
+        for key, value in dict(zip(keys, draws, strict=True)).items()
+    }
+    return np.array([of[key] for key in keys])
 
 
 def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:

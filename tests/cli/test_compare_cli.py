@@ -1,6 +1,7 @@
 """``hdpkit compare``."""
 
 import csv
+import importlib.util
 import sys
 
 import pytest
@@ -11,7 +12,8 @@ from hdpkit.cli.main import main
 from hdpkit.comparison.ready_made import ADDITIONS, SCHEMES, all_names, parts_of, ready_made
 from hdpkit.moves.registry import moves as registry
 
-pytest.importorskip("arviz")
+# ArviZ is looked for and not imported: it takes seconds, in each worker that collects tests.
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 
 @pytest.fixture

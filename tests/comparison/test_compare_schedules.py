@@ -1,6 +1,7 @@
 """`hk.compare_schedules`: what is measured, what is refused, what is reported."""
 
 import csv
+import importlib.util
 import io
 import math
 import signal
@@ -18,7 +19,8 @@ from hdpkit.comparison.chains import ChainRecord, MoveTotals
 from hdpkit.comparison.compare import _compared
 from hdpkit.comparison.running import Runs
 
-pytest.importorskip("arviz")
+# ArviZ is looked for and not imported: it takes seconds, in each worker that collects tests.
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 CORPUS = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
 FIRST = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])

@@ -15,7 +15,12 @@ from hdpkit.evaluation.result import log_mean_exp
 from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
 
-arviz = pytest.importorskip("arviz")
+
+@pytest.fixture(scope="module", autouse=True)
+def arviz():
+    """Imported by the worker that runs these tests, not by all that collect them: it takes seconds."""
+    return pytest.importorskip("arviz")
+
 
 DOCUMENTS = [[0, 0, 1], [2, 2], [0, 1], [1, 2]]
 KEY = "log_likelihood/document"
@@ -45,7 +50,7 @@ def test_only_draws_with_a_log_likelihood_are_exported(trace):
 
 
 @pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future
-def test_summary_and_pictures_and_loo_take_the_export(trace):
+def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     data = trace.to_arviz()

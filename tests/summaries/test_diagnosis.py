@@ -1,5 +1,6 @@
 """Whether a run has settled, in one sentence."""
 
+import importlib.util
 import sys
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 
-pytest.importorskip("arviz")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 RNG = np.random.default_rng(0)
 
