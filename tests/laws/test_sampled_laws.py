@@ -19,6 +19,7 @@ from parameter_cases import MEASURES, NON_CONJUGATE
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
@@ -452,7 +453,7 @@ def test_calibration(name):
 
 @pytest.mark.parametrize(("store", "corner"), [("histogram", "middle"), ("explicit", "discounts")])
 def test_running_backwards_is_the_exact_time_reversal(store, corner):
-    model = ExactModel(tiny_franchise("2+2", hk.DirichletMultinomial(0.5), store=store, corner=corner))
+    model = ExactModel(tiny_franchise("2+1", hk.DirichletMultinomial(0.5), store=store, corner=corner))
     for schedule in ([TableGibbs()], [DishGibbs()], [SplitMerge()]):
         forwards = model.matrix(lambda f, source, s=schedule: s[0].apply(f, source))
         backwards = model.matrix(lambda f, source, s=schedule: apply_backwards(f, s, source))
@@ -487,15 +488,15 @@ def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
     elif bug == "scale for rate":
         patch.setattr(concentration, "Gamma", ScaleForRate)
     elif bug == "tokens for tables in m":
-        totals = Franchise.totals
+        totals = Reading.totals
 
         def tokens(self):
             customers, tables = totals(self)
             customers = customers.copy()
-            customers[0] = self.topology.n_customers
+            customers[0] = self.state.topology.n_customers
             return customers, tables
 
-        patch.setattr(Franchise, "totals", tokens)
+        patch.setattr(Reading, "totals", tokens)
     elif bug == "q left out of split-merge":
         allocate = SplitMerge._allocate
 
