@@ -14,7 +14,7 @@ from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.parts import Parts
-from hdpkit.franchise.state import State
+from hdpkit.franchise.state import State, measure_of
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.turns import Turns
 from hdpkit.franchise.verbs import Verbs
@@ -139,6 +139,17 @@ class Growth(Owner):
         """Occupied slots, held slots, what of the bank doesn't follow from the data, and states of parts."""
         slots = self.state.slots
         return slots.occupied_slots(), slots.held_slots(), self.state.bank.freeze(), self.parts.freeze()
+
+    def take_values(self, values: Any) -> None:
+        """Go over to other values of the same customers, who stay where they sit."""
+        self.turns.within(self._take_values, values)
+
+    def _take_values(self, values: Any) -> None:
+        state, dishes = self.state, self._dishes_now()
+        data = state.data.with_values(values)
+        measure = measure_of(state.measure, "for_data", state.measure.for_data(data))
+        vars(state).update(data=data, measure=measure, bank=state._bank_for(measure, data))
+        self.turns.changing(self.statistics.replaced, *dishes)
 
     def go_over(self) -> None:
         """Go over to what was decided on; it may be begun again, for nothing changes before all is there."""

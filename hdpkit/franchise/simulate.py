@@ -14,7 +14,14 @@ from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
 
-__all__ = ["draw_hyperparameters", "draw_seating", "draw_values", "redraw_atoms", "simulate"]
+__all__ = [
+    "draw_hyperparameters",
+    "draw_seating",
+    "draw_values",
+    "redraw_atoms",
+    "simulate",
+    "simulate_in_place",
+]
 
 Franchise = Any  # which imports this module
 F = TypeVar("F")
@@ -42,6 +49,22 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     values, seating = values_of(seated, drawn, source)
     made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
     return made
+
+
+def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
+    """Do what `simulate` does without a new franchise where dishes are latent: the same draws, in less time.
+
+    For a caller who needs nothing of the state and the data of a franchise any more. Where dishes are
+    observed or known, or customers are counted by cell, a new franchise is returned, or refused, as there.
+    """
+    franchise: Franchise = given
+    if franchise._dish_kind.name != "latent" or franchise._by_cell or franchise.known is not None:
+        return simulate(given, source, keep)
+    if keep != "seating":
+        _draw_state(franchise, source, keep)
+    franchise._growth.take_values(draw_values(franchise, source))
+    franchise._slices.forget()
+    return given
 
 
 def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) -> list[int]:

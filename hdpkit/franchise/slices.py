@@ -235,6 +235,10 @@ class Slices(Owner):
         drawn: Floats = self.workspace.topics_of(self.state.slots.occupied_slots())
         return drawn
 
+    def forget(self) -> None:
+        """Keep nothing of the last sweep: the data are others now."""
+        self.workspace = SliceWorkspace()
+
     def memory_bytes(self) -> int:
         """Bytes that the last sweep left for the next one: topics, and arrays of its threads."""
         return int(self.workspace.memory_bytes())

@@ -120,8 +120,13 @@ class ExactModel:
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
-        franchise, frozen = self.franchise, self._frozen[state]  # checked when the model was built
-        if franchise.parts or frozen["measure"] or franchise._lent is not None:
+        return self._put(self._frozen[state])
+
+    def _put(self, frozen: dict[str, Any]) -> Franchise:
+        """Put the franchise into a frozen state, which was checked when the model was built."""
+        franchise = self.franchise
+        missing = franchise._parts.by_name.keys() - frozen["components"].keys()
+        if missing or frozen["measure"] or franchise._lent is not None:
             franchise._freezing.take_over(frozen)
         else:
             franchise._turns.within(self._enter, frozen)
@@ -141,6 +146,9 @@ class ExactModel:
         franchise._statistics.reset_slots(frozen["slots"], frozen["held"])
         franchise.bank.thaw(frozen["bank"])
         franchise._statistics.recount()
+        for name, part in franchise._parts.by_name.items():
+            part.reset(franchise.slots.occupied_slots())
+            part.thaw(frozen["components"][name])
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""

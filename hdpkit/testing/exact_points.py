@@ -69,18 +69,18 @@ class PointModel(ExactModel, abc.ABC):
         """
         ends: dict[Point, tuple[float, Floats]] = {}
         source, total = ScriptedSource(continuous=[drawn]), 0.0
-        while True:
-            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+        with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+            while True:
                 move.apply(self.enter(state, numbers), source, (step, step + 1))
                 after = self.numbers()
-            flow = source.probability
-            total += flow
-            if source.values:
-                flow *= math.exp(source.log_density) * self.jacobian(drawn, after)
-            point = self.read(), tuple(np.round(after, DIGITS).tolist())
-            ends[point] = ends.get(point, (0.0, after))[0] + flow, after
-            if not source.advance():
-                break
+                flow = source.probability
+                total += flow
+                if source.values:
+                    flow *= math.exp(source.log_density) * self.jacobian(drawn, after)
+                point = self.read(), tuple(np.round(after, DIGITS).tolist())
+                ends[point] = ends.get(point, (0.0, after))[0] + flow, after
+                if not source.advance():
+                    break
         if not abs(total - 1.0) <= TOLERANCE:
             raise ExactFailure(f"{move.name}, step {step}: probabilities sum to {total!r}")
         return ends

@@ -79,8 +79,7 @@ class ExactSelectionModel(PointModel):
         if numbers is not None:
             given = np.asarray(numbers, dtype=float)
             parts[NAME] = {"logs": np.stack([np.log(given), np.log1p(-given)], axis=1)}
-        self.franchise._freezing.take_over({**frozen, "components": parts})
-        return self.franchise
+        return self._put({**frozen, "components": parts})
 
     def numbers(self) -> Floats:
         """Proportions that the franchise has now, dishes in order of their first customer."""

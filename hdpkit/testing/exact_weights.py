@@ -56,8 +56,7 @@ class ExactWeightModel(PointModel):
         parts = {name: part for name, part in frozen["components"].items() if name != NAME}
         if numbers is not None:
             parts[NAME] = {"weights": np.asarray(numbers, dtype=float)}
-        self.franchise._freezing.take_over({**frozen, "components": parts})
-        return self.franchise
+        return self._put({**frozen, "components": parts})
 
     def numbers(self) -> Floats:
         """Weights that the franchise has now, dishes in order of their first customer, the remainder last."""

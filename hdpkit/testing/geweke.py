@@ -21,6 +21,7 @@ import numpy as np
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.simulate import simulate_in_place
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
@@ -151,14 +152,17 @@ def geweke(
         move.check(franchise)
     streams = Streams(seed)
     fresh, moved = [], []
+    state = franchise.copy()  # of which nothing is left after the first draw
     for replica in range(replicas):
-        fresh.append(statistics(franchise.simulate(streams.source(_FRESH, replica))))
-        source = streams.source(_MOVED, replica)
-        state = franchise.simulate(source)
-        for sweep in range(1, rounds + 1):
-            apply_moves(state, moves, source, sweep)
-            state = state.simulate(source, keep="seating")
-        moved.append(statistics(state))
+        with state.turn():  # taken once, and not by each draw
+            state = simulate_in_place(state, streams.source(_FRESH, replica))
+            fresh.append(statistics(state))
+            source = streams.source(_MOVED, replica)
+            state = simulate_in_place(state, source)
+            for sweep in range(1, rounds + 1):
+                apply_moves(state, moves, source, sweep)
+                state = simulate_in_place(state, source, keep="seating")
+            moved.append(statistics(state))
     return {
         name: two_sample_p([values[name] for values in fresh], [values[name] for values in moved])
         for name in fresh[0]

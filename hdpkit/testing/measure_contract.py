@@ -328,12 +328,8 @@ def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:
     for given in (measure.make(), statistics_of(measure, values[:3])):
         expected = [float(np.exp(np.asarray(measure.log_block(block, [given]))[0])) for block in sought]
         drawn = [measure.draw_parameters(given, source) for _ in range(2000)]
-        found = np.array(
-            [
-                [np.exp(sum(measure.log_likelihood(x, one) for x in block)) for block in sought]
-                for one in drawn
-            ]
-        )
+        logs = np.array([[measure.log_likelihood(values[i], one) for i in (0, -1, 1)] for one in drawn])
+        found = np.exp(np.stack([logs[:, 0], logs[:, 1], logs[:, 0] + logs[:, 2]], axis=1))
         error = found.std(axis=0) / np.sqrt(len(found)) + 1e-9
         if not np.all(np.abs(found.mean(axis=0) - expected) <= 6.5 * error):
             raise MeasureFailure(
