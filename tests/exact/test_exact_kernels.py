@@ -210,10 +210,15 @@ LAUNCHES = {0: ("flat 4",), 1: ("3+2",)}
 
 
 def is_long(shape, corner, move):
-    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES."""
+    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES.
+
+    Splits and merges of five customers, too: there are those of four at every depth.
+    """
     scans = getattr(move, "scans", None)
     if scans is not None:
         return corner != "discounts" or shape not in LAUNCHES[scans]
+    if isinstance(move, SplitMerge) and shape == "3+2":
+        return True
     return corner != "discounts" and OTHER_CORNERS[corner] != shape
 
 
@@ -278,8 +283,25 @@ def stores_with(number, move):
     return LENT_TO if is_lent(move) and number not in WITH_LENT else None
 
 
-@pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize("number", range(8))
+def split_merge_in_turn(number, move):
+    """Of split-merge at each corner one variant, and all of them where readable kernels run."""
+    variants = [one for one in DISCRETE if isinstance(one, SplitMerge)]
+    return number == WITH_READABLE or move not in variants or variants.index(move) == number % len(variants)
+
+
+CORNERS_OF_THREE = [
+    pytest.param(
+        move,
+        number,
+        id=f"{number}-{move!r}",
+        marks=[] if split_merge_in_turn(number, move) else pytest.mark.long,
+    )
+    for number in range(8)
+    for move in DISCRETE
+]
+
+
+@pytest.mark.parametrize(("move", "number"), CORNERS_OF_THREE)
 @pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
 def test_every_move_with_every_discount_and_concentration(move, number, shape):
     # Each pair stands once at the root and once below, with another one.
@@ -320,10 +342,28 @@ def is_compiled(measure):
     return any(kernel in COMPILED for _, kernel in stores_and_kernels(fitted(measure)))
 
 
+def of_measures(measures):
+    """Measures and moves; launches, which ask of a measure what split-merge does without them, over two."""
+    return [
+        pytest.param(
+            move, measure, id=f"{measure!r}-{move!r}",
+            marks=[pytest.mark.long] if launched and not isinstance(measure, HAVE_LAUNCHES) else [],
+        )
+        for measure in measures
+        for move in OF_MEASURES
+        for launched in [getattr(move, "scans", None) is not None]
+    ]  # fmt: skip
+
+
+HAVE_LAUNCHES = (
+    DirichletMultinomialReference,
+    NormalGammaReference,
+)  # and the compiled ones, derived from them
+
+
 # Moves see a measure through its bank, and no store sees it: readable kernels over a readable store, compiled
 # ones over one store at each of the other depths. Moves that states are lent for have explicit stores alone.
-@pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize(("move", "measure"), of_measures(MEASURES))
 def test_every_base_measure(move, measure):
     # Blocks of two customers are seen at documents of two and one; of the symmetric prior there are four.
     symmetric = type(measure) is DirichletMultinomial and np.ndim(measure.eta) == 0
@@ -335,8 +375,9 @@ def test_every_base_measure(move, measure):
 
 
 # Readable kernels see a measure through its bank, at any depth alike: the others of them are the next test's.
-@pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
-@pytest.mark.parametrize("measure", [measure for measure in MEASURES if is_compiled(measure)], ids=repr)
+@pytest.mark.parametrize(
+    ("move", "measure"), of_measures([measure for measure in MEASURES if is_compiled(measure)])
+)
 @pytest.mark.parametrize(("shape", "store"), [("flat 3", "explicit"), ("three levels of three", "histogram")])
 def test_every_compiled_base_measure_at_other_depths(move, measure, shape, store):
     stores = LENT_TO if is_lent(move) else [store]

@@ -118,17 +118,25 @@ def test_other_atoms(move, measure):
     assert check(move, "2+2", [likeliest, likeliest, measure.n_terms - 1, likeliest], MIDDLE, measure)
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
+LARGER = [
+    (TableGibbs(), "3+3", [0, 0, 0, 0, 0, 0]),  # 712 seatings, 48 histograms
+    (DishGibbs(), "3+2", [0, 0, 0, 0, 0]),
+    (DishGibbs(), "three levels", [0, 0, 0, 0]),
+    (DishGibbs(), "3+3", [0, 0, 1, 1, 1, 0]),
+    (TableGibbs(), "2+2+2", [0, 0, 0, 1, 0, 1]),
+]
+
+
+# Each over one of the stores, in turn; over both with -m long.
 @pytest.mark.parametrize(
-    ("move", "shape", "values"),
+    ("move", "shape", "values", "store"),
     [
-        (TableGibbs(), "3+3", [0, 0, 0, 0, 0, 0]),  # 712 seatings, 48 histograms
-        (DishGibbs(), "3+2", [0, 0, 0, 0, 0]),
-        (DishGibbs(), "three levels", [0, 0, 0, 0]),
-        (DishGibbs(), "3+3", [0, 0, 1, 1, 1, 0]),
-        (TableGibbs(), "2+2+2", [0, 0, 0, 1, 0, 1]),
+        pytest.param(
+            *case, store, id=f"{case[0]!r}-{case[1]}-{store}", marks=[pytest.mark.long] if turn else []
+        )
+        for number, case in enumerate(LARGER)
+        for turn, store in enumerate(("explicit", "histogram")[:: 1 - 2 * (number % 2)])
     ],
-    ids=repr,
 )
 def test_larger_franchises(move, shape, values, store):
     assert check(move, shape, values, CORNERS[2], stores=[(store, "generic")])

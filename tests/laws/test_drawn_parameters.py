@@ -96,7 +96,8 @@ def test_the_mean_likelihood_is_the_predictive(case):
         found = np.empty((DRAWS * more, len(sought)))
         for row in found:
             drawn = measure.draw_parameters(given, source)
-            row[:] = [math.exp(sum(measure.log_likelihood(x, drawn) for x in block)) for block in sought]
+            first, second, last = (measure.log_likelihood(values[i], drawn) for i in (0, 1, -1))
+            row[:] = np.exp([first, second, last, first + second])
         error = found.std(axis=0) / math.sqrt(len(found))
         z = (found.mean(axis=0) - expected) / np.maximum(error, 1e-12)
         return 2 * stats.norm.sf(np.abs(z))

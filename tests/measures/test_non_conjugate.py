@@ -1,5 +1,6 @@
 """Base measures without marginals: algorithm 8, enumerated, and the moves that it can't serve."""
 
+import itertools
 import math
 
 import numpy as np
@@ -185,10 +186,19 @@ def copied_between(customer):
     return step
 
 
-@pytest.mark.parametrize("auxiliary", [1, 3])
-@pytest.mark.parametrize("shape", ["flat 3", "2+1"])
+def many_branches(step, shape, auxiliary):
+    """Several parameters and several levels at once; what the steps have in common is seen by verbs."""
+    return auxiliary == 3 and shape == "2+1" and step is not by_verbs
+
+
 @pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference"])
-@pytest.mark.parametrize("step", [by_verbs, by_views, copied_between])
+@pytest.mark.parametrize(
+    ("step", "shape", "auxiliary"),
+    [
+        pytest.param(*case, marks=[pytest.mark.long] if many_branches(*case) else [])
+        for case in itertools.product([by_verbs, by_views, copied_between], ["flat 3", "2+1"], [1, 3])
+    ],
+)
 def test_out_and_in_again_is_algorithm_8(step, store, shape, auxiliary):
     model = exact_model(tiny_franchise(shape, counts(auxiliary), store=store))
     for customer in range(3):

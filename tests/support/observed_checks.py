@@ -1,6 +1,7 @@
 """What tests of observed dishes share, and the checks that planted bugs must fail (`test_planted_bugs`)."""
 
 import collections
+import functools
 import itertools
 import math
 
@@ -98,6 +99,7 @@ PREDICTIVES = {
 }  # fmt: skip
 
 
+@functools.cache  # the same for every store and kernel
 def evidence(shape, values, theta, d, probabilities):
     """Probability of the values: the sum over all seatings, written down without the package's stores."""
     witness = atomic_log_marginal(probabilities)
@@ -109,13 +111,11 @@ def evidence(shape, values, theta, d, probabilities):
 
 def exact_predictive(model, node, probabilities):
     """P(next value in a restaurant | data) as a ratio of probabilities of data: one customer more, or not."""
-    theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
-    grown = Shape(model.shape.parent, (*model.shape.home, node))
-    before = evidence(model.shape, model.values, theta, d, probabilities)
-    return [
-        evidence(grown, [*model.values, w], theta, d, probabilities) / before
-        for w in range(len(probabilities))
-    ]
+    numbers = model.franchise.hyperparameters
+    given = tuple(numbers.theta.tolist()), tuple(numbers.d.tolist()), tuple(probabilities)
+    grown, values = Shape(model.shape.parent, (*model.shape.home, node)), tuple(map(int, model.values))
+    before = evidence(model.shape, values, *given)
+    return [evidence(grown, (*values, w), *given) / before for w in range(len(probabilities))]
 
 
 def check_predictive(name, store, kernel):
@@ -273,7 +273,7 @@ def check_simulated_given_seating(name, store):
     for values in itertools.product([0, 1], repeat=3):
         model = model_of(SIMULATED[name], list(values), store=store, measure=hk.Categorical(TWO))
         theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
-        weight = evidence(model.shape, list(values), theta, d, TWO)
+        weight = evidence(model.shape, values, tuple(theta), tuple(d), tuple(TWO))
         for number, p in enumerate(model.pi):
             before[values, model.states[number]] = weight * p
             for state, q in law_of(model.enter(number), "seating")[0].items():
