@@ -18,9 +18,9 @@ RECORDED = {
     "a concentration each": "3964975af3deb32c",
     "auxiliary variables": "05fac24b6d5567f0",
     "slice": "e2b6e6dfe5be8eb9",
-    "direct assignment": "207455edcfd4fefb",
-    "table indicators": "ea973b2619851414",
-    "documents in parallel": "49fe9ff3e63662ec",
+    "direct assignment": "6b5e81f0f75c6f2f",
+    "table indicators": "1aeb872c6847b0ae",
+    "documents in parallel": "8745c724f2229573",
     "language model": "79e21ac6b79e951b",
     "numbers": "152628eedc644b33",
 }
