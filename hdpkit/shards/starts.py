@@ -22,7 +22,7 @@ __all__ = ["ByDocument", "FromState", "Start", "Whole", "as_start"]
 
 Ints = npt.NDArray[np.int32]
 
-SAMPLE = 1 << 20  # tokens that terms are placed by
+SAMPLE = 1 << 20  # tokens that terms are placed by, and that are sorted at once
 DOCUMENTS = 1  # place of the documents' streams, beside that of the start itself
 
 
@@ -123,10 +123,20 @@ def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) ->
         Customers of each document.
     n_dishes : int
     """
-    home = np.repeat(np.arange(1, len(lengths) + 1), lengths)
-    cells, customers = np.unique(home * n_dishes + dish, return_counts=True)
-    columns = cells // n_dishes, cells % n_dishes, customers, np.ones_like(cells)
-    return {name: column.astype(np.int32) for name, column in zip(COLUMNS, columns, strict=True)}
+    ends = np.cumsum(lengths)
+    found: list[tuple[Ints, ...]] = []
+    first = token = 0
+    while first < len(lengths):  # some documents at a time: nothing of the size of the shard is sorted
+        last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
+        home = np.repeat(np.arange(first + 1, last + 1), lengths[first:last])
+        own = dish[token : int(ends[last - 1])]
+        cells, customers = np.unique(home * n_dishes + own, return_counts=True)
+        columns = cells // n_dishes, cells % n_dishes, customers, np.ones_like(cells)
+        found.append(tuple(column.astype(np.int32) for column in columns))
+        first, token = last, int(ends[last - 1])
+    return {
+        name: np.concatenate(parts) for name, parts in zip(COLUMNS, zip(*found, strict=True), strict=True)
+    }
 
 
 @attrs.frozen(eq=False)

@@ -8,6 +8,7 @@ from shard_cases import SCHEDULE, corpus, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.shards import starts
 
 DATA = corpus()
 
@@ -200,3 +201,11 @@ def test_every_shard_has_a_document_with_tokens():
         assert len(pieces) == n
         assert all(piece.n_tokens > 0 for piece in pieces)
         assert sum(piece.n_documents for piece in pieces) == DATA.n_documents
+
+
+def test_tables_of_a_start_do_not_depend_on_how_many_documents_are_sorted_at_once(monkeypatch):
+    dish = np.random.default_rng(0).integers(0, 5, size=DATA.n_tokens).astype(np.int32)
+    whole = starts.one_table_each(dish, DATA.document_lengths, 5)
+    monkeypatch.setattr(starts, "SAMPLE", 30)
+    for name, column in starts.one_table_each(dish, DATA.document_lengths, 5).items():
+        np.testing.assert_array_equal(column, whole[name])
