@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +29,24 @@ def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
     return Corpus._build(Tokens(terms), lengths, corpus.n_terms, corpus.vocabulary, None, None)
 
 
-def strung_together(pieces: Sequence[Corpus]) -> Corpus:
-    """Return the documents of all pieces as one corpus, without names and labels; a single piece as it is."""
-    if len(pieces) == 1:
-        return pieces[0]
-    terms = np.concatenate([piece.values for piece in pieces])
-    terms.setflags(write=False)
-    lengths = np.concatenate([piece.document_lengths for piece in pieces])
-    return Corpus._build(Tokens(terms), lengths, pieces[0].n_terms, pieces[0].vocabulary, None, None)
+def strung_together(pieces: Iterable[Corpus]) -> Corpus:
+    """Return the documents of all pieces as one corpus, without names and labels; a single piece as it is.
+
+    One piece is held at a time beside what the ones before it left.
+    """
+    several = iter(pieces)
+    first = last = next(several)
+    terms: list[Any] = []
+    lengths: list[Any] = []
+    for last in several:
+        if not terms:
+            terms, lengths = [first.values], [first.document_lengths]
+        terms.append(last.values)
+        lengths.append(last.document_lengths)
+    if not terms:
+        return first
+    del first
+    joined = np.concatenate(terms)
+    terms.clear()
+    joined.setflags(write=False)
+    return Corpus._build(Tokens(joined), np.concatenate(lengths), last.n_terms, last.vocabulary, None, None)

@@ -39,20 +39,27 @@ def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots:
         places = terms[first : first + chunk].astype(np.int64) * n_slots + dish[first : first + chunk]
         np.add.at(cells, places, 1)
     places = np.flatnonzero(cells)
-    n_documents = int(seating["count_node"].max(initial=0))
-    opened = np.bincount(seating["count_node"] - 1, weights=seating["count_tables"], minlength=n_documents)
-    tables = np.bincount(seating["count_dish"], weights=seating["count_tables"], minlength=n_slots)
+    opened = np.zeros(int(seating["count_node"].max(initial=0)) + 1, dtype=np.int64)
+    customers, tables = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots, dtype=np.int64)
+    for first in range(0, len(dish), chunk):
+        customers += np.bincount(dish[first : first + chunk], minlength=n_slots)
+    for first in range(0, len(seating["count_node"]), chunk):
+        node, served, t = (
+            seating[name][first : first + chunk] for name in (COLUMNS[0], COLUMNS[1], COLUMNS[3])
+        )
+        np.add.at(opened, node, t)
+        np.add.at(tables, served, t)
     return Changes(
-        np.bincount(dish, minlength=n_slots).astype(np.int64),
-        tables.astype(np.int64),
-        np.bincount(opened.astype(np.int64)),
+        customers,
+        tables,
+        np.bincount(opened[1:]),
         write_sparse(places, cells[places].astype(np.int64)),
     )
 
 
 def begin_part(
     franchise: Franchise,
-    seating: Mapping[str, Ints],
+    seating: dict[str, Ints],
     total: Changes,
     common: Mapping[str, Any],
     elsewhere: Elsewhere,
@@ -64,8 +71,8 @@ def begin_part(
     ----------
     franchise : Franchise
         Over ``store="counts"``, with weights of the root.
-    seating : mapping
-        Of its documents, as for `part_counts`.
+    seating : dict
+        Of its documents, as for `part_counts`; it is empty afterwards.
     total : Changes
         The sum of `part_counts` over all parts.
     common : mapping
@@ -81,7 +88,7 @@ def begin_part(
 
 def _begin(
     franchise: Franchise,
-    seating: Mapping[str, Ints],
+    seating: dict[str, Ints],
     total: Changes,
     common: Mapping[str, Any],
     elsewhere: Elsewhere,
@@ -92,12 +99,13 @@ def _begin(
     slots, ids = slots[there].astype(np.int32), ids[there]
     root = np.zeros_like(slots), slots, total.tables[slots], np.ones_like(slots)
     entries = {
-        name: np.concatenate([of_root, seating[name]]).astype(np.int32)
+        name: np.concatenate([of_root.astype(np.int32), seating.pop(name)])  # one of them twice at a time
         for name, of_root in zip(COLUMNS, root, strict=True)
     }
     statistics, bank = franchise._statistics, franchise.bank
     franchise._changes += 1
-    franchise.store.thaw({"dish": seating["dish"], **entries})
+    franchise.store.thaw({"dish": seating.pop("dish"), **entries})
+    del entries
     franchise.slots.attach(bank)
     statistics.reset_slots(slots, (), ids, common["births"])
     places, counts = read_sparse(total.counts)

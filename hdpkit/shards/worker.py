@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data import Corpus
 from hdpkit.data.pieces import strung_together
 from hdpkit.franchise import Franchise, hyperparameter_values
 from hdpkit.franchise.elsewhere import Elsewhere
@@ -62,17 +63,20 @@ class Worker:
 
     def enter(self) -> Opening:
         """Read the shards and their state; returns what they add to what all parts have in common."""
-        job, infos = self.job, [self.job.source.shards[i] for i in self.shards]
-        pieces = [job.source.shard(i) for i in self.shards]
-        found = [
-            job.start.seating(i, info, piece)
-            for i, info, piece in zip(self.shards, infos, pieces, strict=True)
-        ]
-        before = infos[0].first_document
-        for seating, info in zip(found, infos, strict=True):
-            seating["count_node"] = seating["count_node"] + np.int32(info.first_document - before)
-        self._seating = {name: np.concatenate([each[name] for each in found]) for name in ("dish", *COLUMNS)}
-        corpus = strung_together(pieces)
+        job, before = self.job, self.job.source.shards[self.shards[0]].first_document
+        columns: dict[str, list[Ints]] = {name: [] for name in ("dish", *COLUMNS)}
+
+        def read() -> Iterator[Corpus]:
+            for i in self.shards:
+                info, piece = job.source.shards[i], job.source.shard(i)
+                seating = job.start.seating(i, info, piece)
+                seating["count_node"] = seating["count_node"] + np.int32(info.first_document - before)
+                for name, parts in columns.items():
+                    parts.append(seating[name])
+                yield piece
+
+        corpus = strung_together(read())
+        self._seating = {name: np.concatenate(columns.pop(name)) for name in ("dish", *COLUMNS)}
         self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
         self.franchise.tell_apart()
         for move in job.moves:

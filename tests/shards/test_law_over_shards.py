@@ -38,7 +38,7 @@ class Parts(Model):
         changes = []
         for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
             elsewhere = Elsewhere(before, np.array([len(document) for document in self.documents]))
-            begin_part(part, seating, total, common, elsewhere, Streams(1).source(1))
+            begin_part(part, dict(seating), total, common, elsewhere, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
             changes.append(part._turns.within(part._slices.run_part, own, source))
