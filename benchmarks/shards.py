@@ -4,15 +4,16 @@
     python benchmarks/shards.py FOLDER [--topics 100] [--sweeps 10] [--rounds 3]
         [--ways "scheduler 1 2" "local 1 2" "mpi 2 1"]
 
-A way is a program, a number of parts and a number of threads of each. Ways take turns, each time in processes
-of their own, from one start (term clusters, dishes drawn document by document) with one seed; alpha and gamma
-have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and round the median seconds of the second half of
-the sweeps, the largest memory of a process, and the bytes that a part sent in a sweep at the end beside the
-counts that it had changed; then medians of all rounds and their ratios to the first way. Chains must be the
-same: their last log likelihoods are compared.
+A way is a program (scheduler, local, mpi, dask), a number of parts and a number of threads of each. Ways
+take turns, each time in processes of their own, from one start (term clusters, dishes drawn document by
+document) with one seed; alpha and gamma have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and
+round the median seconds of the second half of the sweeps, the largest memory of a process, and the bytes
+that a part sent in a sweep at the end beside the counts that it had changed; then medians of all rounds and
+their ratios to the first way. Chains must be the same: their last log likelihoods are compared.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -85,13 +86,28 @@ def over_all(folder, topics, sweeps, threads):
     }
 
 
+def on_dask(parts, stack):
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(n_workers=parts, threads_per_worker=1, dashboard_address=None)
+    return shards.Dask(stack.enter_context(Client(stack.enter_context(cluster))))
+
+
+CARRIERS = {
+    "local": lambda parts, stack: shards.Local(parts),
+    "mpi": lambda parts, stack: shards.MPI(),
+    "dask": on_dask,
+}
+
+
 def child(options):
     program, parts, threads = options.way.split()
     if program == "scheduler":
         found = over_all(options.folder, options.topics, options.sweeps, int(threads))
     else:
-        carrier = shards.MPI() if program == "mpi" else shards.Local(int(parts))
-        found = over_shards(options.folder, options.topics, options.sweeps, carrier, int(threads))
+        with contextlib.ExitStack() as stack:
+            carrier = CARRIERS[program](int(parts), stack)
+            found = over_shards(options.folder, options.topics, options.sweeps, carrier, int(threads))
     found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print("result " + json.dumps(found), flush=True)
 
@@ -107,7 +123,8 @@ def measured(options, way):
         )
         command = [launcher, "-n", parts, *command]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = [json.loads(line[7:]) for line in out.splitlines() if line.startswith("result ")]
+    # Lines of several ranks may come without an end between them.
+    found = [json.JSONDecoder().raw_decode(one)[0] for one in out.split("result ")[1:]]
     leading = next(one for one in found if one["leads"])
     leading["megabytes"] = max(one["megabytes"] for one in found)
     return leading

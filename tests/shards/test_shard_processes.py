@@ -9,6 +9,7 @@ from pathlib import Path
 
 import distributed
 import pytest
+import shard_kills
 from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
@@ -109,3 +110,9 @@ def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
     )  # fmt: skip
     assert killed == [3]
     same(run.state(), ended)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("carrier", ["mpi", "dask"])
+def test_runs_that_are_killed_at_random_moments_end_as_unbroken_ones(carrier):
+    shard_kills.main(["--kills", "50", "--carriers", carrier])

@@ -123,9 +123,7 @@ def main(arguments=None):
             assert started(folder, folder / "unbroken", 2).wait(timeout=120) == 0
             seconds = time.perf_counter() - began
             found = [on_mpi(folder, ended, generator, seconds) for _ in range(options.kills)]
-            print(
-                f"MPI: {sum(at >= 0 for at in found)} kills, at sweeps {sorted(found)}; all ended as unbroken"
-            )
+            report("MPI", found)
         if "dask" in options.carriers:
             from distributed import Client, LocalCluster
 
