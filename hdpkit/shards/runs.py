@@ -27,6 +27,8 @@ from hdpkit.shards.starts import as_start
 
 __all__ = ["ShardedRun", "run"]
 
+MOST_LOSSES = 5  # of workers, one after the other, without a sweep in between
+
 Progress = Callable[[int, dict[str, Any]], Any]
 
 
@@ -191,7 +193,7 @@ def run(
         If a shard, or its state, is missing or damaged: it names the shard.
     RunError
         If the folder has a run with other arguments. LostPartError: if a worker of a cluster is lost and
-        there is no checkpoint, or a second one before a sweep is done. StorageError: if the disk is full.
+        there is no folder, or several in a row before a sweep is done. StorageError: if the disk is full.
     """
     carrier = Local() if carrier is None else carrier
     instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
@@ -212,20 +214,24 @@ def run(
         start = as_start(init, corpus, most, job.streams())
         job = attrs.evolve(job, start=start)
     run = ShardedRun(job, carrier)
-    _begin(run, where, kept)
-    lost_at = -1
-    while run.sweep < sweeps:
+    begun, losses = False, 0
+    while not begun or run.sweep < sweeps:
         try:
+            if not begun:
+                _begin(run, where, _kept(job, where))
+                begun = True
+                continue
             run._one_sweep()
+            losses = 0
             if progress is not None:
                 progress(run.sweep, run._rows[-1])
             if where is not None and (run.sweep % checkpoint == 0 or run.sweep == sweeps):
                 run._checkpoint(where)
         except LostPartError:
-            if where is None or run.sweep <= lost_at:
+            losses += 1
+            if where is None or losses > MOST_LOSSES:
                 raise
-            lost_at = run.sweep
-            _begin(run, where, _kept(job, where))
+            begun = False
     return run
 
 
@@ -264,8 +270,8 @@ def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) ->
         assert folder is not None
         at = state_folder(folder, kept["common"]["sweep"])
         job = attrs.evolve(job, start=FromFolder(str(at), kept["common"], kept["digests"]))
-        run._rows = list(kept["rows"])
-    elif folder is not None:
+    run._rows = [] if kept is None else list(kept["rows"])
+    if kept is None and folder is not None:
         with refusals(folder, "make a folder"):
             folder.mkdir(parents=True, exist_ok=True)
     run._carrier.scatter(job)
