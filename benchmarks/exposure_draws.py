@@ -69,7 +69,7 @@ def change(values, lag):
     """Median over exposures of the mean squared change within so many sweeps."""
     if lag >= len(values):
         return float("nan")
-    return float(np.median(np.nanmean((values[lag:] - values[:-lag]) ** 2, axis=0)))
+    return float(np.nanmedian(((values[lag:] - values[:-lag]) ** 2).mean(axis=0)))
 
 
 def times_as_fast(values, seconds, others, other_seconds, within):
@@ -126,10 +126,11 @@ def main():
         kept = values[int(options.burn * len(values)) :]
         chains[name] = (kept, seconds / len(values))
         alive = ~np.isnan(kept).any(axis=0)
-        halves = kept[: len(kept) // 2 * 2, alive].T.reshape(alive.sum(), 2, -1)
+        half = len(kept) // 2
+        halves = kept[: 2 * half, alive].T.reshape(alive.sum(), 2, half)
         sizes = [float(arviz.ess(pair, method="bulk")) for pair in halves]
         rhats = np.array([float(arviz.rhat(pair, method="rank")) for pair in halves])
-        rate = float(np.median(sizes)) / (seconds * len(kept) / len(values))
+        rate = float(np.median(sizes or [np.nan])) / (seconds * len(kept) / len(values))
         print(
             f"{name:34} {len(values):9,} {seconds / len(values):9.4f} {rate:9.4f} "
             f"{int((rhats <= 1.05).sum()):9} {int((~alive).sum()):9}",

@@ -189,6 +189,9 @@ def run(
     ------
     ParameterError, ScheduleError
         Before any work is done.
+    KernelError
+        Before the first sweep, if topics can't be drawn in single precision (eta below 0.35, summed over the
+        terms), or the measure is no `DirichletMultinomial`.
     ShardError
         If a shard, or its state, is missing or damaged: it names the shard.
     RunError

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.data import Corpus
 from hdpkit.data.pieces import strung_together
+from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise, hyperparameter_values
 from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.part import (
@@ -81,6 +82,7 @@ class Worker:
         self.franchise.tell_apart()
         for move in job.moves:
             move.check(self.franchise)
+        _check_served(self.franchise)
         slots = job.start.common()["slots"]
         counts = part_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
         return Opening(counts, {before: np.asarray(corpus.document_lengths)})
@@ -188,3 +190,15 @@ class Worker:
             }
             for i, own in self.states().items()
         }
+
+
+def _check_served(franchise: Franchise) -> None:
+    """Raise a KernelError unless parts of the documents can be swept over."""
+    try:
+        franchise.kernel("slice_part")
+    except KernelError as error:
+        raise KernelError(
+            "base", franchise.measure,
+            "a DirichletMultinomial with an eta of 0.35 or more, summed over the terms",
+            "Take a larger eta, or hk.Scheduler over the whole corpus.",
+        ) from error  # fmt: skip

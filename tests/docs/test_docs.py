@@ -4,11 +4,14 @@ import contextlib
 import io
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import hdpkit as hk
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,6 +89,10 @@ ARGUMENTS = {
     "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
     "cells_of_counts": ("{corpus} --dishes 4 --settle 2 --sweeps 2", "MB at most"),
     "consensus": (f"{{corpus}} {HALVES} --chains 2 --sweeps 4 --samples 2", "100.0% of the dishes"),
+    "exposure_draws": (
+        "{corpus} --samples 3 --factors 2 --settle 2 --seconds 0.1 --largest 3",
+        "squared change within",
+    ),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
@@ -106,6 +113,7 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "shards": ("{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'", "bytes"),
     "signature_cohorts": (
         "--seeds 1 --fits factors nmf --samples 20 --most 300 --sweeps 4 --keep {folder}/results.jsonl",
         "| nmf, true K | 1 |",
@@ -157,7 +165,12 @@ def test_benchmarks_run(script, tmp_path, monkeypatch, capsys):
     corpus.write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n" * 10, encoding="utf-8")
     text.write_text("the cat sat\nthe dog sat down\n" * 10, encoding="utf-8")
     arguments, shown = ARGUMENTS.get(script.stem, (TOPICS, "tokens/s"))
-    given = [word.format(corpus=corpus, text=text, folder=tmp_path) for word in arguments.split()]
+    cut = tmp_path / "cut"
+    if "{shards}" in arguments:
+        hk.ShardedCorpus.write(hk.Corpus.from_documents([[0, 0, 1], [1, 9]] * 10, n_terms=10), cut, 2)
+    given = [
+        word.format(corpus=corpus, text=text, folder=tmp_path, shards=cut) for word in shlex.split(arguments)
+    ]
     if script.stem in OWN_PROCESS:
         done = subprocess.run(
             [sys.executable, str(script), *given], capture_output=True, text=True, check=False

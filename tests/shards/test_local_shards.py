@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
-from hdpkit import moves, shards
+import hdpkit as hk
+from hdpkit import errors, moves, shards
 
 DATA = corpus()
 
@@ -46,3 +47,10 @@ def test_other_schedules(schedule):
         ).state(),
         ended,
     )
+
+
+def test_an_eta_too_small_for_drawn_topics_is_refused_before_any_sweep():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.3 / DATA.n_terms), concentration=1.0)
+    small = hk.Restaurant(root, each="document", concentration=1.0)
+    with pytest.raises(errors.KernelError, match=r"summed over the terms"):
+        shards.run(small, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
