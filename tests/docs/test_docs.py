@@ -94,6 +94,10 @@ ARGUMENTS = {
         "squared change within",
     ),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
+    "in_parallel": (
+        "{wide} --observed {wide} --held {wide} --topics 2 --seconds 0.01 --sweeps 1",
+        "held-out perplexity",
+    ),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
     "memory": (TOPICS, "| histogram |"),
@@ -165,11 +169,13 @@ def test_benchmarks_run(script, tmp_path, monkeypatch, capsys):
     corpus.write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n" * 10, encoding="utf-8")
     text.write_text("the cat sat\nthe dog sat down\n" * 10, encoding="utf-8")
     arguments, shown = ARGUMENTS.get(script.stem, (TOPICS, "tokens/s"))
-    cut = tmp_path / "cut"
+    wide, cut = tmp_path / "wide.ldac", tmp_path / "cut"
+    wide.write_text("2 0:3 1:1\n2 1:2 9:2\n1 2:4\n" * 10, encoding="utf-8")
     if "{shards}" in arguments:
         hk.ShardedCorpus.write(hk.Corpus.from_documents([[0, 0, 1], [1, 9]] * 10, n_terms=10), cut, 2)
     given = [
-        word.format(corpus=corpus, text=text, folder=tmp_path, shards=cut) for word in shlex.split(arguments)
+        word.format(corpus=corpus, text=text, folder=tmp_path, shards=cut, wide=wide)
+        for word in shlex.split(arguments)
     ]
     if script.stem in OWN_PROCESS:
         done = subprocess.run(
