@@ -21,5 +21,5 @@ def test_notebooks_run(path, tmp_path, monkeypatch):
     assert all(cell.execution_count for cell in code)
 
 
-def test_there_is_a_notebook():
-    assert [path.stem for path in NOTEBOOKS] == ["texts_to_report"]
+def test_there_are_notebooks():
+    assert [path.stem for path in NOTEBOOKS] == ["shards_on_dask", "texts_to_report"]
