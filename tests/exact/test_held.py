@@ -6,9 +6,9 @@ import attrs
 import numpy as np
 import pytest
 from known_checks import HELD, MEASURE, WITNESS, held
+from slice_model import WEIGHTS
+from slice_model import Model as SliceModel
 from test_cells import Model as CellModel
-from test_slices import WEIGHTS
-from test_slices import Model as SliceModel
 
 import hdpkit as hk
 from hdpkit import moves

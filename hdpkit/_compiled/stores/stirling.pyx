@@ -59,12 +59,12 @@ cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64
     """
     cdef double total = 0.0, share
     cdef int64_t i, j, row
-    cdef vector[double] rows, factors          # w(largest_t), ..., w(1): an entry reads the one after it
+    cdef vector[double] entries, factors       # w(largest_t), ..., w(1): an entry reads the one after it
     cdef double *w
     cdef const double *factor
-    rows.assign(largest_t, 0.0)
+    entries.assign(largest_t, 0.0)
     factors.assign(largest_t, 0.0)
-    w = rows.data()
+    w = entries.data()
     factor = factors.data()
     w[largest_t - 1] = 1.0
     for j in range(largest_t):
