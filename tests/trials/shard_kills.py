@@ -75,8 +75,19 @@ def on_mpi(folder, ended, generator, seconds):
     return -1 if done else at
 
 
-def on_dask(folder, begun, ended, generator, seconds, cluster, client):
-    """Kill a worker; returns how many sweeps were done then."""
+def on_dask(folder, begun, ended, generator, seconds):
+    """Kill a worker of a new cluster; returns how many sweeps were done then, and the seconds of the run.
+
+    A nanny doesn't always replace a worker that is killed while it starts, so that one cluster wouldn't last.
+    """
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, Client(cluster) as client:
+        return _on_cluster(folder, begun, ended, generator, seconds, client)
+
+
+def _on_cluster(folder, begun, ended, generator, seconds, client):
     kept = folder / "run"
     shutil.rmtree(kept, ignore_errors=True)
     client.wait_for_workers(2, timeout=60)
@@ -87,7 +98,7 @@ def on_dask(folder, begun, ended, generator, seconds, cluster, client):
         at.append(swept[-1] if swept else 0)
         os.kill(int(generator.choice(pids)), 9)
 
-    swept = []
+    swept, began = [], time.perf_counter()
     timer = threading.Timer(float(generator.uniform(0.0, seconds)), kill)
     timer.daemon = True
     timer.start()
@@ -96,8 +107,9 @@ def on_dask(folder, begun, ended, generator, seconds, cluster, client):
         carrier=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: swept.append(n),
     )  # fmt: skip
     timer.cancel()
+    seconds = time.perf_counter() - began
     same(run.state(), ended)
-    return at[0] if at else -1
+    return at[0] if at else -1, seconds
 
 
 def report(carrier, found):
@@ -125,17 +137,8 @@ def main(arguments=None):
             found = [on_mpi(folder, ended, generator, seconds) for _ in range(options.kills)]
             report("MPI", found)
         if "dask" in options.carriers:
-            from distributed import Client, LocalCluster
-
-            cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-            with cluster, Client(cluster) as client:
-                began = time.perf_counter()
-                on_dask(folder, begun, ended, generator, 1e9, cluster, client)
-                seconds = time.perf_counter() - began
-                found = [
-                    on_dask(folder, begun, ended, generator, seconds, cluster, client)
-                    for _ in range(options.kills)
-                ]
+            _, seconds = on_dask(folder, begun, ended, generator, 1e9)
+            found = [on_dask(folder, begun, ended, generator, seconds)[0] for _ in range(options.kills)]
             report("Dask", found)
 
 
