@@ -29,7 +29,7 @@ import numpy.typing as npt
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
-from hdpkit.formats.mapped_arrays import ArrayMapping
+from hdpkit.formats.mapped_arrays import ArrayMapping, damaged
 from hdpkit.formats.names import Codes
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
@@ -249,14 +249,12 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     n, n_documents, n_terms = (
         _whole_number(folder, head, name) for name in ("n_tokens", "n_documents", "n_terms")
     )
-    mapping = ArrayMapping(folder, _damaged)
+    mapping = ArrayMapping(folder, damaged)
     lengths = mapping.array("lengths.npy", "<i8", n_documents)
     terms = mapping.array("terms.npy", "<i4", n)
     numbers = mapping.array("document.npy", "<i4", n)
     if lengths.min() < 0 or lengths.max() > n or int(lengths.sum()) != n:
-        raise _damaged(
-            folder / "lengths.npy", "other lengths", f"lengths of documents with {n} tokens in all"
-        )
+        raise damaged(folder / "lengths.npy", "other lengths", f"lengths of documents with {n} tokens in all")
     vocabulary = _strings(folder, head, "vocabulary", n_terms)
     names = _strings(folder, head, "names", n_documents)
     labels: dict[str, Codes] = {}
@@ -264,13 +262,13 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     for number, (label, keys) in enumerate(_labels(folder, head)):
         codes = mapping.array(f"label-{number}.npy", "<i8", n_documents)
         if codes.min() < -1 or codes.max() >= len(keys):
-            raise _damaged(folder / f"label-{number}.npy", "other codes", f"from -1 to {len(keys) - 1}")
+            raise damaged(folder / f"label-{number}.npy", "other codes", f"from -1 to {len(keys) - 1}")
         labels[label] = (codes, keys)
         arrays[f"label-{number}.npy"] = codes
     digests = head.get("sha256")
     whole = isinstance(digests, dict) and all(type(value) is str for value in digests.values())
     if not isinstance(digests, dict) or not whole or sorted(digests) != sorted(arrays):
-        raise _damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
+        raise damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
     if verify:
         check_ids(folder, terms, numbers, lengths, n_terms)
         _verify(folder, digests, arrays)
@@ -284,7 +282,7 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
     path = folder / _HEADER
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-            raise _damaged(path, "no regular file", "a file")
+            raise damaged(path, "no regular file", "a file")
         content = path.read_bytes()
     except OSError as error:
         raise DataError(
@@ -294,11 +292,11 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
     try:
         head = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error), "JSON") from error
+        raise damaged(path, str(error), "JSON") from error
     if isinstance(head, dict) and "checksum" in head and head["checksum"] != _checksum(head):
-        raise _damaged(path, "a wrong checksum", "as it was written")
+        raise damaged(path, "a wrong checksum", "as it was written")
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
-        raise _damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
+        raise damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
     if head.get("version") != _VERSION:
         raise DataError(
             f"file {path}, version",
@@ -307,14 +305,14 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             "Use the hdpkit that wrote it.",
         )
     if not _KEYS.issuperset(head):
-        raise _damaged(path, f"key {min(set(head) - _KEYS)!r}", f"without other keys than {sorted(_KEYS)}")
+        raise damaged(path, f"key {min(set(head) - _KEYS)!r}", f"without other keys than {sorted(_KEYS)}")
     return head, hashlib.sha256(content).hexdigest()
 
 
 def _whole_number(folder: Path, head: dict[str, Any], name: str) -> int:
     value = head.get(name)
     if type(value) is not int or not 1 <= value <= ID_LIMIT:
-        raise _damaged(folder / _HEADER, f"{name} {value!r}", f"from 1 to {ID_LIMIT}")
+        raise damaged(folder / _HEADER, f"{name} {value!r}", f"from 1 to {ID_LIMIT}")
     return value
 
 
@@ -323,9 +321,9 @@ def _strings(folder: Path, head: dict[str, Any], name: str, n: int) -> tuple[str
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != n or not all(type(one) is str for one in value):
-        raise _damaged(folder / _HEADER, f"other {name}", f"null or {n} strings")
+        raise damaged(folder / _HEADER, f"other {name}", f"null or {n} strings")
     if len(set(value)) != n:
-        raise _damaged(folder / _HEADER, f"{name} twice", "all different")
+        raise damaged(folder / _HEADER, f"{name} twice", "all different")
     return tuple(value)
 
 
@@ -338,7 +336,7 @@ def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]
     except (TypeError, ValueError):
         whole = False
     if not whole:
-        raise _damaged(folder / _HEADER, "other labels", "[name, keys] each")
+        raise damaged(folder / _HEADER, "other labels", "[name, keys] each")
     yield from found.items()
 
 
@@ -348,13 +346,4 @@ def _verify(folder: Path, digests: Mapping[str, str], arrays: Mapping[str, Any])
         for first in range(0, len(array), CHUNK):
             found.update(np.asarray(array[first : first + CHUNK]).data.cast("B"))
         if found.hexdigest() != digests[name]:
-            raise _damaged(folder / name, "a wrong checksum", "as it was written")
-
-
-def _damaged(path: Path, value: Any, allowed: str) -> DataError:
-    return DataError(
-        f"file {path}",
-        value,
-        allowed,
-        "The file was damaged or changed: restore it, or convert the corpus again.",
-    )
+            raise damaged(folder / name, "a wrong checksum", "as it was written")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hdpkit.errors import DataError
 from hdpkit.formats.mapped import MappedFiles, Signature, signature
 
-__all__ = ["ArrayMapping", "Damage", "open_file"]
+__all__ = ["ArrayMapping", "Damage", "damaged", "open_file"]
 
 Damage = Callable[[Path, Any, str], DataError]
 """Makes the error about a file: what it is, and what it should be."""
@@ -79,3 +79,13 @@ def open_file(path: Path, damaged: Damage) -> Iterator[Any]:
         raise damaged(path, "no regular file", "a file")
     with open(path, "rb") as file:
         yield file
+
+
+def damaged(path: Path, value: Any, allowed: str) -> DataError:
+    """An error about a file of a converted corpus that is not as it was written."""
+    return DataError(
+        f"file {path}",
+        value,
+        allowed,
+        "The file was damaged or changed: restore it, or convert the corpus again.",
+    )

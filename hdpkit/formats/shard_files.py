@@ -30,7 +30,7 @@ import attrs
 
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
-from hdpkit.formats.mapped_arrays import open_file
+from hdpkit.formats.mapped_arrays import damaged, open_file
 
 __all__ = [
     "FILES",
@@ -166,9 +166,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         head = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error), "JSON") from error
+        raise damaged(path, str(error), "JSON") from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise _damaged(path, "something else", f'the manifest of a corpus in shards ("format": "{FORMAT}")')
+        raise damaged(path, "something else", f'the manifest of a corpus in shards ("format": "{FORMAT}")')
     if type(head.get("version")) is not int or head["version"] != VERSION:
         raise DataError(
             f"file {path}, version",
@@ -177,9 +177,9 @@ def read_manifest(folder: Path) -> Manifest:
             "Use the hdpkit that wrote it.",
         )
     if head.get("checksum") != checksum_of(head):
-        raise _damaged(path, "a wrong checksum", "as it was written")
+        raise damaged(path, "a wrong checksum", "as it was written")
     if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
-        raise _damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
+        raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
     n_terms = _number(path, head, "n_terms", 1, ID_LIMIT)
     manifest = Manifest(
         folder=folder, digest=hashlib.sha256(content).hexdigest(), kind=head["kind"], n_terms=n_terms,
@@ -188,10 +188,10 @@ def read_manifest(folder: Path) -> Manifest:
     )  # fmt: skip
     for name in ("n_documents", "n_tokens", "n_cells"):
         if head[name] != getattr(manifest, name):
-            raise _damaged(path, f"{name} {head[name]!r}", f"the sum over shards, {getattr(manifest, name)}")
+            raise damaged(path, f"{name} {head[name]!r}", f"the sum over shards, {getattr(manifest, name)}")
     for shard in manifest.shards:
         if sorted(shard.sha256) != sorted(manifest.files()):
-            raise _damaged(path, f"other files of shard {shard.number}", f"{', '.join(manifest.files())}")
+            raise damaged(path, f"other files of shard {shard.number}", f"{', '.join(manifest.files())}")
     return manifest
 
 
@@ -215,7 +215,7 @@ def shard_at(folder: Path) -> tuple[Manifest, int] | None:
 
 def _content(path: Path) -> bytes:
     try:
-        with open_file(path, _damaged) as file:
+        with open_file(path, damaged) as file:
             content: bytes = file.read()
     except OSError as error:
         raise DataError(
@@ -228,22 +228,22 @@ def _content(path: Path) -> bytes:
 def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:
     listed: Any = head["shards"]
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        raise _damaged(path, "other shards", "an object a shard, one at least")
+        raise damaged(path, "other shards", "an object a shard, one at least")
     shards: list[ShardInfo] = []
     first = token = 0
     for number, one in enumerate(listed):
         digests = one.get("sha256")
         if set(one) != _SHARD_KEYS or not isinstance(digests, dict):
-            raise _damaged(path, f"shard {number}: {sorted(one)}", f"with the keys {sorted(_SHARD_KEYS)}")
+            raise damaged(path, f"shard {number}: {sorted(one)}", f"with the keys {sorted(_SHARD_KEYS)}")
         if not all(type(value) is str for value in digests.values()):
-            raise _damaged(path, f"other checksums of shard {number}", "a string a file")
+            raise damaged(path, f"other checksums of shard {number}", "a string a file")
         _number(path, one, "first_document", first, first)
         n_documents = _number(path, one, "n_documents", 1, ID_LIMIT)
         n_tokens = _number(path, one, "n_tokens", 1, TOKEN_LIMIT - 1)
         if head["kind"] == "cells":
             _number(path, one, "n_cells", 1, n_tokens)
         elif one["n_cells"] is not None:
-            raise _damaged(path, f"n_cells {one['n_cells']!r}", "null, where there are tokens")
+            raise damaged(path, f"n_cells {one['n_cells']!r}", "null, where there are tokens")
         shard = ShardInfo(
             number=number, first_document=first, n_documents=n_documents, first_token=token,
             n_tokens=n_tokens, n_cells=one["n_cells"], sha256=dict(digests),
@@ -256,7 +256,7 @@ def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:
 def _number(path: Path, head: dict[str, Any], name: str, low: int, high: int) -> int:
     value = head[name]
     if type(value) is not int or not low <= value <= high:
-        raise _damaged(path, f"{name} {value!r}", f"from {low} to {high}")
+        raise damaged(path, f"{name} {value!r}", f"from {low} to {high}")
     return value
 
 
@@ -264,9 +264,9 @@ def _vocabulary(path: Path, value: Any, n_terms: int) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != n_terms or not all(type(one) is str for one in value):
-        raise _damaged(path, "another vocabulary", f"null or {n_terms} strings")
+        raise damaged(path, "another vocabulary", f"null or {n_terms} strings")
     if len(set(value)) != n_terms:
-        raise _damaged(path, "a term twice", "all different")
+        raise damaged(path, "a term twice", "all different")
     return tuple(value)
 
 
@@ -280,14 +280,5 @@ def _labels(path: Path, listed: Any) -> dict[str, list[Any]]:
             break
         found[one[0]] = one[1]
     if not whole:
-        raise _damaged(path, "other labels", "[name, keys] each")
+        raise damaged(path, "other labels", "[name, keys] each")
     return found
-
-
-def _damaged(path: Path, value: Any, allowed: str) -> DataError:
-    return DataError(
-        f"file {path}",
-        value,
-        allowed,
-        "The file was damaged or changed: restore it, or convert the corpus again.",
-    )
