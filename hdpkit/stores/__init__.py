@@ -1,4 +1,4 @@
-"""Seating stores: how a franchise remembers who sits where."""
+"""Seating stores: data structures for the seating of a franchise."""
 
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore

@@ -21,10 +21,10 @@ class Detail(enum.IntEnum):
     """The dish of each data customer, and customers and tables by restaurant and dish."""
 
     SIZES = 2
-    """The sizes of the tables besides."""
+    """The same, and the sizes of the tables."""
 
     SEATS = 3
-    """The table of each data customer, and the parent's table where each table sits."""
+    """The table of each data customer, and the table of the parent restaurant at which each table sits."""
 
 
 _NAMES = {detail.name.lower(): detail for detail in Detail}
@@ -32,10 +32,10 @@ _NAMES = {detail.name.lower(): detail for detail in Detail}
 
 @functools.lru_cache(maxsize=128)
 def declared_detail(store: type) -> Detail | None:
-    """What a class declares, None for a class that declares nothing that is a `Detail`.
+    """The declared `Detail` of a class, None if it declares none.
 
-    ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. Of a class and
-    those that it is derived from, the first that declares either is taken.
+    ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. The first class in
+    the method resolution order that declares either one decides.
 
     Parameters
     ----------

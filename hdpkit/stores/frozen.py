@@ -1,19 +1,19 @@
-"""Frozen seatings: one form for each `Detail`, and how one form becomes another.
+"""Frozen seatings: one form for each `Detail`, and conversions between the forms.
 
-A store freezes its state as a plain dict of int32 arrays, which is also what a saved state has on disk. The
-classes here give such a dict a type:
+A store freezes its state as a plain dict of int32 arrays. Saved states contain the same arrays. The classes
+here give such a dict a type:
 
 - `FrozenSeats`: ``seat`` (table of each data customer, -1 unseated), ``table_node``, ``table_dish``,
-  ``table_seat`` (the table of the parent where this table sits, -1 at the root), one entry a table; tables of
-  one restaurant and dish in the store's order;
+  ``table_seat`` (the table of the parent where this table sits, -1 at the root), one entry per table; tables
+  of one restaurant and dish in the store's order;
 - `FrozenSizes`: ``dish`` (of each data customer, -1 unseated) and ``bin_node``, ``bin_dish``, ``bin_size``,
   ``bin_count``, sorted by restaurant, dish and size;
 - `FrozenCounts`: ``dish`` and ``count_node``, ``count_dish``, ``count_customers``, ``count_tables``, sorted
   by restaurant and dish;
-- `FrozenCells`: ``cell_runs``, ``run_dish``, ``run_count`` and ``cell_key`` in the place of ``dish``.
+- `FrozenCells`: ``cell_runs``, ``run_dish``, ``run_count`` and ``cell_key`` in place of ``dish``.
 
-A form of less detail follows from one of more. The other way what is missing is drawn, given all that is
-there, so that a chain may go from one to the other between any two steps.
+A form with less detail is computed from one with more. In the other direction the missing detail is drawn
+given the present one, so a chain may change the form between any two steps.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Tree(Protocol):
-    """The restaurants of a franchise: a `Topology`, or what has these arrays."""
+    """The restaurants of a franchise: a `Topology`, or any object with these arrays."""
 
     @property
     def home(self) -> Any:
@@ -67,7 +67,7 @@ class Tree(Protocol):
 
 @attrs.frozen
 class Draws:
-    """The functions that draw what a form of less detail leaves open: compiled, or the ones to read."""
+    """The functions that draw the missing detail: the compiled ones, or the readable twins."""
 
     draw_sizes: Callable[[Frozen, ChoiceSource, Floats | None], Frozen]
     seat_out: Callable[[Frozen, Ints, Ints, Ints, ChoiceSource], Frozen]
@@ -85,23 +85,23 @@ class FrozenSeating:
 
     @staticmethod
     def of(arrays: Mapping[str, Any]) -> FrozenSeating:
-        """Return the typed form of what a store froze.
+        """Return the typed form of a frozen state.
 
         Parameters
         ----------
         arrays : mapping
-            Arrays by name. Which of them are there says which form it is.
+            Arrays by name. The names determine the form.
 
         Returns
         -------
-        FrozenCounts, FrozenSizes or FrozenSeats
+        FrozenCounts, FrozenSizes, FrozenSeats or FrozenCells
         """
         kind = FrozenSeating.kind_of(arrays)
         return kind(*(arrays[name] for name in kind.names()))
 
     @staticmethod
     def kind_of(arrays: Mapping[str, Any]) -> type[FrozenSeating]:
-        """Return the class that fits the names of the arrays; that of sizes if none does."""
+        """Return the class for these names of arrays; `FrozenSizes` if no other class fits."""
         if "seat" in arrays:
             return FrozenSeats
         if "cell_runs" in arrays:
@@ -111,11 +111,11 @@ class FrozenSeating:
     @classmethod
     @functools.cache  # every block of `seated_out` freezes twice
     def names(cls) -> tuple[str, ...]:
-        """Names of the arrays: that with an entry a customer, then restaurants, dishes and all others."""
+        """Names of the arrays: those of customers, then of restaurants, of dishes, and the others."""
         return tuple(field.name for field in attrs.fields(cls))
 
     def arrays(self) -> Frozen:
-        """The plain dict of arrays, as stores take it over."""
+        """The plain dict of arrays, as stores accept it."""
         return {name: getattr(self, name) for name in self.names()}
 
     @property
@@ -125,9 +125,9 @@ class FrozenSeating:
         return dishes
 
     def with_customers(self, more: int, known: int = 0) -> Self:
-        """Return the same seating with so many more data customers, unseated, after those that are there.
+        """Return the same seating with ``more`` unseated data customers added at the end.
 
-        The last ones, ``known`` of them, are customers of known components, who stay the last.
+        The last ``known`` customers belong to known components and remain the last.
         """
         name = self.names()[0]
         there = np.asarray(getattr(self, name))
@@ -136,12 +136,12 @@ class FrozenSeating:
         return attrs.evolve(self, **{name: all_})
 
     def without(self, gone: slice, to: npt.NDArray[Any]) -> Self:
-        """Return the same seating without some data customers, who are not seated, in another tree.
+        """Return the same seating without some unseated data customers, in another tree.
 
         Parameters
         ----------
         gone : slice
-            Of data customers.
+            The data customers to remove.
         to : int array
             New number of each restaurant.
         """
@@ -162,21 +162,22 @@ class FrozenSeating:
         Parameters
         ----------
         detail : Detail
-            The present one returns the seating itself.
+            The form to return; the present one returns the seating itself.
         tree : Topology, optional
-            The restaurants. Needed for a form of more detail.
+            The restaurants. Needed for a form with more detail.
         source : ChoiceSource, optional
-            The same: what is missing is drawn given what is there. Labelled seatings that fit sizes of tables
-            are alike; sizes that fit counts have the law of the model.
+            Needed for a form with more detail, which is drawn given the present one. Labelled seatings that
+            fit the sizes of tables are equally probable; sizes that fit the counts have the distribution of
+            the model.
         draws : Draws
-            The functions to draw by.
+            The functions that draw.
         discount : float64 array, shape (n_nodes,), optional
-            That of each restaurant, for sizes; None: 0.
+            Discount of each restaurant, used when sizes are drawn. None: 0.
 
         Raises
         ------
         StateError
-            If a form of more detail is asked for without a tree and a source.
+            If a form with more detail is requested without a tree and a source.
         """
         found = self._told_apart(tree)
         while detail < found.DETAIL:
@@ -271,9 +272,10 @@ class FrozenCounts(FrozenSeating):
 
 @attrs.frozen(eq=False)
 class FrozenCells(FrozenSeating):
-    """The same by cell: how many dishes each has, and the customers of each; and the order of customers.
+    """Counts by cell: the number of dishes of each cell, the customers of each dish, and the order of
+    customers.
 
-    Which customer of a cell eats what follows from the key.
+    The key determines which customer of a cell eats which dish.
     """
 
     DETAIL = Detail.COUNTS
@@ -290,7 +292,7 @@ class FrozenCells(FrozenSeating):
 
     @property
     def dishes(self) -> Ints:
-        """Not to be had without the cells: a StateError."""
+        """Raises a StateError: the dishes of customers can't be computed without the cells."""
         raise StateError("seating", "by cell", "one of customers", "Take to(Detail.COUNTS, topology).")
 
     def _told_apart(self, tree: Tree | None) -> FrozenCounts:

@@ -1,6 +1,6 @@
-"""Verbs that a store may have besides those of every store: for speed and memory.
+"""Optional verbs of a store, which save time or memory.
 
-Whether a store has them is seen by `isinstance`; without one the same is done by the verbs of every store.
+They are detected by `isinstance`. Without them the verbs of `SeatingStore` are used.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ class TotalsInBulk(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class ScoresSeating(Protocol, metaclass=ByClass):
-    """A store that computes the log probability of its seating by itself."""
+    """A store that computes the log probability of its seating."""
 
     def log_seating(self, concentration: Floats, discount: Floats) -> float:
-        """Log joint of the seating of all restaurants given theta and d, one each a restaurant."""
+        """Log probability of the seating of all restaurants in nats, given theta and d of each restaurant."""
 
 
 @runtime_checkable
 class CountsSizes(Protocol, metaclass=ByClass):
-    """A store that counts tables by size by itself."""
+    """A store that counts its tables by size."""
 
     def size_counts(self, nodes: Wide) -> tuple[Wide, Wide]:
-        """Sizes of the tables of these restaurants, ascending, and how many have each."""
+        """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
 
 
 @runtime_checkable
 class Compacts(Protocol, metaclass=ByClass):
-    """A store that gives memory back between sweeps."""
+    """A store that can release unused memory between sweeps."""
 
     def compact(self, share: float = 0.5) -> bool:
-        """Give memory back where more than this share of it is unused; True if anything was given back.
+        """Release unused memory where it is more than this share; True if any was released.
 
         Nothing else changes.
         """
@@ -79,21 +79,21 @@ class Compacts(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class ReportsMemory(Protocol, metaclass=ByClass):
-    """A store that says what its memory is for."""
+    """A store that reports its memory by purpose."""
 
     def memory_parts(self) -> dict[str, int]:
-        """Bytes held by what they are for; `memory_bytes` is their sum."""
+        """Bytes held, by purpose; `memory_bytes` is their sum."""
 
 
 @runtime_checkable
 class KeepsCells(Protocol, metaclass=ByClass):
-    """A store that leaves open which customers of a document with one term eat what."""
+    """A store that doesn't record which of the customers with one term in a document eats which dish."""
 
     def cell_runs(self) -> tuple[Ints, Ints, Ints]:
-        """How many dishes each cell has; the dishes; the customers of each: int32 arrays."""
+        """The number of dishes of each cell, the dishes, and the customers of each dish: int32 arrays."""
 
     def count_into(self, bank: Any, slots: Ints, more: Any = None) -> None:
-        """Count the statistics of dishes again, in a bank that counts by cell.
+        """Recompute the statistics of dishes in a bank that counts by cell.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class KeepsCells(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class ObservesDishes(Protocol, metaclass=ByClass):
-    """A store that can take observed dishes from the data in place of keeping them."""
+    """A store that can read observed dishes from the data instead of storing them."""
 
     def observe(self, values: Ints) -> None:
-        """Dishes are observed: these are the data customers', those of customers to come included."""
+        """Set observed dishes: those of the data customers, including customers added later."""

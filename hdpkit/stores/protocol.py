@@ -1,10 +1,10 @@
-"""What a seating store is.
+"""The protocol of seating stores.
 
-A store holds the seating of ALL restaurants of a franchise by number: 0 is the root. It has counts by
-(restaurant, dish), and it seats and removes customers one restaurant at a time; the walk through the tree is
-not its business. How much more it keeps is its `Detail`: sizes of tables, or who sits where. A customer of a
-restaurant is a data customer (its number, >= 0) or a table of a child restaurant (negative: ~t for table t in
-a store of seats; -1 in any other).
+A store holds the seating of all restaurants of a franchise by number: 0 is the root. It has counts by
+(restaurant, dish), and it seats and removes customers in one restaurant at a time; the walk through the tree
+is separate code. Its `Detail` says how much more it keeps: sizes of tables, or the seats of customers. A
+customer of a restaurant is a data customer (its number, >= 0) or a table of a child restaurant (negative: ~t
+for table t in a store of seats; -1 in any other).
 
 States are frozen as plain arrays, in one form for each `Detail`; see `hdpkit.stores.frozen`.
 """
@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class SeatingStore(Protocol):
-    """The verbs of every store. Built as ``Store(n_customers, n_nodes)``, empty."""
+    """The verbs of every store. ``Store(n_customers, n_nodes)`` returns an empty store."""
 
     DETAIL: ClassVar[Detail]
     """What it keeps: counts, sizes or seats, as a `Detail` or its name. It freezes states of this form, and
@@ -46,7 +46,7 @@ class SeatingStore(Protocol):
         customer : int
             A data customer, or ~t for table t of a child.
         discount : float
-            That of the restaurant.
+            Discount of the restaurant.
         source : ChoiceSource
             For the draw of the table.
         """
@@ -70,10 +70,10 @@ class SeatingStore(Protocol):
         """
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
-        """Take a customer out.
+        """Remove a customer.
 
-        A store of sizes draws the table by customer: size s with probability proportional to s, whatever
-        the discount. Returns whether the table closed, and it as a customer of the parent.
+        A store of sizes draws the table by customer: size s with probability proportional to s times the
+        number of tables of this size, independent of the discount.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class SeatingStore(Protocol):
         closed : bool
             Whether the table closed.
         table : int
-            It as a customer of the parent.
+            The table as a customer of the parent.
         """
 
     def dish_of(self, customer: int) -> int:
@@ -158,42 +158,42 @@ class SeatingStore(Protocol):
         """Rename dishes; the mapping keeps their order."""
 
     def grow(self, n_customers: int, n_nodes: int) -> None:
-        """Make room for more data customers and restaurants, who come after those that are there.
+        """Add unseated data customers and empty restaurants, numbered after the existing ones.
 
         Parameters
         ----------
         n_customers : int
-            Data customers, with those that are there.
+            New number of data customers, including the existing ones.
         n_nodes : int
-            Restaurants, with those that are there.
+            New number of restaurants, including the existing ones.
         """
 
     def freeze(self) -> Frozen:
-        """The state as arrays, complete: a thawed copy goes on exactly as the original would."""
+        """The complete state as arrays: a thawed copy continues exactly as the original would."""
 
     def thaw(self, frozen: Frozen) -> None:
-        """Take over a frozen state."""
+        """Replace the state by a frozen one."""
 
     def memory_bytes(self) -> int:
-        """Bytes held, as far as known."""
+        """Bytes of memory held, as far as they are known."""
 
 
 class TallyStore(SeatingStore, Protocol):
-    """The further verb of a store of counts, whose `join` and `remove` draw nothing.
+    """The additional verb of a store of counts, whose `join` and `remove` draw nothing.
 
-    A customer who leaves takes a table along where there would be more tables than customers. `table_sizes`
-    raises a StateError.
+    `remove` also removes a table if there would otherwise be more tables than customers. `table_sizes` raises
+    a StateError.
     """
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
-        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+        """Set the number of tables of a dish; the parent's number of customers changes as much.
 
         With ``parent`` -1 no other restaurant changes.
         """
 
 
 class TableStore(SeatingStore, Protocol):
-    """The further verbs of a store of seats."""
+    """The additional verbs of a store of seats."""
 
     def table_at(self, customer: int) -> int:
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
@@ -205,11 +205,11 @@ class TableStore(SeatingStore, Protocol):
         """Restaurant of a table."""
 
     def serve_dish(self, table: int, dish: int) -> None:
-        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
 
 
 def missing_verbs(store: type) -> list[str]:
-    """Names that a class lacks to be a store."""
+    """Names of the verbs of a store that a class lacks."""
     detail = declared_detail(store)
     if detail is None:
         return ['DETAIL ("counts", "sizes" or "seats")']

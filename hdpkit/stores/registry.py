@@ -21,12 +21,12 @@ stores.register("counts-reference", CountsReference)
 
 
 def at_least(detail: Detail) -> list[str]:
-    """Names of the registered stores that keep this much or more, in the order in which they were registered.
+    """Names of the registered stores that keep at least this detail, in the order of registration.
 
     Parameters
     ----------
     detail : Detail
-        `Detail.SIZES` for those that serve every franchise: a store of counts needs latent dishes.
+        `Detail.SIZES` for the stores that work with every franchise: a store of counts needs latent dishes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A labelled seating reduced to dishes and histograms; the way back is drawn (`reference.seating_out`)."""
+"""Reduction of a labelled seating to dishes and histograms; `reference.seating_out` draws the converse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lump(labelled: Frozen) -> Frozen:
     seat, node, dish = labelled["seat"], labelled["table_node"], labelled["table_dish"]
     seated = np.concatenate([seat[seat >= 0], labelled["table_seat"][labelled["table_seat"] >= 0]])
     size = np.bincount(seated, minlength=len(node))
-    # By hand: np.unique compares records, and an exception of a signal handler becomes a TypeError there.
+    # Not np.unique: it compares records, and an exception in a signal handler becomes a TypeError there.
     order = np.lexsort((size, dish, node))
     columns = [column[order] for column in (node, dish, size)]
     first = np.ones(len(node), dtype=bool)

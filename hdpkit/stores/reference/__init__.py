@@ -1,1 +1,1 @@
-"""Stores in Python: the ones to read. `hdpkit._compiled.stores` has twins with the same law."""
+"""Readable stores in Python. `hdpkit._compiled.stores` has compiled twins with the same distribution."""

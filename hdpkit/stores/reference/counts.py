@@ -1,4 +1,4 @@
-"""What the two Python stores share: counts by (restaurant, dish) in dictionaries."""
+"""Base of the Python stores: counts by (restaurant, dish) in dictionaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CountedStore"]
 
 
 class CountedStore(abc.ABC):
-    """Counts of customers and tables; a subclass knows the tables."""
+    """Counts of customers and tables; a subclass keeps the tables."""
 
     def __init__(self, n_customers: int, n_nodes: int) -> None:
         self.n_customers = n_customers
@@ -22,12 +22,12 @@ class CountedStore(abc.ABC):
         self.clear()
 
     def clear(self) -> None:
-        """Unseat everybody."""
+        """Unseat all customers."""
         self._customers: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
         self._n_tables: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
 
     def grow(self, n_customers: int, n_nodes: int) -> None:
-        """Make room for more data customers and restaurants, who come after those that are there."""
+        """Add unseated data customers and empty restaurants, numbered after the existing ones."""
         if n_customers < self.n_customers or n_nodes < self.n_nodes:
             raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
         for counters in (self._customers, self._n_tables):
@@ -37,7 +37,7 @@ class CountedStore(abc.ABC):
 
     @abc.abstractmethod
     def _grow_customers(self, more: int) -> None:
-        """Make room for this many more data customers, unseated."""
+        """Add this many unseated data customers."""
 
     @abc.abstractmethod
     def _sizes(self, node: int, dish: int) -> Iterable[int]:

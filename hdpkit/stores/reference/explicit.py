@@ -20,23 +20,23 @@ class _Table:
     node: int
     dish: int
     size: int = 1
-    seat: int = -1  # the table of the parent restaurant where this one sits
+    seat: int = -1  # the table of the parent restaurant at which this one sits
 
 
 class ExplicitReference(CountedStore):
-    """Who sits where: a table for each data customer, a seat in the parent for each table."""
+    """The full seating: a table for each data customer, a seat in the parent for each table."""
 
     DETAIL = Detail.SEATS
 
-    _changes = 0  # grows when anybody, tables included, may sit elsewhere
+    _changes = 0  # see `changes_of_seats`
 
     @property
     def changes_of_seats(self) -> int:
-        """A number that grows when anybody, tables included, may sit elsewhere."""
+        """A counter that increases when the seat of a customer or of a table may have changed."""
         return self._changes
 
     def clear(self) -> None:
-        """Unseat everybody."""
+        """Unseat all customers."""
         super().clear()
         self._changes += 1
         self._seats = [-1] * self.n_customers
@@ -95,11 +95,11 @@ class ExplicitReference(CountedStore):
         return ~table
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
-        """Take a customer out of its table."""
+        """Remove a customer from its table."""
         table = self.table_at(customer)
         self._sit(customer, -1)
         if customer < 0 and self._tables[~customer].size == 0:
-            del self._tables[~customer]  # it had closed, and only its seat was still needed
+            del self._tables[~customer]  # the table had closed; only its seat was still needed
         self._tables[table].size -= 1
         self._count(node, dish, customers=-1)
         if self._tables[table].size > 0:
@@ -111,7 +111,7 @@ class ExplicitReference(CountedStore):
         return True, ~table
 
     def serve_dish(self, table: int, dish: int) -> None:
-        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
         record = self._tables[table]
         self._serving[record.node, record.dish].remove(table)
         self._count(record.node, record.dish, customers=-record.size, tables=-1)
@@ -140,7 +140,7 @@ class ExplicitReference(CountedStore):
         }
 
     def thaw(self, frozen: Frozen) -> None:
-        """Take over a labelled seating; lists of tables get the order of the arrays."""
+        """Replace the state by a labelled seating; lists of tables get the order of the arrays."""
         self.clear()
         self._seats = frozen["seat"].tolist()
         rows = zip(frozen["table_node"], frozen["table_dish"], frozen["table_seat"], strict=True)

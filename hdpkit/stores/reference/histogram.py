@@ -14,19 +14,19 @@ from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["HistogramReference"]
 
-ANONYMOUS = -1  # a table as a customer of the parent, where nobody remembers which
+ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 
 
 class HistogramReference(CountedStore):
-    """How many tables of each size serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected).
+    """Tables of each size that serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected).
 
-    Sharing a table of size s makes it one of size s + 1: one less of the former, one more of the latter.
+    A customer who joins a table of size s makes it a table of size s + 1.
     """
 
     DETAIL = Detail.SIZES
 
     def clear(self) -> None:
-        """Unseat everybody."""
+        """Unseat all customers."""
         super().clear()
         self._dish = [-1] * self.n_customers
         self._histograms: dict[tuple[int, int], Counter[int]] = {}
@@ -75,7 +75,7 @@ class HistogramReference(CountedStore):
         return ANONYMOUS
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
-        """Take a customer out of a table drawn by customer: the discount has no part in it."""
+        """Remove a customer from a table drawn with probability proportional to its size (no discount)."""
         size = self._draw_size(node, dish, 0.0, source)
         self._change(node, dish, size, -1)
         if size > 1:
@@ -103,7 +103,7 @@ class HistogramReference(CountedStore):
         return {"dish": self.dishes(), **frozen}
 
     def thaw(self, frozen: Frozen) -> None:
-        """Take over dishes and histograms."""
+        """Replace the state by frozen dishes and histograms."""
         self.clear()
         self._dish = frozen["dish"].tolist()
         names = ("bin_node", "bin_dish", "bin_size", "bin_count")

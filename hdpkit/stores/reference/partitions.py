@@ -1,8 +1,9 @@
-"""Sizes of tables given how many customers and tables there are: the functions to read.
+"""Sizes of tables given the numbers of customers and tables: the readable functions.
 
-Their twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a restaurant
-without a discount, who sits with whom is a uniformly random permutation with t cycles: the partition has
-probability proportional to the product of (size - 1)! over its tables; with a discount, of [1-d]_1^(size-1).
+Their compiled twins are in `hdpkit._compiled.stores.seating_out`. Given n customers at t tables of a
+restaurant without a discount, the partition into tables is that of a uniformly random permutation with t
+cycles: it has probability proportional to the product of (size - 1)! over its tables; with a discount, of
+[1-d]_1^(size-1).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hdpkit.stores.reference.stirling import one_alone
 __all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]
 
 SMALL = 64
-"""Customers up to whom Stirling numbers are used; for more the openings are drawn by trials."""
+"""Largest number of customers for which Stirling numbers are used; for more, openings are drawn by trials."""
 
 
 def _stirling() -> list[list[float]]:
@@ -36,9 +37,9 @@ _S = _stirling()
 def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> list[int]:
     """Draw the sizes of t tables where n customers sit, in the order in which they opened.
 
-    The customers come one after the other. Which of them open a table is drawn first; each of the others
-    joins the table of a customer drawn uniformly among those before: with a discount, a table with
-    probability proportional to its size - d.
+    Customers arrive in order. First the customers who open a table are drawn. Each of the others then joins
+    the table of a uniformly drawn earlier customer or, with a discount, a table drawn with probability
+    proportional to its size - d.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> li
 
 
 def _discounted_sizes(n: int, t: int, source: ChoiceSource, d: float) -> list[int]:
-    opens = [False] * n  # from the last customer to the first: the last of i sits alone, or not
+    opens = [False] * n  # from the last customer to the first: whether the last of i sits alone
     for i in range(n, 0, -1):
         if t == i or (t > 1 and source.bernoulli(one_alone(i, t, d))):
             opens[i - 1] = True
@@ -80,12 +81,12 @@ def _discounted_sizes(n: int, t: int, source: ChoiceSource, d: float) -> list[in
 
 
 def openings(n: int, t: int, source: ChoiceSource) -> list[bool]:
-    """Which of n customers open a table, given that t do: the first does."""
+    """Draw which of n customers open a table, given that t do; the first always does."""
     return openings_in_turn(n, t, source) if n <= SMALL else openings_by_trial(n, t, source)
 
 
 def openings_in_turn(n: int, t: int, source: ChoiceSource) -> list[bool]:
-    """The same from the last customer to the first: i opens with probability s(i - 1, t - 1) / s(i, t)."""
+    """`openings`, from the last customer to the first: i opens with probability s(i - 1, t - 1) / s(i, t)."""
     opens = [False] * n
     for i in range(n, 0, -1):
         if t == i or (t > 1 and source.bernoulli(_S[i - 1][t - 1] / _S[i][t])):
@@ -95,7 +96,7 @@ def openings_in_turn(n: int, t: int, source: ChoiceSource) -> list[bool]:
 
 
 def openings_by_trial(n: int, t: int, source: ChoiceSource) -> list[bool]:
-    """The same by drawing them independently until t open: O(n) memory."""
+    """`openings` by rejection: drawn independently until exactly t open. O(n) memory."""
     a = _concentration(n, t)
     while True:
         opens = trial(n, t, a, source)
@@ -104,9 +105,9 @@ def openings_by_trial(n: int, t: int, source: ChoiceSource) -> list[bool]:
 
 
 def trial(n: int, t: int, a: float, source: ChoiceSource) -> list[bool] | None:
-    """Customer i opens with probability a / (a + i - 1); None unless t do.
+    """Let customer i open with probability a / (a + i - 1); None unless exactly t do.
 
-    Given that t do, the openings have a law that depends on no a.
+    Given that t open, the distribution of the openings doesn't depend on a.
     """
     opens = [True]
     more = t - 1
@@ -119,7 +120,7 @@ def trial(n: int, t: int, a: float, source: ChoiceSource) -> list[bool] | None:
 
 
 def _concentration(n: int, t: int) -> float:
-    """A concentration at which about t of n customers open a table, so that few trials are in vain."""
+    """A concentration at which about t of n customers open a table, so that few trials are rejected."""
     low, high = 1e-6, 1e3 * n * n
     for _ in range(60):
         a = sqrt(low * high)

@@ -1,8 +1,8 @@
-"""Drawing what a state leaves open, in Python: the functions to read.
+"""Drawing the missing detail of a state, in Python: the readable functions.
 
-A move that needs to know who sits where runs on the labelled seating. Drawing it uniformly among the
-seatings that fit (dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step:
-nothing is approximated. The twins are in `hdpkit._compiled.stores.seating_out`.
+A move that needs seats runs on the labelled seating. Drawing this seating uniformly among those that fit
+(dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step: nothing is
+approximated. The compiled twins are in `hdpkit._compiled.stores.seating_out`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def draw_sizes(
 ) -> Frozen:
     """Draw sizes of tables given dishes and counts.
 
-    With who sits where drawn uniformly given the sizes (`seat_out`), who sits with whom in a restaurant and
-    dish with n customers at t tables has the law of the model: without a discount a uniformly random
-    permutation with t cycles.
+    If seats are then drawn uniformly given the sizes (`seat_out`), the partition of the n customers of a
+    restaurant and dish into t tables has the distribution of the model: without a discount that of the cycles
+    of a uniformly random permutation with t cycles.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def draw_sizes(
         Dishes and counts, as a store of counts freezes them.
     source : ChoiceSource
     discount : float64 array, shape (n_nodes,), optional
-        That of each restaurant; None: 0.
+        Discount of each restaurant; None: 0.
 
     Returns
     -------
@@ -56,9 +56,9 @@ def draw_sizes(
 def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: ChoiceSource) -> Frozen:
     """Draw a labelled seating uniformly among those that fit dishes and histograms.
 
-    From the leaves up: the customers of a restaurant who eat a dish are dealt in a uniform order over tables
-    of the right sizes; those tables are then customers of the parent. (Every seating comes from the same
-    number of orders.)
+    From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and
+    assigned to tables of the given sizes; these tables are then customers of the parent. (Every seating
+    results from the same number of orders.)
 
     Parameters
     ----------

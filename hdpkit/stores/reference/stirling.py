@@ -1,4 +1,4 @@
-"""Generalised Stirling numbers: the functions to read. Their twins are in `_compiled.stores.stirling`."""
+"""Generalised Stirling numbers in Python. The compiled twins are in `_compiled.stores.stirling`."""
 
 from __future__ import annotations
 

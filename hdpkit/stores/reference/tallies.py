@@ -17,22 +17,22 @@ from hdpkit.stores.reference.stirling import log_stirling
 
 __all__ = ["CountsReference"]
 
-ANONYMOUS = -1  # a table as a customer of the parent, where nobody remembers which
+ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
 class CountsReference(CountedStore):
     """Customers and tables by restaurant and dish, and the dish of each data customer.
 
-    A customer who joins draws nothing, and one who leaves takes a table along only where tables would
-    outnumber customers. Whoever calls draws tables: under weights of the root at the end of a verb, given the
-    customers (Teh et al. 2006, section 5.3), under a restaurant as customers leave and come.
+    `join` draws nothing, and `remove` removes a table only if there would be more tables than customers. The
+    calling code draws the tables: if the root has weights, at the end of a verb, given the customers (Teh et
+    al. 2006, section 5.3); if the root is a restaurant, whenever a customer leaves or enters.
     """
 
     DETAIL = Detail.COUNTS
 
     def clear(self) -> None:
-        """Unseat everybody."""
+        """Unseat all customers."""
         super().clear()
         self._dish = [-1] * self.n_customers
 
@@ -65,14 +65,14 @@ class CountsReference(CountedStore):
         return ANONYMOUS
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
-        """Take a customer out, and a table if there would be more tables than customers."""
+        """Remove a customer, and a table if there would otherwise be more tables than customers."""
         closes = self.tables(node, dish) == self.customers(node, dish)
         self._label(customer, -1)
         self._count(node, dish, customers=-1, tables=-closes)
         return closes, ANONYMOUS
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
-        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers."""
+        """Set the number of tables of a dish; the parent's number of customers changes as much."""
         more = tables - self.tables(node, dish)
         self._count(node, dish, tables=more)
         if parent >= 0:
@@ -111,7 +111,7 @@ class CountsReference(CountedStore):
         }
 
     def thaw(self, frozen: Frozen) -> None:
-        """Take over dishes and counts."""
+        """Replace the state by frozen dishes and counts."""
         self.clear()
         self._dish = frozen["dish"].tolist()
         for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in _NAMES), strict=True):
