@@ -25,17 +25,17 @@ __all__ = ["BaseMeasureParameters", "update_parameter", "updated_on_line"]
 class BaseMeasureParameters(Move):
     """Update every parameter of the base measure that has a prior, one after the other.
 
-    The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out (what the measure
-    keeps in the state is given, and its density a factor), on an unbounded scale: log x for positive
-    parameters, log x/(1-x) for those in (0, 1), x itself on the real line; with the Jacobian of the change of
-    scale. A value that the measure refuses has density zero.
+    The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out (parameters that
+    the measure keeps in the state are given, and their density is a factor). Updates are made on an unbounded
+    scale, with the Jacobian: log x for positive parameters, log x/(1-x) for those in (0, 1), x itself on the
+    real line. A value that the measure rejects has density zero.
 
     Parameters
     ----------
     method : str
         "slice": Neal (2003), stepping out. "metropolis": a normal random walk.
     width : float
-        First width of the slice, or standard deviation of the walk, on that scale.
+        Initial width of the slice, or standard deviation of the random walk, on that scale.
     """
 
     continuous = True
@@ -50,7 +50,7 @@ class BaseMeasureParameters(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Refuse a base measure whose parameters are all fixed."""
+        """Raise an error if all parameters of the base measure are fixed."""
         if not state.measure.priors:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
@@ -70,7 +70,7 @@ class BaseMeasureParameters(Move):
 def update_parameter(
     state: Franchise, name: str, scale: Scale, method: str, width: float, rng: ChoiceSource
 ) -> bool:
-    """Update one parameter of the base measure, which has a prior, on a scale; return whether it changed.
+    """Update one parameter that has a prior, on the given scale; return whether it changed.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def update_parameter(
     method : str
         "slice" or "metropolis".
     width : float
-        On the scale: the first width of the slice, or the standard deviation of the walk.
+        Initial width of the slice, or standard deviation of the random walk, on the scale.
     rng : ChoiceSource
     """
     prior = state.measure.priors[name]
@@ -95,7 +95,7 @@ def update_parameter(
             state.set_base_parameters(**{name: value})
         except ParameterError:
             return -math.inf
-        # What the measure keeps of dishes in the state may depend on the parameter, too.
+        # Parameters of dishes in the state may also depend on this parameter.
         kept = sum(part.log_density(state) for part in state.measure_parts.values())
         return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
 
@@ -104,7 +104,7 @@ def update_parameter(
     except BaseException:
         state.set_base_parameters(**{name: x})
         raise
-    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
     state.set_base_parameters(**{name: x if there is None else scale.back(there)})
     return there is not None
 
@@ -112,18 +112,18 @@ def update_parameter(
 def updated_on_line(
     log_target: Callable[[float], float], here: float, method: str, width: float, rng: ChoiceSource
 ) -> float | None:
-    """Return another place on the real line by an update that leaves a density invariant; None: it stays.
+    """Return a new point on the real line, by an update that leaves a density invariant; None: no change.
 
     Parameters
     ----------
     log_target : callable
         Log density, in nats.
     here : float
-        The present place.
+        The present point.
     method : str
         "slice" or "metropolis".
     width : float
-        The first width of the slice, or the standard deviation of the walk.
+        Initial width of the slice, or standard deviation of the random walk.
     rng : ChoiceSource
     """
     if method == "slice":

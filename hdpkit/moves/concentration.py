@@ -27,31 +27,33 @@ Floats = npt.NDArray[np.float64]
 class Concentration(ByMethod):
     """Draw every concentration that has a prior, given seating and discounts.
 
-    By auxiliary variables where the prior is Gamma(a, b), b a rate. One restaurant with n customers and T
+    By auxiliary variables if the prior is Gamma(a, b), with rate b. For one restaurant with n customers and T
     tables (Escobar & West 1995): e ~ Beta(theta + 1, n), then theta from a mixture of Gamma(a + T, b - log e)
-    and Gamma(a + T - 1, b - log e), odds (a+T-1) : n (b - log e). Several that share theta (Teh et al. 2006,
-    appendix): w_j ~ Beta(theta + 1, n_j), s_j ~ Bernoulli(n_j / (n_j + theta)),
-    theta ~ Gamma(a + sum T_j - sum s_j, b - sum log w_j), empty restaurants left out. In the root, customers
-    are the tables below it (and data seated there).
+    and Gamma(a + T - 1, b - log e), odds (a+T-1) : n (b - log e). For several restaurants that share theta
+    (Teh et al. 2006, appendix): w_j ~ Beta(theta + 1, n_j), s_j ~ Bernoulli(n_j / (n_j + theta)), theta ~
+    Gamma(a + sum T_j - sum s_j, b - sum log w_j), without empty restaurants. The customers of the root are
+    the tables of its children (and data seated at it).
 
     With discounts (Teh 2006): x_j ~ Beta(theta + 1, n_j - 1), y_ji ~ Bernoulli(theta / (theta + d_j i)) for
     1 <= i < T_j, theta ~ Gamma(a + sum y, b - sum log x). The two augmentations are never mixed.
 
-    By slice (Neal 2003, stepping out) for every prior, on the scale of log theta; with a `Shifted` prior, of
-    log(theta + d). The target is prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1) times the prior.
+    By slice sampling (Neal 2003, stepping out) for every prior, on the scale of log theta; with a `Shifted`
+    prior, of log(theta + d). The target is prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1) times the
+    prior.
 
     Parameters
     ----------
     method : str
-        "auxiliary", "slice", or "auto": auxiliary variables where the prior allows them.
+        "auxiliary", "slice", or "auto": auxiliary variables if the prior allows them, otherwise slice
+        sampling.
     width : float
-        First width of the slice, on that scale.
+        Initial width of the slice, on that scale.
     """
 
     updates = ("concentration",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose concentrations are all fixed, and auxiliary variables that don't fit."""
+        """Raise an error if all concentrations are fixed, or auxiliary variables are not possible."""
         resampled = [one for one in state.declarations if one.hyperparameters[0].prior is not None]
         if not resampled:
             raise ScheduleError(
@@ -106,7 +108,7 @@ def draw_concentration(
     log_w = _log_beta(theta + 1.0, n, source)
     rate = prior.rate - math.fsum(log_w)
     if len(n) == 1:
-        # Both components of the mixture, weighed: s is integrated out.
+        # Both components of the mixture, with their weights: s is integrated out.
         shape = prior.shape + t[0]
         odds = (shape - 1.0) / (n[0] * rate)
         shape -= source.uniform() * (1.0 + odds) >= odds
@@ -117,7 +119,7 @@ def draw_concentration(
 
 def _log_beta(a: float, b: Ints, source: ChoiceSource) -> Floats:
     """Logarithms of Beta(a, b) draws, which themselves may underflow."""
-    if len(b) == 1:  # of a restaurant by itself; there may be many
+    if len(b) == 1:  # one restaurant; this case is frequent
         return np.array([source.log_beta(float(a), float(b[0]))[0]])
     return np.asarray(source.log_beta(a, b)[0])
 
@@ -131,10 +133,10 @@ def slice_concentration(
     width: float,
     source: ChoiceSource,
 ) -> float:
-    """Draw theta by slice; parameters as in `draw_concentration`, ``declared`` with any prior."""
+    """Draw theta by slice sampling; parameters as in `draw_concentration`, ``declared`` with any prior."""
     prior = declared.prior
     assert prior is not None
-    shift = float(d[0]) if declared.shifted else 0.0  # a shifted theta goes with one d
+    shift = float(d[0]) if declared.shifted else 0.0  # a shifted theta has a single d
     low, high = declared.support
     scale = Scale(max(low, 0.0), high)
     openings = Openings(d, tables)
@@ -143,7 +145,7 @@ def slice_concentration(
     def log_target(position: float) -> float:
         y = scale.back(position)
         value = y - shift
-        # Far below d, theta + d is lost in the last bit of theta.
+        # If theta + d is far below d, it is smaller than the last bit of theta.
         if not (scale.low < y < scale.high and value > -shift):
             return -math.inf
         return (
@@ -155,7 +157,7 @@ def slice_concentration(
 
     here = scale.to(theta + shift)
     there = slice_sample(log_target, here, width, source)
-    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
     return theta if there == here else scale.back(there) - shift
 
 

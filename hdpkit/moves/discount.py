@@ -27,28 +27,28 @@ Floats = npt.NDArray[np.float64]
 class Discount(ByMethod):
     """Draw every discount that has a prior, given seating and concentrations.
 
-    By auxiliary variables where the prior is Beta(a, b) and theta > 0 (Teh 2006; the sums run over the
-    restaurants that share d): y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T in a restaurant of T
-    tables, z_tj ~ Bernoulli((j - 1) / (j - d)) for 1 <= j < n_t at a table of n_t customers,
-    d ~ Beta(a + sum (1 - y), b + sum (1 - z)). They are drawn as binomials, all that have one i or j at once.
+    By auxiliary variables if the prior is Beta(a, b) and theta > 0 (Teh 2006; sums are over the restaurants
+    that share d): y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T in a restaurant of T tables, z_tj ~
+    Bernoulli((j - 1) / (j - d)) for 1 <= j < n_t at a table of n_t customers, d ~ Beta(a + sum (1 - y), b +
+    sum (1 - z)). All variables with the same i, or the same j, are drawn at once as a binomial.
 
-    By slice (Neal 2003, stepping out) for every prior, on the scale of logit d within what the prior and
-    d > -theta leave. The target is prod [theta+d]_d^(T-1) prod_t [1-d]_1^(n_t-1) times the prior of d, and
-    times that of theta + d where theta has a `Shifted` one.
+    By slice sampling (Neal 2003, stepping out) for every prior, on the scale of logit d, within the range
+    allowed by the prior and d > -theta. The target is prod [theta+d]_d^(T-1) prod_t [1-d]_1^(n_t-1) times the
+    prior of d, and times that of theta + d if theta has a `Shifted` prior.
 
     Parameters
     ----------
     method : str
-        "auxiliary", "slice", or "auto": auxiliary variables where priors and concentrations allow them.
+        "auxiliary", "slice", or "auto": auxiliary variables if priors and concentrations allow them.
     width : float
-        First width of the slice, on that scale.
+        Initial width of the slice, on that scale.
     """
 
     updates = ("discount",)
     needs_sizes = True
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose discounts are all fixed, and auxiliary variables that don't fit."""
+        """Raise an error if all discounts are fixed, or if auxiliary variables are not possible."""
         resampled = [one for one in state.declarations if one.hyperparameters[1].prior is not None]
         if not resampled:
             raise ScheduleError(
@@ -96,7 +96,7 @@ def draw_discount(
         Concentrations of the restaurants that share d, above 0.
     tables : int array, shape (n_restaurants,)
     sizes : two int arrays
-        Sizes of their tables, ascending, and how many have each.
+        Sizes of their tables, ascending, and the number of tables of each size.
     """
     if not np.all(theta > 0.0):
         raise StateError("concentration", theta, "above 0 for auxiliary variables", "Use method='slice'.")
@@ -116,7 +116,7 @@ def slice_discount(
     width: float,
     source: ChoiceSource,
 ) -> float:
-    """Draw d by slice; parameters as in `draw_discount`, with the declared priors of theta and d."""
+    """Draw d by slice sampling; parameters as in `draw_discount`, with the declared priors of theta and d."""
     concentration, discount = declaration.hyperparameters
     prior = discount.prior
     assert prior is not None
@@ -124,7 +124,7 @@ def slice_discount(
     scale = Scale(max(low, -float(theta.min())), min(high, 1.0))
     openings = Openings(theta, tables)
     seated = sizes[0] - 1, sizes[1]
-    # Each theta with a prior of theta + d has a say.
+    # Each theta with a prior on theta + d contributes a factor.
     shifted = concentration.prior if concentration.shifted else None
     own = theta if concentration.each else theta[:1]
 
@@ -139,7 +139,7 @@ def slice_discount(
 
     here = scale.to(d)
     there = slice_sample(log_target, here, width, source)
-    # back(to(x)) may miss x by a bit: a value that stays must stay exactly.
+    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
     return d if there == here else scale.back(there)
 
 

@@ -1,4 +1,4 @@
-"""Dish Gibbs: the dish of a whole table."""
+"""Dish Gibbs: draws the dishes of tables."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class DishGibbs(Move):
     """Remove each table from its parent restaurant, with all customers below it, and redraw its dish.
 
     P(dish k) is proportional to P_parent(k) DM(n_k + c) / DM(n_k) for the block c of values below the table
-    (Teh et al. 2006, section 5.1, equation 33; Wang & Blei 2012, section 3.1); then it is seated upwards.
-    Tables are visited level by level from the deepest, at each level in the order of their first customer:
-    an order that the move itself doesn't change. Step (level, i) redraws the table at that level whose first
-    customer is i, if there is one.
+    (Teh et al. 2006, section 5.1, equation 33; Wang & Blei 2012, section 3.1); then the table is seated
+    again, from the parent upwards. Tables are visited level by level from the deepest, and within a level in
+    the order of their first customers, which the move doesn't change. Step (level, i) redraws the table at
+    that level whose first customer is i, if there is one.
     """
 
     needs_tables = True
 
     def n_steps(self, state: Franchise) -> int:
-        """One a customer and level below the root's."""
+        """One per customer and level below the root."""
         return (state.topology.n_levels - 1) * state.topology.n_customers
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise of one restaurant: its tables are the dishes."""
+        """Raise an error if there is only one restaurant: its tables are the dishes."""
         if state.topology.n_nodes == 1:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",

@@ -1,4 +1,4 @@
-"""Parameters of dishes, where the base measure keeps them in the state."""
+"""Parameters of dishes that the base measure keeps in the state."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ __all__ = ["DishParameters", "proposed_from_prior", "update_dishes"]
 
 
 class DishParameters(Move):
-    """Update the parameter of every dish given its data, the dishes in their order.
+    """Update the parameter of every dish given its data, in the order of the dishes.
 
-    By the measure's own ``update``; else, with its ``log_prior``, by slice sampling of each coordinate
-    (Neal 2003); else by a proposal from the prior, accepted with the ratio of the likelihoods.
+    If the measure has ``update``, this is called. Otherwise, if it has ``log_prior``, each coordinate is
+    updated by slice sampling (Neal 2003). Otherwise a value is proposed from the prior and accepted with the
+    ratio of the likelihoods.
     """
 
     continuous = True
     updates = ("dish parameters",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a measure whose dishes keep no parameter."""
+        """Raise an error if the dishes of the measure keep no parameters."""
         if state.measure.conjugate:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
@@ -39,7 +40,7 @@ class DishParameters(Move):
             )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Update them all; a coordinate counts as tried."""
+        """Update all dishes; each coordinate counts as one tried update."""
         if steps == (0, 0):
             return MoveInfo()
         return update_dishes(state, _of_dish, rng)
@@ -50,14 +51,15 @@ def update_dishes(
     update: Callable[[Franchise, int, npt.NDArray[np.int64], ChoiceSource], tuple[Any, MoveInfo]],
     rng: ChoiceSource,
 ) -> MoveInfo:
-    """Give every dish another parameter, the dishes in their order.
+    """Update the parameter of every dish, in the order of the dishes.
 
     Parameters
     ----------
     state : Franchise
-        Over a measure whose dishes keep parameters, with a bank that is `KeepsParameters`.
+        Its measure keeps parameters of dishes, and its bank is a `KeepsParameters`.
     update : callable
-        ``update(state, slot, customers, rng)``: the parameter of a dish, and what to report.
+        ``update(state, slot, customers, rng)``: returns the new parameter of a dish and the updates to
+        report.
     rng : ChoiceSource
     """
     info = MoveInfo()
@@ -83,7 +85,7 @@ def proposed_from_prior(
     parameter : object
         The present one.
     log_likelihood : callable
-        Of a parameter.
+        Log likelihood of a parameter, in nats.
     rng : ChoiceSource
     """
     candidate = measure.draw(rng)
@@ -94,7 +96,7 @@ def proposed_from_prior(
 def _of_dish(
     state: Franchise, slot: int, customers: npt.NDArray[np.int64], rng: ChoiceSource
 ) -> tuple[Any, MoveInfo]:
-    # What a measure that is not conjugate has, and its bank: see `NonConjugate`.
+    # Methods of non-conjugate measures and their banks: see `NonConjugate`.
     measure, bank = cast(Any, state.measure), cast(Any, state.bank)
     parameter = bank.parameter(slot)
     if measure.update is not None:

@@ -1,11 +1,11 @@
-"""What `Concentration` and `Discount` have in common.
+"""Base of `Concentration` and `Discount`.
 
-Both see the seating of the restaurants that share a value through
+Both depend on the seating of the restaurants that share a value only through
 
     prod over restaurants of [theta+d]_d^(T-1) / [theta+1]_1^(c-1) prod over tables of [1-d]_1^(n_t-1),
 
-T tables, c customers, n_t of them at table t, [x]_y^n = x (x+y) ... (x+(n-1)y). So restaurants count by T and
-by c, tables by size: sums run over distinct numbers, however many restaurants there are.
+T tables, c customers, n_t of them at table t, [x]_y^n = x (x+y) ... (x+(n-1)y). So sums over restaurants and
+tables are computed over the distinct values of T, c and n_t.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _ONE = np.ones(1)
 
 @attrs.define
 class ByMethod(Move):
-    """Base of the moves that update by auxiliary variables or by slice."""
+    """Base of the moves that update by auxiliary variables or by slice sampling."""
 
     continuous = True
     by_cell = True
     needs_sizes: ClassVar[bool] = False
-    """Whether it needs the sizes of tables."""
+    """Whether the move needs the sizes of tables."""
 
     method: str = attrs.field(
         default="auto",
@@ -56,7 +56,7 @@ class ByMethod(Move):
         """Draw a value from its conditional, given the restaurants that share it."""
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Draw what has a prior, from the root's declaration to the deepest."""
+        """Draw all values that have a prior, from the root's declaration to the deepest."""
         info = MoveInfo()
         if steps == (0, 0):
             return info
@@ -70,7 +70,7 @@ class ByMethod(Move):
         (what,) = self.updates
         declared = declaration.hyperparameters[("concentration", "discount").index(what)]
         sharing = Sharing.of(state, number, declaration)
-        if declared.prior is None or len(sharing.nodes) == 0:  # no context is as long as this level's
+        if declared.prior is None or len(sharing.nodes) == 0:  # no context is long enough for this level
             return MoveInfo()
         groups = sharing.one_by_one() if declared.each else [sharing]
         before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
@@ -82,13 +82,13 @@ class ByMethod(Move):
 
 
 def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
-    """How many values were updated, and how many of them are others now."""
+    """The number of values updated, and the number of those that changed."""
     return MoveInfo(len(after), sum(a != b for a, b in zip(before, after, strict=True)))
 
 
 @attrs.frozen(eq=False)
 class Sharing:
-    """Restaurants that share a hyperparameter: one entry each, with the present values."""
+    """Restaurants that share a hyperparameter: one entry per restaurant, with the present values."""
 
     state: Franchise
     nodes: Ints
@@ -106,7 +106,7 @@ class Sharing:
         return cls(state, nodes, *values, customers, tables)
 
     def one_by_one(self) -> Iterator[Sharing]:
-        """Each restaurant by itself."""
+        """Each restaurant separately."""
         for j in range(len(self.nodes)):
             own = slice(j, j + 1)
             yield Sharing(
@@ -119,7 +119,7 @@ class Sharing:
             )
 
     def size_counts(self) -> tuple[Ints, Ints]:
-        """Sizes of all their tables, ascending, and how many have each."""
+        """Sizes of all their tables, ascending, and the number of tables of each size."""
         return self.state.size_counts(self.nodes)
 
 
@@ -130,7 +130,7 @@ def counted(values: Ints) -> tuple[Ints, Ints]:
 
 
 def exceeding(values: Ints, counts: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Pieces of (i, how many of the counted values are above i), for i from 1 as long as some are."""
+    """Pieces of (i, number of counted values above i), for i from 1 to the largest value - 1."""
     at_least = np.cumsum(counts[::-1])[::-1]
     last = int(values[-1]) if len(values) else 0
     for start in range(1, last, _PIECE):
@@ -139,24 +139,24 @@ def exceeding(values: Ints, counts: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def log_rising(start: float, n: Ints, counts: Ints) -> float:
-    """Sum over counted n of log [start]_1^n."""
+    """Sum of log [start]_1^n over the counted n."""
     return float(rising_sum(np.array([start]), _ONE, n, counts))
 
 
 class Openings:
-    """The factors [theta+d]_d^(T-1) of restaurants of which one hyperparameter is about to move.
+    """The factors [theta+d]_d^(T-1) of restaurants, for the update of one of the two hyperparameters.
 
     Parameters
     ----------
     other : array, shape (n_restaurants,)
-        The hyperparameter that stays.
+        The hyperparameter that is not updated.
     tables : int array, shape (n_restaurants,)
         T.
 
     Attributes
     ----------
     other : array
-        What stays, with one entry per row, or one for all rows. Pass it on as the one that stays.
+        The fixed hyperparameter, one entry per row or one for all rows. Pass it to the methods.
     """
 
     def __init__(self, other: Floats, tables: Ints) -> None:
@@ -174,7 +174,7 @@ class Openings:
     def draw(self, theta: float | Floats, d: float | Floats, source: ChoiceSource) -> tuple[int, int]:
         """Draw sum y and sum (1 - y), y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T.
 
-        That is, how many tables were opened on account of theta, and how many on account of d.
+        That is, the number of tables opened because of theta, and the number opened because of d.
         """
         n = by_discount = 0
         if len(self.other) == 1:

@@ -1,4 +1,4 @@
-"""Metropolis acceptance, written once."""
+"""Metropolis acceptance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a move is: a Markov kernel that leaves p(state | data) invariant; and a move with a time table."""
+"""The protocol of moves: Markov kernels that leave p(state | data) invariant; and moves with a time table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MoveInfo:
 
 
 def checked_info(move: Move, info: Any) -> MoveInfo:
-    """Return what a move's `apply` returned, if it is a MoveInfo that makes sense."""
+    """Return the value returned by a move's `apply` if it is a valid MoveInfo; otherwise raise an error."""
     one_of_kind(move, "apply", info, MoveInfo, "a MoveInfo")
     counts = (info.tried, info.accepted)
     whole = all(isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in counts)
@@ -56,14 +56,14 @@ class Move(abc.ABC):
     exact : bool
         False for a move that leaves the posterior only approximately invariant; the trace records this.
     continuous : bool
-        Whether it draws continuous quantities; then Geweke's test checks it, not enumeration.
+        Whether the move draws continuous quantities; then it is tested by Geweke's test, not by enumeration.
     needs_tables : bool
-        Whether it needs to know who sits where; a store without seats then draws them while the move runs.
+        Whether the move needs seats; over a store without seats these are drawn while the move runs.
     by_cell : bool
-        Whether customers of a document who have one term need not be told apart (`CountGibbs`). A run whose
-        moves all have this set never allocates an array with an entry per customer.
+        Whether the move doesn't distinguish customers with the same document and term (`CountGibbs`). If all
+        moves of a run have this set, no array with an entry per customer is allocated.
     updates : tuple of str
-        What it changes: "seating", "concentration", ...
+        What the move changes: "seating", "concentration", ...
     """
 
     exact: bool = True
@@ -95,16 +95,16 @@ class Move(abc.ABC):
         """
 
     def n_steps(self, state: Franchise) -> int:
-        """How many steps one application is the product of; 1 where it can't be taken apart."""
+        """Number of steps of which one application is the product; 1 if it can't be split."""
         return 1
 
-    def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise will do
-        """Raise a ScheduleError if this franchise can't serve the move or leaves it nothing to do."""
+    def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise is accepted
+        """Raise a ScheduleError if the move can't run over this franchise or would have nothing to do."""
 
     def threaded(self, threads: int) -> Move:
-        """Return the move with so many threads where it can use some; by default it can't.
+        """Return the move with this number of threads; by default the move itself, which uses one.
 
-        Its chain may not depend on the number.
+        The chain must not depend on the number of threads.
         """
         return self
 
@@ -129,7 +129,7 @@ class Move(abc.ABC):
         )
 
     def runs_in(self, sweep: int) -> bool:
-        """Whether the move has a turn in this sweep (counted from 1)."""
+        """Whether the move runs in this sweep (counted from 1)."""
         return True
 
 
@@ -139,10 +139,10 @@ _from_zero = validator(whole_number, 0, remedy="Sweeps count from 1.")
 
 @attrs.frozen
 class Scheduled(Move):
-    """A move that runs ``times`` times in those of the sweeps first .. last that ``period`` divides.
+    """A move that runs ``times`` times in every sweep from first to last that is a multiple of ``period``.
 
-    Made by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`, which may be chained: a time table of
-    a time table is one time table of the move.
+    Returned by `Move.until`, `Move.after`, `Move.every` and `Move.repeat`. These may be chained; the result
+    is a single time table of the move.
     """
 
     move: Move = attrs.field(
@@ -202,11 +202,11 @@ class Scheduled(Move):
 
     @property
     def always(self) -> bool:
-        """Whether it runs in every sweep."""
+        """Whether the move runs in every sweep."""
         return self.first == 1 and self.last is None and self.period == 1
 
     def runs_in(self, sweep: int) -> bool:
-        """Whether the move has a turn in this sweep."""
+        """Whether the move runs in this sweep."""
         in_time = self.first <= sweep and (self.last is None or sweep <= self.last)
         return in_time and sweep % self.period == 0 and self.move.runs_in(sweep)
 
@@ -215,7 +215,7 @@ class Scheduled(Move):
         return attrs.evolve(self, move=self.move.threaded(threads))
 
     def n_steps(self, state: Franchise) -> int:
-        """Those of the move where it runs once."""
+        """Steps of the move if it runs once per sweep, otherwise 1."""
         return self.move.n_steps(state) if self.times == 1 else 1
 
     def check(self, state: Franchise) -> None:
@@ -223,7 +223,7 @@ class Scheduled(Move):
         self.move.check(state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Run the move as often as it has to; repeated proposals share one seating out."""
+        """Run the move ``times`` times; the repetitions share one drawn seating."""
         if self.times == 1:
             return self.move.apply(state, rng, steps)
         info = MoveInfo()
@@ -234,7 +234,7 @@ class Scheduled(Move):
 
 
 def needs_latent_dishes(move: Move, state: Franchise) -> None:
-    """Refuse observed dishes: a customer's dish is its value and can't be exchanged for another."""
+    """Raise an error if dishes are observed: a customer's dish is then its value and can't change."""
     if state.measure.atomic:
         raise ScheduleError(
             "moves", move.name, "moves that have something to do",
@@ -243,7 +243,7 @@ def needs_latent_dishes(move: Move, state: Franchise) -> None:
 
 
 def needs_marginals(move: Move, state: Franchise) -> None:
-    """Refuse a base measure without marginals: dishes that keep their parameters, and observed dishes."""
+    """Raise an error if the measure has no marginals (it keeps parameters, or dishes are observed)."""
     needs_latent_dishes(move, state)
     if not state.measure.conjugate:
         raise ScheduleError(

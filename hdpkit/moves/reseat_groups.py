@@ -1,4 +1,4 @@
-"""Split-merge within groups: all customers of a restaurant are seated anew at once."""
+"""Split-merge within groups: all customers of a restaurant are reseated at once."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ def _scans(instance: Any, attribute: Any, value: Any) -> None:
 class ReseatGroups(Move):
     """Remove all data customers of a restaurant, reseat them, and accept by Metropolis-Hastings.
 
-    Table Gibbs moves one customer at a time: a document whose only dish is a blend of two others can't change
-    to these, because the first customers that leave need a new table and gain little. This move changes all
-    customers together. One proposal for each restaurant that has data customers; step g is the g-th of these.
+    Table Gibbs moves one customer at a time: a document whose only dish is a mixture of two other dishes
+    rarely changes to these, because the first customers to leave need a new table and gain little. This move
+    changes all customers together. It makes one proposal for each restaurant that has data customers; step g
+    is the g-th of these.
 
     Parameters
     ----------
     scans : int, optional
         t >= 0: a launch state by sequential allocation, t restricted Gibbs scans and a final one, as in
-        split-merge (Jain & Neal 2004). None: sequential allocation alone.
+        split-merge (Jain & Neal 2004). None: only sequential allocation.
 
     Notes
     -----
-    Sides are the dishes k that others eat and one new dish. A customer's side is drawn with weights
-    ((theta + d + c) P(k) + n_k) f_k(x), c the customers that stay (tables of children) and P(k) the
-    restaurant's predictive, both without the group, n_k the group's customers on the side. q is the
-    probability of the final sides given the launch, which is drawn anew for each way. Given the sides the
-    tables are drawn from the prior, one customer after the other; what is left of the prior is W, the product
-    over the group of P(dish of the customer | those seated before it). The proposal is accepted with ratio
-    W' p(x | sides') q / (W p(x | sides) q'), W of the present state being found by unseating the group in
-    the reverse order. A restaurant that alone eats two dishes or more stays as it is: the way back would
-    open two.
+    Sides are the dishes k of other customers and one new dish. A customer's side is drawn with weights
+    ((theta + d + c) P(k) + n_k) f_k(x), where c is the number of customers that remain (tables of children)
+    and P(k) the restaurant's predictive probability, both without the group, and n_k the number of the
+    group's customers on the side. q is the probability of the final sides given the launch state, which is
+    drawn separately for the forward and the reverse proposal. Given the sides, tables are drawn from the
+    prior, one customer after the other; the remaining factor of the prior is W, the product over the group of
+    P(dish of the customer | those seated before it). The proposal is accepted with ratio W' p(x | sides') q /
+    (W p(x | sides) q'); W of the present state is computed by unseating the group in reverse order. If two or
+    more dishes are served only in this restaurant, it doesn't change: the reverse proposal would have to open
+    two dishes.
     """
 
     needs_tables = True
@@ -54,11 +56,11 @@ class ReseatGroups(Move):
     scans: int | None = attrs.field(default=3, validator=_scans)
 
     def n_steps(self, state: Franchise) -> int:
-        """One a restaurant that has data customers."""
+        """One per restaurant that has data customers."""
         return len(state.groups()[0])
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise of one restaurant (its group would be all the data) or without marginals."""
+        """Raise an error if there is one restaurant (its group would be all the data) or no marginals."""
         needs_marginals(self, state)
         if state.topology.n_nodes == 1:
             raise ScheduleError(

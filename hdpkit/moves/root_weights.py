@@ -1,4 +1,4 @@
-"""Weights of the root's dishes, where they are part of the state."""
+"""Weights of the root's dishes, if they are part of the state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["RootWeights"]
 
 
 class RootWeights(Move):
-    """Draw the weights of all dishes and of what is new, given the seating.
+    """Draw the weights of all dishes and the remaining weight, given the seating.
 
-    (beta_1, ..., beta_K, beta_u) ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers
-    of the root who eat dish k (Teh et al. 2006, section 5.2; with a discount Pitman 1996). Over a franchise
-    with ``root="weights"``.
+    (beta_1, ..., beta_K, beta_u) ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers
+    of the root eat dish k (Teh et al. 2006, section 5.2; with a discount Pitman 1996). The franchise must
+    have ``root="weights"``.
     """
 
     continuous = True
@@ -24,7 +24,7 @@ class RootWeights(Move):
     updates = ("root weights",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose root has no weights to draw."""
+        """Raise an error if the root has no weights to draw."""
         if state.root.declared != "weights":
             why = "fixed" if state.root.most_dishes is not None else "integrated out"
             raise ScheduleError(
@@ -34,11 +34,11 @@ class RootWeights(Move):
             )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Draw them all."""
+        """Draw all weights."""
         if steps == (0, 0):
             return MoveInfo()
         with state.root_integrated(rng):
-            pass  # the end of the block draws them
+            pass  # they are drawn at the end of the block
         return MoveInfo(1, 1)
 
 

@@ -1,4 +1,4 @@
-"""The scale on which a parameter is updated: a real line without ends, with the Jacobian of the change."""
+"""Scales on which parameters are updated: maps from an interval to the real line, with their Jacobians."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["Scale"]
 
 
 class Scale:
-    """The real line for a parameter in an open interval.
+    """Map from an open interval to the real line.
 
-    log(x - low) where only the lower end is finite, log (x - low)/(high - x) where both are, x itself on the
-    whole line.
+    log(x - low) if only the lower end is finite, log (x - low)/(high - x) if both ends are, and x itself if
+    neither is.
 
     Parameters
     ----------
     low, high : float
         The interval.
     natural : bool
-        x itself whatever the interval is; places outside of it have density 0.
+        x itself for any interval; points outside it have density 0.
     """
 
     def __init__(self, low: float, high: float, natural: bool = False) -> None:
@@ -30,13 +30,13 @@ class Scale:
             self.kind = "logit" if math.isfinite(high) else "log"
 
     def to(self, x: float) -> float:
-        """Place of x on the line."""
+        """Point on the line that x is mapped to."""
         if self.kind == "real":
             return x
         return log(x - self.low) - (log(self.high - x) if self.kind == "logit" else 0.0)
 
     def back(self, y: float) -> float:
-        """Value at a place of the line; far out it may round to an end of the interval."""
+        """Value at a point of the line; for large |y| it may round to an end of the interval."""
         if self.kind == "real":
             return y
         if self.kind == "log":

@@ -1,4 +1,4 @@
-"""Selection proportions of a sparse Dirichlet-multinomial, where they are part of the state."""
+"""Selection proportions of a sparse Dirichlet-multinomial, if they are part of the state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SelectorCounts", "Selectors"]
 
 
 def proportions_of(move: Move, state: Franchise) -> Any:
-    """The part that has the proportions; a ScheduleError where there is none."""
+    """The part that has the proportions; raises a ScheduleError if there is none."""
     part = state.measure_parts.get("selection proportions")
     if part is not None:
         return part
@@ -32,7 +32,7 @@ class _OfProportions(Move):
     updates = ("selection proportions",)
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise that stores no proportions."""
+        """Raise an error if the franchise stores no proportions."""
         proportions_of(self, state)
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:
@@ -52,10 +52,9 @@ class Selectors(_OfProportions):
     """Draw the selectors of every dish given its proportion, then its proportion given the selectors.
 
     Selectors b_kv ~ Bernoulli(pi_k) are drawn given the data of the dish; then pi_k ~
-    ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, section 3). Terms that the dish has are
-    selected for certain; of the others it matters only how many are, so that this number is drawn, with
-    weights C(V-a, y) pi^y (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves have them
-    integrated out.
+    ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, section 3). The a terms that occur in the dish are
+    certainly selected. Only the number y of the other selected terms matters, so it is drawn, with weights
+    C(V-a, y) pi^y (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves integrate them out.
     """
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:
@@ -66,9 +65,9 @@ class Selectors(_OfProportions):
 class SelectorCounts(_OfProportions):
     """Draw the number of selected terms and the proportion of every dish, jointly.
 
-    The number has pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k ~
-    ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, footnote 4; the weights lack the binomial there).
-    What it draws doesn't depend on the present proportions, so it mixes better than `Selectors`.
+    The number is drawn with pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k
+    ~ ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, footnote 4, where the binomial coefficient is
+    missing). The draw doesn't depend on the present proportions, so it mixes better than `Selectors`.
     """
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:

@@ -1,4 +1,4 @@
-"""Univariate slice sampling, written once (Neal 2003, figures 3 and 5)."""
+"""Univariate slice sampling (Neal 2003, figures 3 and 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["slice_sample"]
 
-_STEPS_OUT = 50  # on either side at most, shared out at random, which keeps the update exact
+_STEPS_OUT = 50  # at most, divided at random between the two sides, which keeps the update exact
 _SHRINKAGES = 500
 
 
@@ -28,20 +28,20 @@ def slice_sample(
     log_density : callable
         Log density at a point, in nats, up to a constant; -inf outside the support.
     x : float
-        Where the chain stands.
+        Present point.
     width : float
-        Of the first interval; it is stepped out to the ends of the slice.
+        Width of the initial interval, which is extended to the ends of the slice by stepping out.
     source : ChoiceSource
 
     Raises
     ------
     StateError
-        If the density is not finite where the chain stands.
+        If the log density at ``x`` is not finite.
     """
     here = log_density(x)
     if not math.isfinite(here):
         raise StateError("log_density", here, "finite where the chain stands", "Start inside the support.")
-    level = here + log(source.uniform())  # of a number that is never 0
+    level = here + log(source.uniform())  # the uniform draw is never 0
     low = x - width * source.uniform()
     high = low + width
     out_low = source.index(_STEPS_OUT + 1)
@@ -61,4 +61,4 @@ def slice_sample(
             low = candidate
         else:
             high = candidate
-    return x  # the slice is narrower than the numbers can tell apart
+    return x  # the slice is narrower than the spacing of floats

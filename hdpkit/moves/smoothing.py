@@ -25,14 +25,14 @@ __all__ = ["Smoothing"]
 
 @attrs.define
 class Smoothing(Move):
-    """Update the smoothing of a sparse Dirichlet-multinomial, where it has a prior.
+    """Update the smoothing of a sparse Dirichlet-multinomial, if it has a prior.
 
     The target is p(data | dishes, smoothing) p(smoothing), selectors and topics integrated out, given the
-    proportions where these are stored. `BaseMeasureParameters` updates every parameter that has a prior.
+    proportions if these are stored. `BaseMeasureParameters` updates every parameter that has a prior.
 
-    Where each dish has a smoothing of its own (``smoothing=hk.Each(prior)``) they are updated one after the
-    other, in the order of the dishes. `DishParameters` updates them, too, by slice sampling on the smoothing
-    itself. A prior of finitely many values, which has a method ``choose``, is proposed from by both.
+    If each dish has a separate smoothing (``smoothing=hk.Each(prior)``), the smoothings are updated in the
+    order of the dishes. `DishParameters` also updates them, by slice sampling on the smoothing itself. If the
+    prior has finitely many values, and so a method ``choose``, both moves propose from it.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ class Smoothing(Move):
         "slice": Neal (2003), stepping out, on the log scale. "metropolis": a normal random walk on the
         smoothing itself, as in Wang & Blei (2009, section 4); a proposal below 0 is rejected.
     width : float
-        First width of the slice, on the log scale, or standard deviation of the walk; 1 in the paper.
+        Initial width of the slice, on the log scale, or standard deviation of the random walk; 1 in the
+        paper.
     """
 
     continuous = True
@@ -54,7 +55,7 @@ class Smoothing(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Refuse a measure without smoothing, or whose smoothing is fixed."""
+        """Raise an error if the measure has no smoothing or a fixed one."""
         if "smoothing" not in state.measure.priors and not _one_a_dish(state):
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
@@ -77,7 +78,7 @@ class Smoothing(Move):
     def _of_dish(
         self, state: Franchise, slot: int, customers: npt.NDArray[np.int64], rng: ChoiceSource
     ) -> tuple[Any, MoveInfo]:
-        """Return a smoothing of a dish in place of its present one."""
+        """Return the updated smoothing of a dish."""
         measure, bank = cast(Any, state.measure), cast(Any, state.bank)
         log_likelihood, log_prior = bank.log_likelihood_of(slot, customers), measure.log_prior
         present = float(bank.parameter(slot))

@@ -39,8 +39,9 @@ class SplitMerge(Move):
     -----
     A split of a dish with m units into m_a and m_b is accepted with ratio
     (theta_0 + d_0 K) [1-d_0]_1^(m_a-1) [1-d_0]_1^(m_b-1) / [1-d_0]_1^(m-1) DM(n_a) DM(n_b) / DM(n) / q,
-    K the dishes before the split; a merge with the inverse, q being the probability that the same procedure
-    would lead back. Under fixed weights, N dishes in all, what stands before the marginals is N - K.
+    where K is the number of dishes before the split. A merge is accepted with the inverse ratio, where q is
+    the probability of the reverse proposal. Under fixed weights of N dishes in total, the factor before the
+    marginals is N - K.
     """
 
     needs_tables = True
@@ -53,7 +54,7 @@ class SplitMerge(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Refuse a base measure without marginals."""
+        """Raise an error if the base measure has no marginals."""
         needs_marginals(self, state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -73,12 +74,12 @@ class SplitMerge(Move):
         dishes = state.unit_dishes(units)
         split = bool(dishes[a] == dishes[b])
         if split and state.n_dishes == state.root.most_dishes:
-            return False  # there is no further dish
+            return False  # no unused dish is left
         if np.isin(dishes[[a, b]], state.held_dishes()).any():
-            return False  # the way back would be no move either
+            return False  # the reverse move would not be possible either
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
-        # For a merge the present sides are what the launch must lead back to.
+        # For a merge, the reverse proposal must end at the present sides.
         current = None if split else (dishes == dishes[b]).astype(np.int8)
         sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
 
@@ -101,9 +102,9 @@ class SplitMerge(Move):
         others: Ints,
         current: Any,
     ) -> tuple[Sides, float, float]:
-        """Sides of the units, log q of how they came about, and log DM(n_a) DM(n_b) / DM(n).
+        """Sides of the units, log q of the proposal, and log DM(n_a) DM(n_b) / DM(n).
 
-        With ``current`` the final sides are forced and q is the probability that they would be drawn.
+        If ``current`` is given, it is taken as the final sides, and q is the probability of drawing them.
         """
         sides = np.full(len(units), -1, dtype=np.int8)
         sides[list(pair)] = 0, 1
@@ -146,7 +147,7 @@ def _scan(
 
 
 def _log_prior_ratio(state: Franchise, split: bool, m: int, m_b: int) -> float:
-    """log of the prior after the split of a dish of m units over that before, m_b of them on one side."""
+    """Log ratio of the priors after and before the split of a dish of m units, m_b of which change dish."""
     root = state.root
     n_before = state.n_dishes - (0 if split else 1)  # dishes before the split
     if root.most_dishes is not None:

@@ -1,4 +1,4 @@
-"""Numbers of tables given who eats what, over a store of counts."""
+"""Numbers of tables given the dishes of customers, over a store of counts."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ METHODS = ("bernoulli", "binomial")
 class TableCounts(Move):
     """Draw the number of tables of each restaurant and dish given its customers.
 
-    The tables of n customers have the law of a sum of Bernoulli draws with probabilities a / (a + i - 1),
-    i = 1 .. n, where a is the concentration times the root's weight of the dish (Teh et al. 2006, section
-    5.3). It needs weights of the root: then restaurants are independent. Over a store that keeps tables (of
-    sizes or seats) they are part of the state that other moves draw, and this one does nothing. Over counts
-    under a root that is a restaurant it is refused: there, too, tables are part of the state, and
+    The number of tables of n customers is distributed as a sum of Bernoulli draws with probabilities a / (a +
+    i - 1), i = 1 .. n, where a is the concentration times the root's weight of the dish (Teh et al. 2006,
+    section 5.3). The root must have weights: then restaurants are independent. Over a store of sizes or
+    seats, tables are part of the state and drawn by other moves, and this move does nothing. Over a store of
+    counts whose root is a restaurant the move raises an error: there tables are also part of the state, and
     `TableGibbs` draws them.
 
     Parameters
     ----------
     method : str
-        "bernoulli" draws for one customer after the other. "binomial" draws, for each dish and i, in how many
-        of the restaurants that have an ith customer of the dish that customer opened a table, and in which:
-        fewer draws where restaurants are many. It needs one concentration for all. The law is the same.
+        "bernoulli" makes one draw per customer. "binomial" makes one draw for each dish and i: the number of
+        restaurants in which the ith customer of the dish opened a table, and then which restaurants these
+        are. This takes fewer draws if there are many restaurants, and needs a common concentration. The
+        distribution is the same.
     """
 
     by_cell = True
@@ -44,7 +45,7 @@ class TableCounts(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Refuse counts under a restaurant, and one binomial draw for restaurants that differ."""
+        """Raise an error for counts under a restaurant, and for "binomial" if concentrations differ."""
         if state.counts_tables:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
@@ -59,7 +60,7 @@ class TableCounts(Move):
             )  # fmt: skip
 
     def n_steps(self, state: Franchise) -> int:
-        """One a restaurant by Bernoulli draws; one for all of them by binomial draws."""
+        """One per restaurant with Bernoulli draws; one in total with binomial draws."""
         if not state.draws_tables:
             return 1
         return 1 if self.method == "binomial" else state.topology.n_nodes

@@ -1,4 +1,4 @@
-"""Table Gibbs: each customer's table, and with it its dish."""
+"""Table Gibbs: draws the table and dish of each customer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ __all__ = ["TableGibbs"]
 class TableGibbs(Move):
     """Remove each data customer, in data order, and reseat it from its full conditional.
 
-    P(dish k) is proportional to P_restaurant(k) f_k(x), a new dish included; then the customer shares a
-    table of the dish or opens one, and so on upwards (Teh et al. 2006, section 5.1, at any depth).
+    P(dish k) is proportional to P_restaurant(k) f_k(x), a new dish included; then the customer joins a table
+    of the dish or opens a new one, which is seated in the parent in the same way (Teh et al. 2006, section
+    5.1, at any depth).
 
-    Over a store of counts there are two laws. With weights of the root, P(dish k) is proportional to
-    (n_jk + alpha beta_k) f_k(x) (section 5.3), and tables are drawn at the end, given the customers. Under a
-    root that is a restaurant the customer's dish and table indicators are drawn together, and who sits with
-    whom is summed out (Chen, Du & Buntine 2011; here at any depth, with discounts): the customer counts for a
-    table with probability tables / customers of its dish, and stays as it is for this step where that is the
-    only table of several customers. Step i is customer i.
+    Over a store of counts there are two cases. With weights of the root, P(dish k) is proportional to (n_jk +
+    alpha beta_k) f_k(x) (section 5.3), and tables are drawn at the end, given the customers. If the root is a
+    restaurant, the customer's dish and table indicators are drawn together, with the assignment of customers
+    to tables summed out (Chen, Du & Buntine 2011; here at any depth, with discounts). The customer represents
+    a table with probability tables / customers of its dish; if this is the only table and has other
+    customers, the customer isn't moved in this step. Step i is customer i.
     """
 
     def n_steps(self, state: Franchise) -> int:
-        """One a customer."""
+        """One per customer."""
         return state.topology.n_customers
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
