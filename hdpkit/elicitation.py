@@ -1,4 +1,4 @@
-"""What a prior says before any data are seen: `expected_tables`."""
+"""Expectations under the prior: `expected_tables`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["expected_tables"]
 Floats = npt.NDArray[np.float64]
 Method = Literal["exact", "sum", "digamma", "antoniak", "corrected"]
 
-# Customers whose terms "exact" adds one by one; from there on psi is taken by its asymptotic series.
+# Customers whose terms "exact" adds one by one; the rest uses the asymptotic series of psi.
 _SHIFT = 16
-# B_2k / 2k for k = 1..5, B the Bernoulli numbers. What comes next is 691/32760 / 16^12 < 1e-16.
+# B_2k / 2k for k = 1..5, B the Bernoulli numbers. The next term is 691/32760 / 16^12 < 1e-16.
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)
 
 _MOST_SUMMED = 10_000_000
@@ -35,10 +35,10 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     """Expected number of tables of a dish in a Dirichlet process whose base distribution is fixed.
 
     ``E = a (1/a + 1/(a+1) + ... + 1/(a+n-1))`` (Antoniak 1974; Blunsom et al. 2009, section 3), where the
-    mass ``a`` of a dish is concentration times base probability. Where that probability is itself inferred,
-    as in every restaurant of a franchise but the root, no method holds for the tables of a dish. With the
-    concentration as mass it is the expected number of all tables of a restaurant before dishes are seen,
-    whatever the base.
+    mass ``a`` of a dish is concentration times base probability. If that probability is inferred, as in every
+    restaurant of a franchise except the root, no method gives the expected tables of a dish. With the
+    concentration as mass the result is the prior expectation of the total number of tables of a restaurant,
+    for any base distribution.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
         - "sum": the sum, term by term; n up to 10,000,000;
         - "digamma": ``a (psi(a + n) - psi(a))``, computed directly; for large a the two are nearly equal, and
           about ``1e-16 a log(a) / n`` of the result is lost;
-        - "antoniak": ``a log((n + a) / a)``, too small by about ``n / (2 (a + n))``: it tends to 0 where
-          a does, the expectation to 1;
-        - "corrected": that term added.
+        - "antoniak": ``a log((n + a) / a)``, too small by about ``n / (2 (a + n))``: as a tends to 0 it tends
+          to 0, while the expectation tends to 1;
+        - "corrected": "antoniak" plus that term.
 
     Returns
     -------
     float or ndarray of float64
-        Expected numbers of tables, 0 where `n` is 0; a float where both arguments are single numbers.
+        Expected numbers of tables, 0 where `n` is 0; a float if both arguments are single numbers.
 
     Raises
     ------
@@ -79,17 +79,17 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
             "such that they broadcast",
             "Give one of them another axis, as in n[:, None].",
         ) from None
-    with np.errstate(all="ignore"):  # 0 customers, and masses at the ends of what a double holds
+    with np.errstate(all="ignore"):  # 0 customers, and masses at the ends of the range of doubles
         expected = np.where(customers > 0, formula(customers, masses), 0.0)
     return float(expected) if expected.ndim == 0 else expected
 
 
 def _exact(n: Floats, a: Floats) -> Floats:
-    """The first terms one by one, the rest as a difference of psi from which the large parts are cancelled.
+    """The first terms one by one, the rest as a difference of psi without cancellation of large numbers.
 
     psi(x) ~ log x - 1/(2x) - sum_k B_2k / (2k x^2k), so that with c = b + more
-    psi(c) - psi(b) ~ log1p(more/b) + more/(2bc) + sum_k B_2k / 2k (b^-2k - c^-2k): all parts are small where
-    the difference is, and its leading parts are positive.
+    psi(c) - psi(b) ~ log1p(more/b) + more/(2bc) + sum_k B_2k / 2k (b^-2k - c^-2k): if the difference is
+    small, all terms are small, and the leading ones are positive.
     """
     b = a + _SHIFT
     more = np.maximum(n - _SHIFT, 0.0)
@@ -165,7 +165,7 @@ def _numbers(name: str, given: Any, allowed: str, remedy: str) -> Floats:
 def _refuse_first(
     name: str, given: Any, numbers: Floats, wrong: npt.NDArray[np.bool_], allowed: str, remedy: str
 ) -> None:
-    """Raise for the first wrong number, with its place where there are several."""
+    """Raise an error for the first invalid number, with its index in an array."""
     if numbers.ndim == 0 and wrong:
         raise ParameterError(name, given, allowed, remedy)
     for place in np.argwhere(wrong)[:1].tolist():

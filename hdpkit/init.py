@@ -1,4 +1,4 @@
-"""Starts: what a scheduler takes as ``init`` besides "auto", "sequential", "one", an array or a state."""
+"""Starts: objects that a scheduler accepts as ``init``, beside names, arrays and states."""
 
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 

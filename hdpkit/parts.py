@@ -1,4 +1,4 @@
-"""Parts: what belongs to the state beside the seating (a weight, a selector, a drawn topic)."""
+"""Parts: components of the state other than the seating (a weight, a selector, a drawn topic)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Part:
         ----------
         slot : int
         source : ChoiceSource or None
-            Of the verb that runs; None where a dish was opened outside of one.
+            Source of the running verb; None if the dish was opened outside a verb.
         customers : int32 array
             Data customers for whom the dish is created; empty if they are not known yet.
         """
@@ -50,17 +50,17 @@ class Part:
         """The dish of this slot lost its last customer."""
 
     def holds(self, slot: int) -> bool:
-        """Whether the slot of a dish that died must stay taken, empty, until `DishSlots.release`."""
+        """Whether the slot of a dish that died must remain reserved until `DishSlots.release`."""
         return False
 
     def relabelled(self, mapping: Ints) -> None:
-        """Slot s has the new number mapping[s] (-1: it was free). Between sweeps only."""
+        """Slots were renumbered: slot s is now mapping[s] (-1: it was free). Called only between sweeps."""
 
     def reset(self, slots: Ints) -> None:
-        """All seating was replaced (a start, a thawed state): exactly these slots are occupied."""
+        """The seating was replaced (by a start or a thawed state): exactly these slots are occupied."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """A start has seated everybody, or a state without this part was thawed: draw the part.
+        """Draw the part after a start has seated all customers, or after thawing a state without this part.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Part:
     def simulate(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.
 
-        By default what the births of that seating have drawn stays.
+        By default the values drawn at the births of that seating are kept.
 
         Parameters
         ----------
@@ -89,14 +89,14 @@ class Part:
         return {}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Take over a frozen state; `reset` has been called before."""
+        """Replace the state by a frozen one; `reset` has been called before."""
 
     def clone(self, state: Any) -> Self:
-        """Return a part for a copy of the franchise; what `freeze` keeps is thawed into it afterwards."""
+        """Return a part for a copy of the franchise; the result of `freeze` is thawed into it afterwards."""
         return copy.deepcopy(self)
 
     def memory_bytes(self) -> int:
-        """Bytes held, as far as known."""
+        """Bytes of memory held, as far as they are known."""
         return 0
 
     def log_density(self, state: Any) -> float:
@@ -108,16 +108,16 @@ class Part:
         return {}
 
     def key(self) -> Any:
-        """Return a hashable value that tells states of an `enumerable` part apart."""
+        """Return a hashable value that identifies the state of an `enumerable` part."""
         return None
 
 
 class IntegrablePart(Part):
     """A part that can be integrated out of the state within a block.
 
-    Within the block nothing may depend on its values. A move that leaves the posterior of everything else
-    invariant there, followed by a draw of the part given everything else, leaves the posterior of all
-    invariant. See `Franchise.parts_integrated`.
+    Within the block nothing may depend on its values. A move that leaves the posterior of the rest of the
+    state invariant, followed by a draw of the part given the rest, leaves the joint posterior invariant. See
+    `Franchise.parts_integrated`.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class IntegrablePart(Part):
     integrated: ChoiceSource | None = None
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw the part given everything else. It may be called again if an exception comes in between.
+        """Draw the part given the rest of the state. It may be called again after an exception.
 
         Parameters
         ----------

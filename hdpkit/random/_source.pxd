@@ -1,14 +1,14 @@
-"""What a move draws from, as a C struct (see `_source.pyx`)."""
+"""The source that moves draw from, as a C struct (see `_source.pyx`)."""
 
 from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
     #include <stdint.h>
-    /* One source of draws. A function that draws a whole number returns a negative one, and a function that
-       draws a real number NaN, when it can't: no weight is positive, one is not finite, a parameter is out of
-       range (shapes: finite, from 1e-300; trials: up to 2**53), or a script doesn't fit. Gamma, beta and
-       Dirichlet draws are natural logarithms. */
+    /* A source of draws. If a draw is impossible, a function that draws an integer returns a negative number, and
+       one that draws a real number NaN: no weight is positive, one is not finite, a parameter is out of range
+       (shapes: finite, from 1e-300; trials: up to 2**53), or a script doesn't fit. Gamma, beta and Dirichlet
+       draws are natural logarithms. */
     typedef struct hdpkit_choice_source {
         void *state;
         int64_t (*choose)(void *state, const double *weights, int64_t n);
@@ -39,10 +39,10 @@ ctypedef double (*draw_t)(void *state) noexcept nogil
 
 
 cdef class ChoiceSource:
-    cdef choice_source c        # what compiled code draws from
+    cdef choice_source c        # the functions that compiled code calls
     cdef choice_source own      # the same without the methods that a Python subclass overrides
     cdef readonly bint overridden
-    cdef object failure         # what a Python method raised or answered wrongly, until it is asked for
+    cdef object failure         # exception or invalid result of a Python method, until it is requested
 
     cdef int published(self) except -1
     cdef int64_t taken(self, object answer, int64_t n) except -1

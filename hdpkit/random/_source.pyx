@@ -1,10 +1,10 @@
 # distutils: language = c++
-"""What a move draws from: a `ChoiceSource`.
+"""`ChoiceSource`, from which moves draw.
 
 A move draws every discrete quantity, and every beta, gamma, normal or uniform one, through a `ChoiceSource`.
 The source of runs is `RandomStream`, a counter-based generator that is keyed rather than consumed. A
-`ScriptedSource` takes the branches that it is told to take and writes down the probability of each, so that
-a test can walk through all branches of the very code that samples.
+`ScriptedSource` takes given branches and records the probability of each, so that a test can run all branches
+of the production code.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ cdef double SMALLEST = 5e-324, BELOW_ONE = 0.9999999999999999
 METHODS = (
     "choose", "bernoulli", "index", "uniform", "normal", "log_gamma", "log_beta", "log_dirichlet", "binomial",
 )
-"""What compiled code calls, and a Python subclass may override."""
+"""The methods that compiled code calls and a Python subclass may override."""
 
 
 cdef _bad_weights(object weights):
@@ -37,7 +37,7 @@ include "asked.pxi"
 
 
 cdef bint overrides(object kind) except -1:
-    """Whether a Python subclass has a method of its own for what compiled code draws."""
+    """Whether a Python subclass overrides a method that compiled code calls."""
     for name in METHODS:
         for parent in kind.__mro__:
             if name in parent.__dict__:
@@ -52,7 +52,7 @@ cdef _shapes(str name, object values):
 
 
 cdef bint plain(object value) noexcept:
-    """Whether a value is one number, of the types that need no conversion."""
+    """Whether a value is a single number of a type that needs no conversion."""
     return type(value) is float or (type(value) is int and -1 < value < 1000000000)
 
 
@@ -72,7 +72,7 @@ cdef bint good(const int64_t[::1] n, const double[::1] p) noexcept:
 
 
 cdef laid(object row, tuple shape):
-    """A row of draws in the shape that was asked for; a number of Python if that is ()."""
+    """A row of draws in the requested shape; a Python number if that is ()."""
     return row.reshape(shape) if shape else row[0].item()
 
 
@@ -81,7 +81,7 @@ cdef exponentials(object logs):
 
 
 cdef class ChoiceSource:
-    """What a move draws from. Use a `RandomStream` or a `ScriptedSource`.
+    """A source of draws for moves. Use a `RandomStream` or a `ScriptedSource`.
 
     A Python subclass of these may override `choose`, `bernoulli`, `index`, `uniform`, `normal`, `log_gamma`,
     `log_beta`, `log_dirichlet` and `binomial`: compiled code then calls these methods for every draw, without
@@ -118,7 +118,7 @@ cdef class ChoiceSource:
         return 0
 
     cdef int64_t taken(self, object answer, int64_t n) except -1:
-        """The index that a Python method answered, if it is one of 0 .. n - 1."""
+        """The index that a Python method returned, if it is one of 0 .. n - 1."""
         if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < n:
             return answer
         raise StateError(
@@ -127,7 +127,7 @@ cdef class ChoiceSource:
         )
 
     cdef object answered(self, object answer, tuple shape, double low, double high):
-        """The numbers that a Python method answered, if they are of this shape and in this range."""
+        """The numbers that a Python method returned, if they have this shape and are in this range."""
         numbers = number_array(answer)
         if numbers is not None and numbers.shape == shape and np.all((low <= numbers) & (numbers <= high)):
             return numbers if shape else float(numbers)
@@ -138,7 +138,7 @@ cdef class ChoiceSource:
         )
 
     cdef object refusal(self, str name, object value):
-        """The error to raise where a draw with a good parameter failed."""
+        """The error to raise if a draw with a valid parameter failed."""
         return self._failure() or StateError(name, value, "drawable", "The source refused.")
 
     def __init__(self):
@@ -169,7 +169,7 @@ cdef class ChoiceSource:
         return self.choose(exp_each(logs - top))
 
     def bernoulli(self, double p):
-        """True with probability ``p`` (1 where ``p`` is larger)."""
+        """True with probability min(``p``, 1)."""
         if not p >= 0.0:
             raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
         cdef int64_t chosen = self.own.bernoulli(self.own.state, 1.0 if p > 1.0 else p)
@@ -203,7 +203,7 @@ cdef class ChoiceSource:
         return self._alike("normal", self.own.normal, size)
 
     cdef object _alike(self, str name, draw_t draw, object size):
-        """Draws from a law without parameters."""
+        """Draws from a distribution without parameters."""
         cdef double[::1] row
         cdef double drawn
         cdef Py_ssize_t i
@@ -258,18 +258,17 @@ cdef class ChoiceSource:
         return laid(logs, where)
 
     def gamma(self, shape, size=None):
-        """Draw a gamma variate of rate 1 as `log_gamma` does; 0 where it is below the smallest float."""
+        """Draw a gamma variate of rate 1 as `log_gamma` does; 0 if it is below the smallest float."""
         return exponentials(self.log_gamma(shape, size))
 
     def log_beta(self, a, b, size=None):
-        """Draw the natural logarithms of a beta variate and of 1 less it, neither of which underflows.
+        """Draw the natural logarithms of a beta variate x and of 1 - x, neither of which underflows.
 
         Parameters
         ----------
         a, b : float or array
-            Parameters of the law, finite, from 1e-300.
-        size : int or tuple of int, optional
-            Shape of each result, which ``a`` and ``b`` are broadcast to.
+            Parameters of the distribution, finite, from 1e-300. size : int or tuple of int, optional Shape of
+            each result, which ``a`` and ``b`` are broadcast to.
 
         Returns
         -------
@@ -299,7 +298,7 @@ cdef class ChoiceSource:
         return laid(logs, where), laid(rests, where)
 
     def beta(self, a, b, size=None):
-        """Draw a beta variate as `log_beta` does; 0 or 1 where it is nearer to them than floats are."""
+        """Draw a beta variate as `log_beta` does; 0 or 1 if it rounds to them."""
         return exponentials(self.log_beta(a, b, size)[0])
 
     def log_dirichlet(self, shapes):
@@ -308,7 +307,7 @@ cdef class ChoiceSource:
         Parameters
         ----------
         shapes : array of float, shape (n,)
-            Parameters of the law, finite, from 1e-300.
+            Parameters of the distribution, finite, from 1e-300.
 
         Returns
         -------
@@ -317,7 +316,7 @@ cdef class ChoiceSource:
         Raises
         ------
         ParameterError
-            If a parameter is out of range, or there is none.
+            If a parameter is out of range, or ``shapes`` is empty.
         """
         given = _shapes("shapes", shapes)
         if given.ndim != 1 or given.size == 0:
@@ -380,20 +379,20 @@ cdef class ChoiceSource:
 
     @property
     def generator(self):
-        """A `numpy.random.Generator` on the same stream, for code of users that takes one."""
+        """A `numpy.random.Generator` on the same stream, for user code that takes one."""
         raise StateError(
             "generator", type(self).__name__, "asked of a source that can draw continuous values",
             "A move with a continuous part is tested by Geweke's test, not by enumeration.",
         )
 
     def _failure(self):
-        """What made the last draw of compiled code fail, or None."""
+        """The exception that made the last draw of compiled code fail, or None."""
         failure, self.failure = self.failure, None
         return failure
 
 
 cdef class Asked(ChoiceSource):
-    """A source whose answers are checked: for code in Python, where a subclass would be asked as it is."""
+    """A source whose results are checked: for Python code, which would call a subclass without checks."""
 
     cdef ChoiceSource given
 
@@ -407,7 +406,7 @@ cdef class Asked(ChoiceSource):
 
     @property
     def generator(self):
-        """That of the source."""
+        """The generator of the source."""
         return self.given.generator
 
     def _failure(self):

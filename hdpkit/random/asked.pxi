@@ -1,7 +1,7 @@
-"""What stands in a `ChoiceSource`'s C struct where there is no compiled draw: part of `_source.pyx`.
+"""Functions of a `ChoiceSource`'s C struct for which there is no compiled draw: part of `_source.pyx`.
 
-``refused_*`` is that of the abstract class. ``asked_*`` calls the method of a Python subclass, checks what it
-returns, and keeps what it raises until the verb in whose midst it was called has ended.
+``refused_*`` belongs to the abstract class. ``asked_*`` calls the method of a Python subclass, checks its
+result, and keeps an exception until the end of the verb that called it.
 """
 
 cdef int64_t refused_choose(void *state, const double *weights, int64_t n) noexcept nogil:
@@ -38,7 +38,7 @@ cdef int64_t refused_binomial(void *state, int64_t n, double p) noexcept nogil:
 
 
 cdef int64_t asked_choose(void *state, const double *weights, int64_t n) noexcept with gil:
-    """Ask the method of a Python subclass."""
+    """Call the method of a Python subclass."""
     source = <ChoiceSource>state
     cdef int64_t i
     cdef double[::1] w

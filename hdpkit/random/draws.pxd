@@ -7,12 +7,12 @@ cdef inline double not_a_number() noexcept nogil:
 
 
 cdef inline bint is_shape(double a) noexcept nogil:
-    """Whether a is a shape that gamma, beta and Dirichlet draws take: no logarithm of theirs overflows."""
+    """Whether a is a valid shape of gamma, beta and Dirichlet draws, whose logarithms then don't overflow."""
     return 1e-300 <= a <= 1.7976931348623157e308
 
 
 cdef inline bint is_binomial(int64_t n, double p) noexcept nogil:
-    """Whether a binomial draw takes n trials of probability p; beyond 2**53 a double skips whole numbers."""
+    """Whether n and p are valid for a binomial draw; doubles above 2**53 don't represent all integers."""
     return n >= 0 and n <= <int64_t>9007199254740992 and 0.0 <= p <= 1.0
 
 

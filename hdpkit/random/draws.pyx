@@ -1,9 +1,9 @@
 # distutils: language = c++
 """Draws from the words of a Philox generator; ``state`` is a pointer to it.
 
-They use the four operations, square roots, and the functions of `hdpkit.numerics`, so that they are the same
-on every processor. A draw of whole numbers answers -1 and one of real numbers NaN where a parameter is out of
-range. Gamma, beta and Dirichlet draws are logarithms, which don't underflow where shapes are tiny.
+They use only arithmetic, square roots and the functions of `hdpkit.numerics`, so they are the same on every
+processor. If a parameter is out of range, a draw of an integer returns -1 and one of a real number NaN.
+Gamma, beta and Dirichlet draws are logarithms, which don't underflow for tiny shapes.
 """
 
 from libc.math cimport isfinite, sqrt
@@ -28,7 +28,7 @@ cdef int64_t draw_choose(void *state, const double *weights, int64_t n) noexcept
         running += weights[i]
         if running > threshold:
             return i
-    # Rounding may leave the threshold at the total: the walk ends on the last POSITIVE weight.
+    # By rounding, the threshold may equal the total: then the last positive weight is chosen.
     for i in range(n):
         if weights[i] > 0.0:
             last = i
@@ -58,7 +58,7 @@ cdef double draw_uniform(void *state) noexcept nogil:
 
 
 cdef double draw_normal(void *state) noexcept nogil:
-    """Standard normal, by Marsaglia's polar method; the second of its pair is not kept."""
+    """Standard normal, by Marsaglia's polar method; the second number of the pair is discarded."""
     cdef double x, y, square
     while True:
         x = 2.0 * draw_uniform(state) - 1.0
@@ -94,8 +94,8 @@ cdef double squeezed(void *state, double d) noexcept nogil:
         u = draw_uniform(state)
         if u < 1.0 - 0.0331 * (x * x) * (x * x):
             return t
-        # The logarithm of the probability to accept is x**2 / 2 + d (1 - v + log v) where v = (1 + t)**3, and
-        # that is 3 d (log(1 + t) - t + t**2 / 2 - t**3 / 3). A large d leaves a small t.
+        # The log acceptance probability is x**2 / 2 + d (1 - v + log v) with v = (1 + t)**3, which equals 3 d
+        # (log(1 + t) - t + t**2 / 2 - t**3 / 3). If d is large, t is small.
         if det_log(u) < 3.0 * (d * log1p_beyond_cubes(t)):
             return t
 
@@ -120,7 +120,7 @@ cdef double draw_log_gamma(void *state, double shape) noexcept nogil:
 
 
 cdef double draw_log_beta(void *state, double a, double b, double *log_rest) noexcept nogil:
-    """Logarithm of a Beta(a, b) draw x; that of 1 - x goes to ``log_rest``."""
+    """Logarithm of a Beta(a, b) draw x; that of 1 - x is written to ``log_rest``."""
     cdef double first, second, smaller
     log_rest[0] = not_a_number()
     if not (is_shape(a) and is_shape(b)):
@@ -138,7 +138,7 @@ cdef double draw_log_beta(void *state, double a, double b, double *log_rest) noe
 
 
 cdef int64_t draw_log_dirichlet(void *state, const double *shapes, int64_t n, double *logs) noexcept nogil:
-    """The n logarithms of a Dirichlet draw go to ``logs``; answers 0."""
+    """Write the n logarithms of a Dirichlet draw to ``logs``; returns 0."""
     cdef double top, others = 0.0
     cdef int64_t i, largest = 0
     if n < 1:
@@ -165,7 +165,7 @@ cdef int64_t draw_log_dirichlet(void *state, const double *shapes, int64_t n, do
 
 
 cdef int64_t inverted_binomial(void *state, int64_t n, double p) noexcept nogil:
-    """Binomial by inversion, for n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up."""
+    """Binomial by inversion from 0 upwards, for n p < 10 and p <= 1/2."""
     cdef double none = det_exp(n * det_log1p(-p)), odds = p / (1.0 - p), here, u
     cdef int64_t k
     while True:
@@ -175,7 +175,7 @@ cdef int64_t inverted_binomial(void *state, int64_t n, double p) noexcept nogil:
             if u <= here:
                 return k
             if k == 110:
-                break        # such a count has probability 1e-70: rounding left a rest of the uniform
+                break        # such a count has probability 1e-70: it is reached only by rounding
             u -= here
             here *= odds * <double>(n - k) / <double>(k + 1)
 
@@ -183,16 +183,16 @@ cdef int64_t inverted_binomial(void *state, int64_t n, double p) noexcept nogil:
 cdef int64_t draw_binomial(void *state, int64_t n, double p) noexcept nogil:
     """Number of successes in n trials of probability p.
 
-    The uniforms of the trials are drawn from the middle outwards (Devroye 1986, X.4.3): the one of rank i has
-    a beta law, i near n p, and what is left to count lies between it and p, some sqrt(n) trials. No logarithm
-    of a factorial is taken, so that n may be as large as whole numbers in a double go.
+    Uniform order statistics are drawn from the middle outwards (Devroye 1986, X.4.3): the one of rank i, i
+    near n p, has a beta distribution, and only the uniforms between it and p, about sqrt(n) of them, remain
+    to be counted. No logarithm of a factorial is needed, so n may be as large as 2**53.
     """
     cdef int64_t count = 0, sign = 1, rank
     cdef double y, below, above
     if not is_binomial(n, p):
         return -1
     while n > 0 and p > 0.0:
-        if p > 0.5:              # n less the failures
+        if p > 0.5:              # n minus the number of failures
             count += sign * n
             sign = -sign
             p = 1.0 - p
@@ -203,11 +203,11 @@ cdef int64_t draw_binomial(void *state, int64_t n, double p) noexcept nogil:
         below = large_gamma(state, <double>rank)
         above = large_gamma(state, <double>(n + 1 - rank))
         y = below / (below + above)
-        if y <= p:               # `rank` successes, and those between y and p among the n - rank above y
+        if y <= p:               # `rank` successes, plus those of the n - rank above y that are below p
             count += sign * rank
             n -= rank
             p = (p - y) / (1.0 - y)
-        else:                    # rank - 1 uniforms below y, less those between p and y
+        else:                    # rank - 1 uniforms below y, minus those between p and y
             count += sign * (rank - 1)
             sign = -sign
             n = rank - 1

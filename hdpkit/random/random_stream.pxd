@@ -1,4 +1,4 @@
-"""The source that runs draw from, as compiled code sees it (see `random_stream.pyx`)."""
+"""The source that runs draw from, declared for compiled code (see `random_stream.pyx`)."""
 
 from libc.stdint cimport uint64_t
 from numpy.random cimport BitGenerator
@@ -14,7 +14,7 @@ cdef class Philox(BitGenerator):
 
 
 cdef class RandomStream(ChoiceSource):
-    """Its choice source's state is a `philox`: sweeps with the generator inlined draw from there."""
+    """The state of its C struct is a `philox`, from which sweeps with an inlined generator draw."""
 
     cdef readonly Philox bit_generator
     cdef object _generator

@@ -31,7 +31,7 @@ cdef double philox_double(void *state) noexcept nogil:
 cdef class Philox(BitGenerator):
     """Philox 4x64-10 as a NumPy bit generator that can be rekeyed in place.
 
-    Same words as ``numpy.random.Philox(key=key, counter=counter)``.
+    It generates the same words as ``numpy.random.Philox(key=key, counter=counter)``.
     """
 
     def __init__(self):
@@ -44,14 +44,14 @@ cdef class Philox(BitGenerator):
         self.rekey(0, 0, 0, 0, 0)
 
     cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
-        """Start the stream of this key and these upper three words of the counter."""
+        """Move to the start of the stream with this key and these upper three words of the counter."""
         philox_rekey(&self.s, key0, key1, word1, word2, word3)
 
 
 cdef class RandomStream(ChoiceSource):
     """The production source: one keyed stream of a Philox generator.
 
-    ``rekey`` moves it to the start of another stream; nothing depends on how much of the last one was used.
+    ``rekey`` moves it to the start of another stream, independent of how much of the last one was used.
     """
 
     def __cinit__(self):
@@ -74,7 +74,7 @@ cdef class RandomStream(ChoiceSource):
         self.rekey(key0, key1, word1, word2, word3)
 
     cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
-        """Start the stream of this key and these upper words of the counter."""
+        """Move to the start of the stream with this key and these upper words of the counter."""
         self.bit_generator.rekey(key0, key1, word1, word2, word3)
 
     @property

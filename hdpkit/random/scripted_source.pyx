@@ -14,23 +14,23 @@ from hdpkit.random.draws cimport is_binomial, is_shape, not_a_number
 from hdpkit.vectors cimport has_place, has_room, no_memory, vector
 
 cdef enum:
-    MOST_BRANCHES = 1000000        # of a scripted binomial draw
+    MOST_BRANCHES = 1000000        # limit for a scripted binomial draw
 
 
 cdef cppclass script_state:
     vector[int64_t] script       # the branches to take first
     vector[int64_t] chosen       # the branch taken at each choice
-    vector[int64_t] following    # the next branch of positive probability, -1 when there is none
-    vector[double] probability   # of the branch taken
-    int overrun                  # a scripted branch did not exist or has probability zero
+    vector[int64_t] following    # the next branch with positive probability, -1 if there is none
+    vector[double] probability   # probability of the branch taken
+    int overrun                  # a scripted branch doesn't exist or has probability zero
     vector[double] given         # values of continuous draws
-    size_t drawn                 # how many of them were taken
-    int misfit                   # a value was wanted that isn't given, or is none of the law's
-    double log_density           # of those that were taken
+    size_t drawn                 # the number of values taken
+    int misfit                   # a value is missing or outside the support
+    double log_density           # sum over the values taken
 
 
 cdef int64_t scripted_take(script_state *s, const double *weights, int64_t n, double equal) noexcept nogil:
-    """Take a branch of n; ``weights`` may be NULL, then each has weight ``equal``."""
+    """Take one of n branches; if ``weights`` is NULL, each has weight ``equal``."""
     cdef size_t place = s.chosen.size()
     cdef int64_t i, branch = -1, after = -1
     cdef double total = 0.0
@@ -90,7 +90,7 @@ cdef int64_t scripted_binomial(void *state, int64_t n, double p) noexcept nogil:
     if not has_room(weights, <size_t>(n + 1)):
         return no_memory()
     weights.resize(<size_t>(n + 1))
-    # From the largest outwards, each from its neighbour; those that underflow are no branches.
+    # From the largest outwards, each computed from its neighbour; branches that underflow are left out.
     mode = <int64_t>((<double>n + 1.0) * p)
     if mode > n:
         mode = n
@@ -103,7 +103,7 @@ cdef int64_t scripted_binomial(void *state, int64_t n, double p) noexcept nogil:
 
 
 cdef bint fits(script_state *s, double low, double high) noexcept nogil:
-    """Whether there is a next value, strictly between these."""
+    """Whether there is a next value, and it is strictly between the bounds."""
     if s.drawn < s.given.size() and low < s.given[s.drawn] < high:
         return True
     s.misfit = 1
@@ -179,19 +179,19 @@ cdef int64_t scripted_log_dirichlet(void *state, const double *shapes, int64_t n
 cdef class ScriptedSource(ChoiceSource):
     """A source that takes scripted branches and values, and records their probabilities and densities.
 
-    After a run, `probability` is that of the whole path, and `advance` prepares the next path in
-    lexicographic order. Beyond the end of the script the first branch of positive probability is taken, so
-    that a loop of ``run; advance`` visits every path once. A binomial draw is a choice of n + 1 branches.
+    After a run, `probability` is the probability of the path, and `advance` prepares the next path in
+    lexicographic order. After the end of the script the first branch with positive probability is taken, so a
+    loop of ``run; advance`` visits every path once. A binomial draw is a choice of n + 1 branches.
 
-    Values of uniform, normal, gamma, beta and Dirichlet draws are given, the same on every path; after a run,
-    `log_density` is that of the values that were taken.
+    Values of uniform, normal, gamma, beta and Dirichlet draws are given and the same on every path; after a
+    run, `log_density` is the log density of the values taken.
 
     Parameters
     ----------
     script : sequence of int
         The branches to take first.
     continuous : sequence of float
-        The values of continuous draws in the order in which they are drawn; a Dirichlet draw of n takes n.
+        The values of continuous draws in the order of the draws; a Dirichlet draw with n shapes takes n.
     """
 
     cdef script_state s
@@ -222,7 +222,7 @@ cdef class ScriptedSource(ChoiceSource):
         self.rewind()
 
     cpdef rewind(self):
-        """Forget what was recorded and take the same script again."""
+        """Clear the record and start the same script again."""
         self.s.chosen.clear()
         self.s.following.clear()
         self.s.probability.clear()
@@ -232,7 +232,7 @@ cdef class ScriptedSource(ChoiceSource):
         self.s.log_density = 0.0
 
     cpdef bint advance(self):
-        """Make the script of the next path; False when the last one has been run."""
+        """Set the script of the next path; False after the last path."""
         cdef int64_t place = <int64_t>self.s.chosen.size() - 1
         cdef int64_t i
         while place >= 0 and self.s.following[place] < 0:
@@ -264,8 +264,8 @@ cdef class ScriptedSource(ChoiceSource):
     def log_density(self):
         """Sum of the log densities of the continuous values that were taken, in nats.
 
-        Each is that of the value itself, not of the logarithm that compiled code is handed; of a Dirichlet
-        draw it is the density of all values but the last.
+        Each is the density of the value itself, not of the logarithm that compiled code receives; for a
+        Dirichlet draw it is the density of all values except the last.
         """
         return self.s.log_density
 

@@ -1,12 +1,12 @@
-"""Keyed streams: what makes a chain depend on its seed and on nothing else.
+"""Keyed streams: a chain depends only on its seed.
 
-A stream is named by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a
-counter-based generator, so it begins at the same word however many draws came before, and resuming a run
-needs the name alone. A serial sweep is one unit; a parallel one has a unit a document.
+A stream is identified by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a
+counter-based generator, so its start doesn't depend on the number of earlier draws, and the identifier is
+sufficient to resume a run. A serial sweep is one unit; a parallel one has a unit per document.
 
-A seed that is given to a function outside a run has a place of its own for each function (`Purpose`), so that
-no two functions, and no run, use the same words because they were given the same number. A function that
-changes a franchise counts its calls: the second call with a seed uses other words than the first.
+For a seed passed to a function outside a run, each function has a separate place (`Purpose`), so no two
+functions, and no run, use the same words when they are given the same number. Functions that change a
+franchise count their calls: the second call with a seed uses other words than the first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from hdpkit.random.random_stream import RandomStream
 
 __all__ = ["STARTS", "Purpose", "Seed", "Streams", "as_source"]
 
-STARTS = 0  # the place in the schedule that initial states draw from; moves count from 1
+STARTS = 0  # the place in the schedule for draws of initial states; moves are counted from 1
 
 
 class Purpose(IntEnum):
-    """Places of what is drawn outside a schedule, far above those of moves: part of what a seed means."""
+    """Places for draws outside a schedule, far above those of moves; changing one changes results of a
+    seed."""
 
     OTHER = 2**32 - 1
     SIMULATE = 2**32 - 2
@@ -51,14 +52,14 @@ class Streams:
     Parameters
     ----------
     seed : int, SeedSequence, Generator or None
-        A Generator gives 128 bits of its stream as the seed; None takes fresh entropy.
+        A Generator provides 128 bits of its stream as the seed; None uses entropy of the system.
     chain : int
-        Number of the chain; each chain of a seed has streams of its own.
+        Number of the chain; each chain of a seed has separate streams.
 
     Attributes
     ----------
     seed : int
-        What to pass to get these streams again.
+        The number to pass to get these streams again.
     """
 
     def __init__(self, seed: Seed = None, chain: int = 0) -> None:
@@ -73,26 +74,26 @@ class Streams:
         return f"Streams(seed={self.seed}, chain={self.chain})"
 
     def source(self, place: int, sweep: int = 0, unit: int = 0, attempt: int = 0) -> RandomStream:
-        """Start of the named stream.
+        """The source at the start of this stream.
 
-        The same object is handed out every time, moved to that stream: at most one is in use at a time.
-        ``attempt`` counts the sweeps that were interrupted, whose words must not be used twice.
+        The same object is returned every time, moved to the stream, so only one stream is in use at a time.
+        ``attempt`` is the number of interrupted attempts at the sweep, whose words must not be used again.
         """
         self._source.rekey(*self._key, unit, sweep, place | (attempt << 32))
         return self._source
 
 
 def as_source(rng: ChoiceSource | Seed, purpose: Purpose = Purpose.OTHER, calls: int = 0) -> ChoiceSource:
-    """Return whatever a caller may pass as ``rng`` as a source of choices.
+    """Convert an ``rng`` argument to a choice source.
 
     Parameters
     ----------
     rng : ChoiceSource, seed or None
         A source is returned as it is.
     purpose : Purpose
-        What a seed is for: each purpose has words of its own.
+        The use of a seed: each purpose has separate words.
     calls : int
-        How many calls came before this one, where the words shall differ from theirs.
+        Number of earlier calls, if the words must differ from theirs.
     """
     return rng if isinstance(rng, ChoiceSource) else Streams(rng).source(purpose, calls)
 

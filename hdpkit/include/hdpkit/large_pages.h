@@ -1,5 +1,5 @@
-/* Memory for rows that are read here and there: in pages of the usual size each would need an entry of the processor's
-   table of pages. */
+/* Memory for rows that are read in no particular order: with pages of the usual size each access would need a separate
+   entry in the processor's translation lookaside buffer. */
 #ifndef HDPKIT_LARGE_PAGES_H
 #define HDPKIT_LARGE_PAGES_H
 
@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #endif
 
-/* Room for n numbers, in large pages where the system has some. What the vector held goes; false: there is no memory, and
-   all is as it was. */
+/* Resizes the vector to n numbers, in large pages if the system has them. Its contents are lost. False: out of memory,
+   and nothing changed. */
 template <class T> inline bool hdpkit_in_large_pages(std::vector<T> &numbers, size_t n) noexcept {
     try {
         if (numbers.capacity() < n) {

@@ -1,7 +1,7 @@
-/* Philox 4x64-10 (Salmon et al. 2011) for code that wants the generator inlined.
+/* Philox 4x64-10 (Salmon et al. 2011), to be inlined.
 
-   The state is that of `hdpkit.random.RandomStream`: the pointer in its choice source is one to a
-   hdpkit_philox, so that a compiled sweep and everybody else draw from one and the same stream of words. */
+   The state is that of `hdpkit.random.RandomStream`: the pointer in its choice source points to a hdpkit_philox, so
+   compiled sweeps and other code draw from the same stream of words. */
 
 #ifndef HDPKIT_PHILOX_H
 #define HDPKIT_PHILOX_H
@@ -16,8 +16,8 @@ typedef struct hdpkit_philox {
     uint64_t key[2];
     uint64_t counter[4];
     uint64_t buffer[4];
-    int used;      /* words of the buffer that are spent */
-    int has_half;  /* a 32-bit half waits */
+    int used;      /* words of the buffer that have been used */
+    int has_half;  /* a 32-bit half is left over */
     uint32_t half;
 } hdpkit_philox;
 
@@ -32,7 +32,7 @@ static inline uint64_t hdpkit_mulhilo(uint64_t a, uint64_t b, uint64_t *high) {
 #endif
 }
 
-/* Go to the start of the stream of this key and these upper three words of the counter. */
+/* Move to the start of the stream with this key and these upper three words of the counter. */
 static inline void hdpkit_philox_rekey(hdpkit_philox *s, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2,
                                        uint64_t word3) {
     s->key[0] = key0;
@@ -49,7 +49,7 @@ static inline void hdpkit_philox_refill(hdpkit_philox *s) {
     uint64_t c0, c1, c2, c3, k0 = s->key[0], k1 = s->key[1], high0, high1, low0, low1;
     int i;
     s->counter[0] += 1;
-    if (s->counter[0] == 0) s->counter[1] += 1; /* 2**64 blocks of one stream: never reached */
+    if (s->counter[0] == 0) s->counter[1] += 1; /* after 2**64 blocks of a stream: never reached */
     c0 = s->counter[0];
     c1 = s->counter[1];
     c2 = s->counter[2];

@@ -1,5 +1,5 @@
-/* Philox 4x32-10 (Salmon et al. 2011), many counters at a time, for code that needs more words than a stream gives one
-   after the other. Whole numbers: the same words on every processor. */
+/* Philox 4x32-10 (Salmon et al. 2011), many counters at a time, for code that needs words faster than a sequential
+   stream returns them. It uses only integers, so the words are the same on every processor. */
 
 #ifndef HDPKIT_PHILOX32_H
 #define HDPKIT_PHILOX32_H
@@ -15,8 +15,8 @@
 
 #include <immintrin.h>
 
-/* As many counters as a register has: products of the lower halves of its 64-bit lanes, whose upper halves may hold
-   anything. (Of a loop the compiler makes shifts and sums in place of these products.) */
+/* As many counters as a register has: products of the lower halves of its 64-bit lanes, whose upper halves are ignored.
+   (For a plain loop the compiler generates shifts and sums instead of these products.) */
 #if defined(__AVX512F__)
 #define HDPKIT_PHILOX32_LANES 8
 #define HDPKIT_PHILOX32_PRODUCT(a, b) ((hdpkit_philox32_lanes)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
@@ -33,7 +33,7 @@ typedef uint32_t hdpkit_philox32_words __attribute__((vector_size(4 * HDPKIT_PHI
 /* Sixteen counters first, first + 1, ...: word w of counter i goes to out[16 w + i]. */
 static inline void hdpkit_philox32(uint32_t first, uint32_t word1, const uint32_t word23[2], const uint32_t key[2],
                                    uint32_t *out) {
-    enum { TOGETHER = 2 };       /* registers: one would wait for its own products */
+    enum { TOGETHER = 2 };       /* registers: with one, each product would wait for the one before */
     const hdpkit_philox32_lanes zero = {0}, m0 = zero + UINT64_C(0xD2511F53), m1 = zero + UINT64_C(0xCD9E8D57);
     int i, j, lane, round;
     for (i = 0; i < HDPKIT_PHILOX32_COUNTERS; i += TOGETHER * HDPKIT_PHILOX32_LANES) {
@@ -108,7 +108,7 @@ static inline void hdpkit_philox32(uint32_t first, uint32_t word1, const uint32_
 
 #endif
 
-/* The same under the key of a stream: half of it is the key, half is in the counters. */
+/* The same with the 128-bit key of a stream: one half is the key, the other is part of the counters. */
 static inline void hdpkit_philox32_of(const hdpkit_philox *s, uint32_t first, uint32_t word1, uint32_t *out) {
     const uint32_t key[2] = {(uint32_t)s->key[0], (uint32_t)(s->key[0] >> 32)};
     const uint32_t upper[2] = {(uint32_t)s->key[1], (uint32_t)(s->key[1] >> 32)};
