@@ -1,4 +1,4 @@
-"""What is compared: schedules, each over a franchise, all of one model and the same data."""
+"""What is compared: schedules, each with a franchise, all with the same model and data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hdpkit.schedule import Scheduler
 __all__ = ["Candidate", "candidates_of", "starts_of"]
 
 STARTS = ("auto", "one", "sequential")
-"""Where chains start if nothing is said: many dishes, one dish, one customer after the other."""
+"""Default starts of chains: many dishes, one dish, customers seated one after another."""
 
 
 def _scheduler(schedule: Any) -> Scheduler:
@@ -30,7 +30,7 @@ def _franchise(instance_: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen(eq=False)
 class Candidate:
-    """A schedule with a franchise of its own: another store, another root, another kernel.
+    """A schedule with its own franchise, which may have another store, root or kernel.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Candidate:
 
 
 def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
-    """Check what `compare_schedules` is given: candidates by name, of one model and the same data."""
+    """Check the schedules of `compare_schedules`; return candidates by name, all with one model and data."""
     remedy = "For instance {'tables': [hk.moves.TableGibbs()]}."
     if not isinstance(schedules, Mapping) or not schedules:
         raise ParameterError("schedules", schedules, "a dict of schedules by name", remedy)
@@ -72,9 +72,9 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
 
 
 def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...]:
-    """Starts of the chains in turn, each of which every candidate takes.
+    """Starts of the chains in turn; every candidate must support each.
 
-    Without any, those of `STARTS` that all candidates take.
+    By default those of `STARTS` that all candidates support.
     """
     if inits is None:
         return tuple(init for init in STARTS if _taken(init, candidates))
@@ -104,7 +104,7 @@ def _taken(init: str, candidates: Mapping[str, Candidate]) -> bool:
 
 
 def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> None:
-    """Raise a ParameterError unless two franchises have one posterior, whatever they keep of a state."""
+    """Raise a ParameterError unless two franchises have the same posterior; their stores may differ."""
     if one is other:
         return
     differ = None
@@ -127,7 +127,7 @@ def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> Non
 
 
 def _root_of(franchise: Franchise) -> Any:
-    """What the root declares of the model: weights that are drawn are those that are integrated out."""
+    """The root's part of the model; drawn weights ("weights") count as integrated ones ("restaurant")."""
     declared: Any = franchise.root.declared
     return "restaurant" if isinstance(declared, str) and declared == "weights" else declared
 
@@ -142,7 +142,7 @@ def _same_data(one: Franchise, other: Franchise) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two declarations say the same."""
+    """Whether two declarations are equal."""
     if one is other:
         return True
     if type(one) is not type(other):

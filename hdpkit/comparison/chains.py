@@ -1,4 +1,4 @@
-"""One chain of a comparison: what is recorded of it, by the time that its moves have taken."""
+"""One chain of a comparison, and its records by the time that its moves have taken."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ Ints = npt.NDArray[np.int64]
 CLOCKS = ("wall", "processor")
 
 _NO_END = 2**62
-_MOST = 20_000  # recorded states of a chain; more are thinned out to half of them
-_WALL = 20  # a chain whose records take longer than its moves ends after so many times its seconds
+_MOST = 20_000  # recorded states of a chain; if there are more, every second one is dropped
+_WALL = 20  # a chain whose recording is slow ends after this many times its seconds by the wall clock
 _BETWEEN_TELLING = 0.1
 
 
 @attrs.frozen
 class MoveTotals:
-    """What one move of a schedule did in a chain, or in several.
+    """Totals of one move of a schedule over one chain or several.
 
     Attributes
     ----------
     turns : int
         Sweeps in which it ran.
     tried, accepted : int
-        Updates; Gibbs updates are always accepted.
+        Numbers of updates; Gibbs updates are always accepted.
     seconds : float
     """
 
@@ -58,7 +58,7 @@ class MoveTotals:
 
     @property
     def acceptance(self) -> float:
-        """Share of the updates that were accepted; NaN where none was tried."""
+        """Share of the updates that were accepted; NaN if none was tried."""
         return self.accepted / self.tried if self.tried else float("nan")
 
 
@@ -80,13 +80,13 @@ class ChainRecord:
     log_joint : float64 array, shape (n,)
         log p(dishes, numbers of tables, data), see `compare_schedules`.
     shares : float64 array, shape (n, n_shares)
-        Shares of the data that the largest dishes have, largest first.
+        Shares of the data of the largest dishes, in descending order.
     moves : dict of MoveTotals
         By the name of the move.
     wall_seconds, processor_seconds : float
-        By the wall clock and on processors, records included.
+        Wall-clock time and processor time, including recording.
     finished : bool
-        False where Ctrl-C ended it.
+        False if Ctrl-C ended it.
     """
 
     init: Any
@@ -104,15 +104,15 @@ class ChainRecord:
 
 @attrs.frozen
 class Standing:
-    """How far a comparison is.
+    """Progress of a comparison.
 
     Attributes
     ----------
     schedule, init : str
     chain, chains, place, schedules : int
-        Number of the chain and of the schedule, of how many.
+        Number of the chain and number of chains, number of the schedule and number of schedules.
     seconds, budget : float
-        Time of its moves, and what each chain has.
+        Time of the chain's moves so far, and the time allowed for each chain.
     sweeps, n_dishes : int
     log_joint : float
     finished : bool
@@ -133,7 +133,7 @@ class Standing:
 
 
 class _Rows:
-    """States as they are recorded; every second one goes where they become too many."""
+    """Recorded states; when there are too many, every second one is dropped."""
 
     def __init__(self, n_shares: int) -> None:
         self.n_shares = n_shares
@@ -161,7 +161,7 @@ def run_chain(
     clock: str,
     tell: Callable[[float, int, int, float, bool], Any],
 ) -> ChainRecord:
-    """Run one chain until its moves have taken this many seconds; the sweep under way is ended.
+    """Run one chain until its moves have taken this many seconds; the current sweep is completed.
 
     Parameters
     ----------
@@ -174,12 +174,13 @@ def run_chain(
     clock : str
         One of `CLOCKS`.
     tell : callable
-        Called at times with the seconds so far, sweeps, dishes, log joint, and whether that was all.
+        Called at intervals with the seconds so far, sweeps, dishes, log joint, and whether the chain has
+        ended.
 
     Returns
     -------
     ChainRecord
-        After Ctrl-C what was done so far, unless that was less than the start.
+        After Ctrl-C, the chain so far.
     """
     franchise = candidate.franchise.copy()
     start(franchise, init, Streams(seed).source(STARTS))
@@ -200,7 +201,7 @@ def run_chain(
                     moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
                 now = time.perf_counter()
                 finished = spent >= seconds or now - begun >= _WALL * seconds
-                if draw.moves and draw.sweep % rows.thin == 0:  # where no move had a turn nothing is new
+                if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
                     rows.record(franchise, spent)
             if finished or now - told >= _BETWEEN_TELLING:
                 told = now
@@ -232,7 +233,7 @@ def seconds_of(draw: Draw) -> float:
 
 
 def _share_since(wall: float, processor: float) -> float:
-    """How much of a processor this process has had since then."""
+    """Average number of processors that this process has used since then."""
     passed = time.perf_counter() - wall
     return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
 

@@ -50,12 +50,12 @@ def compare_schedules(
     progress: Callable[[Standing], Any] | None = None,
     on_interrupt: str = "return",
 ) -> Comparison:
-    """Run several schedules for the same time, and compare what they have drawn.
+    """Run several schedules for the same time, and compare their draws.
 
     Chains run one after the other in this process, since parallel chains would slow each other; chain 0 of
     every schedule runs before any chain 1, so that slow periods of the machine don't fall on one schedule.
-    Only the time of the moves counts, not that of starts, recording and bookkeeping between sweeps. A sweep
-    that has begun is completed. (A chain whose records take long ends after twenty times its seconds by the
+    Only the time of the moves counts, not that of starts, recording and other work between sweeps. A sweep
+    that has begun is completed. (A chain whose recording is slow ends after twenty times ``seconds`` by the
     wall clock.)
 
     A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
@@ -64,39 +64,39 @@ def compare_schedules(
     ----------
     schedules : dict
         Name -> a sequence of moves or a `Scheduler`, which run on copies of ``franchise``, or an
-        `hk.Candidate`, which brings a franchise of its own. All franchises have the same restaurants and
-        data; stores, kernels, and ``root="weights"`` in place of ``"restaurant"`` may differ.
+        `hk.Candidate`, which has its own franchise. All franchises must have the same restaurants and data;
+        stores, kernels, and ``root="weights"`` in place of ``"restaurant"`` may differ.
     franchise : Franchise, optional
         Not changed: chains run on copies. Required unless every schedule is a `Candidate`.
     seconds : float
-        Of each chain of each schedule.
+        Time of the moves of each chain.
     chains : int
-        Of each schedule. With one chain R-hat is that of its halves.
+        Number of chains of each schedule. With one chain, R-hat is that of its two halves.
     rng : seed
         Chain c of every schedule has the seed rng + c.
     inits : list of starts, optional
-        Chain c starts from number c, modulo their number; they should be apart. By default "auto", "one" and
-        "sequential", as far as the model has them.
+        Chain c starts from entry c, modulo their number; starts should be overdispersed. By default those of
+        "auto", "one" and "sequential" that the model supports.
     burn_in : float
         Share of each chain's time that is left out, from 0 to below 1.
     within : float
-        The target is the best chain's mean log joint less this share of it.
+        The target is the best chain's mean log joint minus this share of its absolute value.
     shares : int
         The number of largest dishes whose shares of the data are compared.
     rule : ConvergenceRule, optional
-        When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws a chain and
-        halves of a chain within one standard deviation, of K, log joint and shares.
+        When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws per chain and
+        halves of a chain within one standard deviation, for K, log joint and shares.
     clock : "wall" or "processor"
-        What seconds are. "processor" counts the time that this process had a processor, all its threads
-        together: the time of a sweep is its wall-clock time multiplied by the processor's share. It is for
-        a machine that other programs use, where the wall clock would favour the schedules that ran while the
-        others were idle.
+        How time is measured. "processor" counts the time that this process had a processor, all its threads
+        together: the time of a sweep is its wall-clock time multiplied by the share of a processor that the
+        process had. Use it on a machine that runs other programs, where the wall clock would favour the
+        schedules that ran while those programs were idle.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
-        What Ctrl-C does: "return" ends the comparison with what was done so far and warns
-        (`hk.errors.InterruptedRunWarning`); "raise" raises KeyboardInterrupt with that as its attribute
-        ``comparison``. If no chain had begun it is always raised.
+        What Ctrl-C does: "return" returns the comparison so far and warns
+        (`hk.errors.InterruptedRunWarning`); "raise" raises KeyboardInterrupt, whose attribute ``comparison``
+        is the comparison so far. If no chain has begun, KeyboardInterrupt is always raised.
 
     Returns
     -------
@@ -105,22 +105,22 @@ def compare_schedules(
     Raises
     ------
     ParameterError, ScheduleError
-        Before the first chain, if anything is out of range, a franchise doesn't serve a move or a start, or
-        franchises are of different models.
+        Before the first chain, if an argument is out of range, a franchise doesn't support a move or a start,
+        or the franchises have different models.
     Exception
-        Whatever a move raises, if no schedule has a chain without; otherwise ``comparison.failures`` has it,
-        and the other schedules are compared.
+        The error that a move raised, if no schedule has a chain without errors; otherwise the error is in
+        ``comparison.failures``, and the other schedules are compared.
     MissingExtraError
         Without ArviZ, which computes R-hat and effective sample sizes: ``pip install 'hdpkit[arviz]'``.
 
     Notes
     -----
-    What a state holds differs: seats, sizes of tables, numbers of tables, weights of the root. The log joint
-    here is one that all have alike: log p(dishes of the customers, numbers of tables of each restaurant and
-    dish, data, hyperparameters with a prior), who sits where summed out, weights of the root and parameters
-    of dishes integrated out (docs/schedules.md). It is higher than ``trace["log_joint"]`` of a store that
-    keeps table sizes, which is that of one labelled seating, and equal to that of a store of counts but for
-    the weights.
+    States differ in what they contain: seats, sizes of tables, numbers of tables, weights of the root. The
+    log joint used here can be computed for all of them: log p(dishes of the customers, numbers of tables of
+    each restaurant and dish, data, hyperparameters with a prior), with seatings summed out, and weights of
+    the root and parameters of dishes integrated out (docs/schedules.md). It is higher than
+    ``trace["log_joint"]`` of a store that keeps table sizes, which is that of one labelled seating, and
+    equals that of a store of counts apart from the weights.
     """
     seconds = positive_number("seconds", seconds)
     chains = whole_number("chains", chains, 1, MOST_CHAINS)
@@ -189,7 +189,7 @@ def _compared(
 def _disagreements(
     kept: Mapping[str, Kept], reasons: Mapping[str, tuple[str, ...]], rule: ConvergenceRule
 ) -> dict[str, tuple[str, ...]]:
-    """Reasons of schedules whose chains agree with each other, but not with those of most other schedules."""
+    """Reasons for schedules whose chains agree with each other, but not with those of most others."""
     settled = [name for name, own in reasons.items() if not own]
     apart: dict[str, dict[str, dict[str, float]]] = {name: {} for name in settled}
     for one, other in itertools.combinations(settled, 2):
@@ -213,7 +213,7 @@ def _disagreements(
 
 
 def _best(kept: Mapping[str, Kept]) -> tuple[float, tuple[str, int] | None]:
-    """The highest mean log joint of a chain, and whose it is."""
+    """The highest mean log joint of a chain, and its schedule and number."""
     means = {
         (name, c): float(values.mean())
         for name, own in kept.items()

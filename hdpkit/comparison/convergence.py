@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 _NAMES = {"log_joint": "log joint", "n_dishes": "K"}
 
-FEWEST_DRAWS = 20  # of a chain, below which nothing is estimated
+FEWEST_DRAWS = 20  # of a chain; with fewer nothing is estimated
 
 
 def _above_one(instance: Any, attribute: Any, value: Any) -> None:
@@ -54,10 +54,10 @@ class ConvergenceRule:
     - in no chain do the means of the first and the second half differ by more than ``drift`` standard
       deviations of that chain.
 
-    In addition, the log joint changes, there are at least 20 recorded states a chain, and the chains agree
-    (R-hat of both schedules together at most ``rhat``) with those of at least half of the other schedules
-    for which all this holds: schedules have one posterior, so of two that differ one hasn't converged.
-    A number that never changes in any chain (K of a finite model) is not judged.
+    In addition, the log joint must change, each chain must have at least 20 recorded states, and the chains
+    must agree (R-hat of both schedules together at most ``rhat``) with those of at least half of the other
+    schedules that meet all these conditions: all schedules have the same posterior, so if two differ, one
+    hasn't converged. A number that never changes in any chain (K of a finite model) is not judged.
 
     Parameters
     ----------
@@ -76,18 +76,19 @@ class ConvergenceRule:
 
 @attrs.frozen
 class NumberDiagnosis:
-    """What the chains of a schedule say of one number after burn-in.
+    """Convergence diagnostics of one number over the chains of a schedule, after burn-in.
 
     Attributes
     ----------
     mean, sd : float
         Over all chains.
     rhat : float
-        Rank-normalised; infinite where chains stand still at different values, NaN where nothing changes.
+        Rank-normalised; infinite if chains are constant at different values, NaN if nothing changes.
     ess : float
-        Bulk effective sample size of all chains together; NaN where nothing changes.
+        Bulk effective sample size of all chains together; NaN if nothing changes.
     drift : float
-        The largest difference of the means of the two halves of a chain, in its standard deviations.
+        Over the chains, the largest difference between the means of the two halves, in standard deviations of
+        the chain.
     """
 
     mean: float
@@ -99,14 +100,14 @@ class NumberDiagnosis:
 
 @attrs.frozen(eq=False)
 class Kept:
-    """What is left of the chains of a schedule after burn-in: as many states of each, the last ones.
+    """States of the chains of a schedule after burn-in: the last ``n_draws`` of each chain.
 
     Attributes
     ----------
     values : dict of float64 arrays, shape (n_chains, n_draws)
         By key: log_joint, n_dishes, share_1, ...
     seconds : float
-        Time that the moves took for them, over all chains.
+        Time that the moves took for these states, over all chains.
     """
 
     values: dict[str, Floats]
@@ -114,12 +115,12 @@ class Kept:
 
     @property
     def n_draws(self) -> int:
-        """States of each chain."""
+        """Number of states of each chain."""
         return int(next(iter(self.values.values())).shape[1])
 
 
 def kept_of(chains: Sequence[ChainRecord], burn_in: float) -> Kept:
-    """Leave out this share of each chain's time, and what longer chains have more."""
+    """Drop this share of each chain's time, and more from the start of longer chains: all get one length."""
     rest = [int(np.count_nonzero(chain.seconds[1:] > burn_in * chain.seconds[-1])) for chain in chains]
     n = min(rest)
     first = [len(chain.seconds) - n for chain in chains]
@@ -154,7 +155,7 @@ def diagnosed(values: Floats) -> NumberDiagnosis:
 
 
 def joint_rhat(values: Floats) -> float:
-    """Rank-normalised R-hat; that of the two halves where there is one chain."""
+    """Rank-normalised R-hat; for a single chain, that of its two halves."""
     if len(values) == 1:
         half = values.shape[1] // 2
         values = values[:, -2 * half :].reshape(2, half)
@@ -211,7 +212,7 @@ def reasons_of(
 
 
 def worst_of(numbers: Mapping[str, float], worst: Callable[[Iterable[float]], float]) -> str:
-    """Numbers by key as a text; of those of the shares the worst."""
+    """Numbers by key as text; of the shares only the worst one."""
     shown = [f"{_NAMES[key]} {number:.3g}" for key, number in numbers.items() if key in _NAMES]
     shares = [number for key, number in numbers.items() if key not in _NAMES]
     return ", ".join([*shown, *([f"shares {worst(shares):.3g}"] if shares else [])])

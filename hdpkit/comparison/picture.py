@@ -19,7 +19,7 @@ _MOST_POINTS = 2_000
 
 
 def check_picture(path: Path) -> str:
-    """The format that a picture's name says, if it can be drawn and written there."""
+    """The format given by a picture's file name, after checking that it can be drawn and written there."""
     known = sorted(load_matplotlib().figure.Figure().canvas.get_supported_filetypes())
     ending = path.suffix.removeprefix(".").lower()
     if ending not in known:
@@ -29,7 +29,7 @@ def check_picture(path: Path) -> str:
 
 
 def draw_picture(comparison: Any, path: Path) -> None:
-    """Write log joint by time, K by time and effective draws a second."""
+    """Draw and write log joint by time, K by time and effective draws per second."""
     ending = check_picture(path)
     from matplotlib import colormaps
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def draw_picture(comparison: Any, path: Path) -> None:
     for name, colour in zip(names, colours, strict=True):
         for c, chain in enumerate(comparison[name].chains):
             at = evenly(len(chain.seconds), _MOST_POINTS, logarithmic=True)
-            # The start is at no time, which a logarithm has no place for.
+            # The start is at time zero, which a logarithmic axis can't show.
             seconds = np.maximum(chain.seconds[at], comparison.seconds * 1e-4)
             style = {"color": colour, "linestyle": LINES[c % len(LINES)], "linewidth": 1.0}
             joint.plot(seconds, chain.log_joint[at], **style)
@@ -51,7 +51,7 @@ def draw_picture(comparison: Any, path: Path) -> None:
     dishes.set_yscale("log")
     if comparison.best_chain is not None:
         joint.axhline(comparison.target, color="grey", linewidth=0.8)
-        # Chains begin far below: the axis is for where they have got to.
+        # Chains begin far below: the axis shows the range that they reach later.
         chains = [chain for one in comparison.values() for chain in one.chains]
         low = min(float(chain.log_joint[len(chain.log_joint) // 2 :].min()) for chain in chains)
         high = max(float(chain.log_joint.max()) for chain in chains)
@@ -81,7 +81,7 @@ def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:
             axes.text(rate, i, f" {rate:.3g}", va="center", fontsize=7)
     axes.set_yticks(place, [plain(name) for name in comparison], fontsize=8, fontweight="bold")
     for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
-        label.set_color(colour)  # the legend of the lines
+        label.set_color(colour)  # serves as the legend of the lines
     axes.invert_yaxis()
     axes.set_title("effective draws of the log joint a second", fontsize=10)
     if all(math.isnan(rate) for rate in rates):

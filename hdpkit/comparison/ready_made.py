@@ -1,6 +1,6 @@
-"""Schedules by name, for two-level topic models: what keeps the state, and what moves it.
+"""Schedules by name, for two-level topic models: the store of the state, and the moves.
 
-A new scheme or addition is one entry here.
+To add a scheme or an addition, add an entry here.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Scheme:
     Attributes
     ----------
     about : str
-        What it is, in a few words.
+        A short description.
     moves : callable
         Returns the moves of a sweep, without those of hyperparameters.
     store, root : str
-        As of `Franchise`.
+        As for `Franchise`.
     """
 
     about: str
@@ -70,21 +70,21 @@ SCHEMES: dict[str, Scheme] = {
 }
 ADDITIONS: dict[str, Callable[[], list[Move]]] = {
     "dish-gibbs": lambda: [DishGibbs()],
-    # About half of the time, where every sweep would give it four fifths.
+    # This takes about half of the time; in every sweep it would take four fifths.
     "dish-gibbs-10": lambda: [DishGibbs().every(10)],
     "split-merge": lambda: [SplitMerge()],
-    # One proposal for each document takes as long as some twenty sweeps.
+    # One proposal for each document takes about as long as twenty sweeps.
     "reseat-groups": lambda: [ReseatGroups().every(20)],
 }
 
 
 def parts_of(name: str) -> tuple[Scheme, list[Move]]:
-    """The scheme that a name begins with, and all its moves.
+    """The scheme of a name, and all moves: those of the scheme and of the additions.
 
     Parameters
     ----------
     name : str
-        A scheme, and additions to its moves after plus signs: ``direct+split-merge``.
+        A scheme, followed by additions to its moves, each after a plus sign: ``direct+split-merge``.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _check_name(name: str, known: Iterable[str], kind: str) -> None:
 
 
 def all_names() -> list[str]:
-    """Every scheme, alone and with each of the additions that it doesn't have already."""
+    """Every scheme, alone and with each addition that it doesn't already include."""
     names = []
     for name, scheme in SCHEMES.items():
         own = {move.name for move in scheme.moves()}
@@ -132,9 +132,9 @@ def ready_made(
     restaurant : Restaurant
     data : Corpus or Groups
     updates : callable
-        Returns the moves of hyperparameters, which end each sweep.
+        Returns the moves of hyperparameters, which come last in each sweep.
     threads : int
-        How many documents the moves that can have in work at once.
+        How many threads are used by moves that can process documents in parallel.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from hdpkit.errors import printable, short_repr
 
 __all__ = ["CSV_ROWS", "csv_text", "moves_table", "report", "schedules_table"]
 
-_DISTURBED = 0.8  # how far the least share of a processor may be below the highest without being told
+_DISTURBED = 0.8  # ratio of the lowest processor share to the highest, below which the report warns
 _CLOCKS = {"wall": "by the wall clock", "processor": "processor time"}
 
 CSV_ROWS = ("schedules", "moves", "states")
@@ -54,14 +54,14 @@ def _row(result: Any, comparison: Any) -> list[str]:
 
 
 def _by_chain(values: Sequence[float], write: Callable[[float], str]) -> str:
-    """A number each chain; of more than four chains the least and the most."""
+    """A number for each chain; for more than four chains the smallest and the largest."""
     if len(values) <= 4:
         return "; ".join("-" if math.isnan(value) else write(value) for value in values)
     return f"{write(min(values))} to {write(max(values))}"
 
 
 def _of_shares(numbers: Mapping[str, float], pick: Callable[[list[float]], float]) -> float:
-    """The least or the largest of what shares have; NaN where none of them changes."""
+    """The smallest or the largest number among those of the shares; NaN if none of the shares changes."""
     found = [number for key, number in numbers.items() if key.startswith("share_") and not math.isnan(number)]
     return pick(found) if found else math.nan
 
@@ -93,7 +93,7 @@ def moves_table(comparison: Any) -> str:
 
 
 def report(comparison: Any) -> str:
-    """All of it: what was done, both tables, and what has not converged."""
+    """The complete report: what was run, both tables, and which schedules have not converged."""
     n = max((len(result.chains) for result in comparison.values()), default=0)
     starts = dict.fromkeys(shown(chain.init) for result in comparison.values() for chain in result.chains)
     lines = [
@@ -135,7 +135,7 @@ def report(comparison: Any) -> str:
 
 
 def shown(init: Any) -> str:
-    """A start as a word or two."""
+    """Short text for a start."""
     return printable(init) if isinstance(init, str) else short_repr(init)
 
 
@@ -148,7 +148,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_text(comparison: Any, rows: str) -> str:
-    """A CSV file with a head: see `Comparison.to_csv`."""
+    """The text of a CSV file with a header row: see `Comparison.to_csv`."""
     make = {"schedules": _schedule_rows, "moves": _move_rows, "states": _state_rows}[rows]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -157,7 +157,7 @@ def csv_text(comparison: Any, rows: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number in full, NaN as nothing; a text without what commands a terminal."""
+    """A number at full precision, NaN as an empty string; text without control characters."""
     if isinstance(value, str):
         return printable(value)
     value = value.item() if hasattr(value, "item") else value

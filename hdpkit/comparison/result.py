@@ -1,4 +1,4 @@
-"""What a comparison of schedules found."""
+"""The result of a comparison of schedules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen(eq=False, kw_only=True)
 class ScheduleResult:
-    """What the chains of one schedule did.
+    """Results of the chains of one schedule.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ScheduleResult:
     chains : tuple of ChainRecord
         Seeds, starts and records (``seconds``, ``log_joint``, ``n_dishes``, ``shares``) of all chains.
     kept : dict of float64 arrays, shape (n_chains, n_draws)
-        The numbers after burn-in, by key: as many states of each chain.
+        The numbers after burn-in, by key; the same number of states for each chain.
     n_draws : int
         Recorded states of each chain after burn-in.
     kept_seconds : float
@@ -45,7 +45,7 @@ class ScheduleResult:
     reasons : tuple of str
         Why the chains have not converged; empty if they have.
     seconds_to_target : float64 array, shape (n_chains,)
-        When each chain first had the comparison's target; infinite where it never had.
+        When each chain first reached the comparison's target; infinite if it never did.
     """
 
     name: str
@@ -64,14 +64,14 @@ class ScheduleResult:
 
     @property
     def ess_per_second(self) -> dict[str, float]:
-        """Effective draws a second of the moves, by key; NaN unless the schedule has converged."""
+        """Effective draws per second of the moves, by key; NaN unless the schedule has converged."""
         trusted = self.converged and self.kept_seconds > 0.0
         return {
             key: one.ess / self.kept_seconds if trusted else math.nan for key, one in self.diagnoses.items()
         }
 
     def means_by_chain(self, key: str) -> Floats:
-        """Mean of a number in each chain after burn-in: shape (n_chains,); NaN where no state is left.
+        """Mean of a number in each chain after burn-in: shape (n_chains,); NaN if no state is left.
 
         Parameters
         ----------
@@ -85,13 +85,13 @@ class ScheduleResult:
 
     @property
     def processor_share(self) -> float:
-        """Time on processors over wall-clock time while chains ran; with threads it may be above 1."""
+        """Processor time divided by wall-clock time while chains ran; with threads it may be above 1."""
         wall = sum(chain.wall_seconds for chain in self.chains)
         return sum(chain.processor_seconds for chain in self.chains) / wall if wall > 0.0 else math.nan
 
     @property
     def moves(self) -> dict[str, MoveTotals]:
-        """Turns, updates tried and accepted, and seconds by move, over all chains."""
+        """Turns, updates tried and accepted, and seconds of each move, over all chains."""
         total: dict[str, MoveTotals] = {}
         for chain in self.chains:
             for name, own in chain.moves.items():
@@ -101,21 +101,21 @@ class ScheduleResult:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Comparison(Mapping[str, ScheduleResult]):
-    """Schedules compared: ``comparison[name]`` is the `ScheduleResult` of a schedule.
+    """A comparison of schedules: ``comparison[name]`` is the `ScheduleResult` of a schedule.
 
     Attributes
     ----------
     results : dict of ScheduleResult
-        By name, as they were given.
+        By name, in the order in which the schedules were given.
     seconds : float
-        Time of the moves that each chain had.
+        Time of the moves of each chain.
     burn_in : float
         Share of each chain's time that is left out.
     rule : ConvergenceRule
     best : float
-        The highest mean log joint that a chain has after burn-in; NaN where no chain has a state there.
+        The highest mean log joint of a chain after burn-in; NaN if no chain has a state there.
     best_chain : (str, int) or None
-        Its schedule, and its number.
+        The schedule and the number of that chain.
     within : float
     target : float
         ``best - within * abs(best)``.
@@ -124,8 +124,8 @@ class Comparison(Mapping[str, ScheduleResult]):
     interrupted : bool
         Whether Ctrl-C ended it early.
     failures : dict
-        Errors of schedules that failed, by name. Such a schedule has no further chains, and a result only if
-        it had one before.
+        Errors of schedules that failed, by name. Such a schedule has no further chains, and has a result only
+        if one of its chains was completed before.
     clock : str
         "wall" or "processor".
     """
@@ -162,11 +162,11 @@ class Comparison(Mapping[str, ScheduleResult]):
         return report(self)
 
     def table(self) -> str:
-        """The schedules, a row each: Markdown, to print or to paste."""
+        """A Markdown table with one row per schedule, as text."""
         return schedules_table(self)
 
     def moves_table(self) -> str:
-        """Time and acceptance by schedule and move, a row each."""
+        """A Markdown table of time and acceptance, with one row per schedule and move."""
         return moves_table(self)
 
     def to_csv(self, path: str | os.PathLike[str], rows: str = "schedules") -> None:
@@ -176,8 +176,8 @@ class Comparison(Mapping[str, ScheduleResult]):
         ----------
         path : path
         rows : "schedules", "moves" or "states"
-            A row each schedule; each move of each chain; or each recorded state of each chain, its time, K,
-            log joint and largest shares. Effective draws are empty where a schedule has not converged.
+            One row per schedule; per move of each chain; or per recorded state of each chain, with its time,
+            K, log joint and largest shares. Effective draws are empty if a schedule has not converged.
 
         Raises
         ------
@@ -188,12 +188,12 @@ class Comparison(Mapping[str, ScheduleResult]):
         saved(_path(path), csv_text(self, rows).encode("utf-8"))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Write a picture: log joint and K by time, and effective draws a second.
+        """Write a picture: log joint and K by time, and effective draws per second.
 
         Parameters
         ----------
         path : path
-            Its ending says which format: .png, .pdf, .svg.
+            The extension gives the format: .png, .pdf or .svg.
 
         Raises
         ------

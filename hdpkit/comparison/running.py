@@ -34,7 +34,7 @@ class Runs:
 
     @property
     def whole(self) -> dict[str, tuple[ChainRecord, ...]]:
-        """Chains that ran to their end; where a schedule has none, the one that Ctrl-C ended."""
+        """Completed chains of each schedule; if it has none, the one that Ctrl-C ended."""
         found = {}
         for name, chains in self.records.items():
             ended = tuple(chain for chain in chains if chain.finished)
@@ -53,7 +53,7 @@ def run_all(
     clock: str,
     progress: Callable[[Standing], Any] | None,
 ) -> Runs:
-    """Run every first chain, then every second one, and so on. Parameters as of `compare_schedules`."""
+    """Run every first chain, then every second one, and so on. Parameters as for `compare_schedules`."""
     runs = Runs({name: [] for name in candidates})
     try:
         for c in range(chains):
@@ -66,7 +66,7 @@ def run_all(
                 tell = _teller(progress, known)
                 try:
                     record = run_chain(candidate, init, seed + c, seconds, shares, clock, tell)
-                except Exception as error:  # of a user's own code, say: what others have done is not lost
+                except Exception as error:  # of user code, for example: others' chains are kept
                     runs.failures[name] = error
                     continue
                 runs.records[name].append(record)
@@ -81,7 +81,7 @@ def run_all(
 
 
 class _ProgressFailed(BaseException):
-    """Carries an error of the function for progress past those that a schedule may raise."""
+    """Wraps an error of the progress function, to distinguish it from errors that a schedule raises."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -89,7 +89,7 @@ class _ProgressFailed(BaseException):
 
 
 def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
-    """The function that a chain calls with its standing."""
+    """The function that a chain calls to report progress."""
 
     def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
         if progress is None:

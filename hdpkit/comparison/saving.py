@@ -1,4 +1,4 @@
-"""Files that a comparison writes: a place can be checked before, and a file is there whole or not at all."""
+"""Files that a comparison writes, completely or not at all, and checks of their paths in advance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_place", "saved"]
 
 
 def check_place(path: Path) -> None:
-    """Raise a StorageError if a file can't be there, for its folder isn't one or it is a folder itself."""
+    """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
     if path.is_dir():
         raise _refused(path, "it is a folder")
     if not path.absolute().parent.is_dir():

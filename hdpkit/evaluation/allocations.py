@@ -24,7 +24,7 @@ _REMEDY = "Record them: record={'dishes': lambda franchise: franchise.dishes}, a
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class RankedAllocations:
-    """Allocations that were sampled, the most probable first, as `hdpkit.rank_allocations` returns them.
+    """Sampled allocations, the most probable first, as returned by `hdpkit.rank_allocations`.
 
     Dishes are numbered in order of their first customer, so that allocations that differ only in the
     numbering of dishes are the same.
@@ -32,14 +32,14 @@ class RankedAllocations:
     Attributes
     ----------
     dishes : int64 array, shape (n, n_customers)
-        Dish of each customer, one row an allocation.
+        Dish of each customer, one row per allocation.
     log_posterior : float64 array, shape (n,)
         log p(z, data), which is log p(z | data) up to a constant: that of one allocation of customers to K
         numbered dishes, descending.
     log_partition : float64 array, shape (n,)
         The same for the partition: K! / (K - n)! numbered allocations are the same partition into n dishes.
     count : int64 array, shape (n,)
-        How many of the draws had it.
+        Number of draws with each allocation.
     """
 
     dishes: Ints
@@ -55,9 +55,9 @@ class RankedAllocations:
 
 
 def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> RankedAllocations:
-    """Rank sampled allocations by their exact posterior, with topics and proportions integrated out.
+    """Rank sampled allocations by exact posterior probability, with topics and proportions integrated out.
 
-    For a finite model (Fuentes et al. 2011, equation 3, with the denominators that it lacks): with weights
+    For a finite model (Fuentes et al. 2011, equation 3, with the missing denominators): with weights
     1/K, concentration alpha of a group and marginal likelihood m of a dish, p(z, data) is
 
         prod_j G(alpha) / G(alpha + N_j) prod_k G(alpha/K + n_jk) / G(alpha/K) prod_k m(data of k).
@@ -77,7 +77,7 @@ def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> Ranked
     Raises
     ------
     DeclarationError
-        If the model isn't finite, or has no such formula.
+        If the model isn't finite, or the formula doesn't apply to it.
     ParameterError
         If the allocations are not those of the franchise's customers, or have more than K dishes.
     """
@@ -90,7 +90,7 @@ def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> Ranked
 def dishes_per_group(
     franchise: Franchise, allocations: npt.ArrayLike, name: str | None = None
 ) -> npt.NDArray[np.int64]:
-    """Number of different dishes of each group in each draw: topics of each document.
+    """Number of distinct dishes of each group in each draw: topics of each document.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def dishes_per_group(
     allocations : int array, shape (n_draws, n_customers)
         The dish of each customer, in data order, in each draw: whole numbers >= 0.
     name : str, optional
-        Of the declaration whose restaurants are the groups; by default the deepest.
+        Name of the declaration whose restaurants are the groups; by default the deepest.
 
     Returns
     -------
     int64 array, shape (n_draws, n_groups)
-        Customers who sit above these restaurants are in no group.
+        Customers of restaurants above these are in no group.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _ranked(franchise: Any, rows: Ints) -> RankedAllocations:
 
 
 def _check_finite(franchise: Any) -> int:
-    """K, of a model that has the formula."""
+    """K; raises a DeclarationError if the formula doesn't apply to the model."""
     declared, measure = franchise.root.declared, franchise.measure
     if not isinstance(declared, FixedWeights):
         raise DeclarationError(

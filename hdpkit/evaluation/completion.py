@@ -1,11 +1,11 @@
 """Document completion: proportions are fitted to one half of a group, and the other half is scored.
 
-Dishes and the row of the restaurant above stay as they are; the new dish is one of them. Proportions are
+Dishes and the row of the parent restaurant are fixed; the new dish is one of the dishes. Proportions are
 
 - those of a fixed point, theta_k proportional to prior_k + E[n_k], with prior_k the concentration times
   P_parent(k), and E[n_k] the expected number of observed values from dish k under theta. EM finds it. It is
-  the one maximum of a concave function, so that the start is of no importance;
-- or posterior means by Gibbs sampling, which discounts allow, too.
+  the only maximum of a concave function, so the result doesn't depend on the start;
+  - or posterior means by Gibbs sampling, which also works with discounts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps
-_PLAIN = 500  # of them without extrapolation
+_PLAIN = 500  # number of steps without extrapolation
 
 
 def fit_proportions(
@@ -41,17 +41,17 @@ def fit_proportions(
     Parameters
     ----------
     phi : array, shape (K, n)
-        Density of each of n values under each dish, each column up to a factor of its own.
+        Density of each of n values under each dish; each column may be scaled by any positive factor.
     prior : array, shape (K,)
         Pseudo-counts of the dishes, positive.
     counts : array, shape (n,)
         How often each value was observed.
     tolerance : float
-        The largest step of a proportion at which EM ends.
+        EM ends when no proportion changes by more than this.
 
-    Returns
-    -------
-    array, shape (K,)
+        Returns
+        -------
+        array, shape (K,)
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) 
         one = step(theta)
         if np.abs(one - theta).max() <= tolerance:
             return one
-        # Topics that are nearly the same take EM a number of steps without a bound: from each two, go ahead.
+        # With nearly equal topics EM may take any number of steps: extrapolate from each pair of steps.
         theta = one if number < _PLAIN else _ahead(theta, one, step(one), prior / total)
     raise ParameterError(
         "tolerance", tolerance, f"one that EM reaches within {_LONGEST} steps", "Give a larger one."
@@ -91,9 +91,9 @@ def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) 
 
 
 def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
-    """A point ahead of two steps of EM (Varadhan & Roland 2008, scheme S3), or the second if it is none.
+    """Extrapolate two steps of EM (Varadhan & Roland 2008, scheme S3); the second point if that fails.
 
-    No step of EM leaves a proportion below ``least``, so that the point isn't either.
+    No step of EM leaves a proportion below ``least``, so the extrapolated point must not either.
     """
     r = one - theta
     v = two - one - r
@@ -111,7 +111,7 @@ def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> Floats:
     parents = observed.parents
     for group in range(len(parents.parent)):
         prior = observed.concentration * parents.share[parents.parent[group]]
-        used = prior > 0  # a dish without prior mass has no part in any group
+        used = prior > 0  # a dish without prior mass has proportion zero in every group
         rows, counts = np.unique(_rows(observed, group), return_counts=True)
         theta = _fitted(
             np.ascontiguousarray(observed.density[rows].T[used]), prior[used], counts.astype(float), tolerance
@@ -124,7 +124,7 @@ def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> Floats:
 def by_gibbs(
     observed: FixedDishes, held: FixedDishes, particles: int, sweeps: int, burn_in: int, source: ChoiceSource
 ) -> Floats:
-    """The same under posterior means of proportions, one row for each independent sampler."""
+    """The same under posterior means of proportions by Gibbs; one row for each independent sampler."""
     logs = np.empty((particles, len(held.row)))
     for particle in range(particles):
         proportions, _ = sample_groups(observed, sweeps, burn_in, source)
@@ -141,22 +141,22 @@ def _rows(fixed: FixedDishes, group: int) -> npt.NDArray[np.int64]:
 def completion_perplexity(
     phi: npt.ArrayLike, prior: npt.ArrayLike, observed: Any, held: Any, tolerance: float = TOLERANCE
 ) -> float:
-    """Perplexity by document completion, for topics of any system: exp(-mean log p) of the held-out halves.
+    """Perplexity by document completion, for topics of any program: exp(-mean log p) of the held-out halves.
 
     Parameters
     ----------
     phi : array, shape (K, V)
-        Topics, each a distribution over terms; for a topic that was not seen yet a row of its own.
+        Topics, each a distribution over terms; a new topic, if any, has its own row.
     prior : array, shape (K,)
         Pseudo-counts of each row of phi in a document: concentration times weight.
     observed, held : sparse arrays of counts, shape (D, V)
         The two halves of each document, in the same order.
     tolerance : float
-        The largest step of a proportion at which EM ends.
+        EM ends when no proportion changes by more than this.
 
-    Returns
-    -------
-    float
+        Returns
+        -------
+        float
 
     Raises
     ------

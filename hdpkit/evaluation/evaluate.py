@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _METHODS = ("completion", "left-to-right", "predictive")
-_STEPS = 1_000_000  # customers that are reseated before Ctrl-C is answered
+_STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
 
 
 def evaluate(
@@ -49,28 +49,28 @@ def evaluate(
     Parameters
     ----------
     states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
-        Posterior states. `Scheduler.sample` is such an iterable: each draw is used as it comes.
+        Posterior states. `Scheduler.sample` is such an iterable: each draw is used as soon as it is yielded.
     data : Corpus or Groups
-        New groups, as for `Franchise.fold_in`: whole ones or, with ``held_out``, their observed halves.
+        New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves.
     method : "completion", "left-to-right" or "predictive"
         "completion": proportions are fitted to the observed half of each group, and each value of the other
         half is scored. "left-to-right": probability of whole groups, by particles (Wallach et al. 2009, in
         the unbiased form of Buntine 2009); the time grows with the square of a group's size.
         "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum log p(group | training) / sum
-        of sizes). They don't say how they estimate these probabilities; here it is by left-to-right.
+        of sizes). The paper doesn't say how it estimates these probabilities; here left-to-right is used.
     held_out : Corpus or Groups, optional
-        The other halves, for completion: the same groups in the same order. Without them each group of
+        The held-out halves, for completion: the same groups in the same order. By default each group of
         ``data`` is split at random, half of its values (rounded down) observed.
     fit : "auto", "em" or "gibbs"
         How completion fits proportions; "auto" is "em" without a discount, "gibbs" with one.
     particles : int
-        Particles of left-to-right, or independent samplers of completion by Gibbs, in each state.
+        Number of particles of left-to-right, or of independent samplers of completion by Gibbs, per state.
     sweeps, burn_in : int
-        Of each such sampler.
+        Sweeps of each such sampler that are averaged, and those before them.
     tolerance : float
-        The largest step of a proportion at which EM ends.
+        EM ends when no proportion changes by more than this.
     rng : seed, Generator or choice source
-        For the split and the samplers. Two models that are given the same number get the same split.
+        For the split and the samplers. With the same seed, two models get the same split.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def evaluate(
     Raises
     ------
     DataError, DeclarationError
-        As `Franchise.fold_in`; if halves don't fit, or nothing is left to be scored.
+        As for `Franchise.fold_in`; also if halves don't fit, or there is nothing to score.
     ParameterError
         If an argument is out of range.
     """
@@ -106,7 +106,7 @@ def evaluate(
         scorer = _LeftToRight(data, particles, source)
     logs = [scorer.score(franchise) for franchise in states_of(states)]
     scored = scorer.scored
-    assert scored is not None  # there is a state
+    assert scored is not None  # `states_of` yields at least one state
     units, standard_error = averaged(logs, scorer.group)
     by_group = np.zeros(len(scored.layout.names))
     np.add.at(by_group, scorer.group, units)
@@ -128,12 +128,12 @@ def evaluate(
 
 @attrs.define
 class _LeftToRight:
-    """Log probabilities of whole groups by left-to-right.
+    """Log probabilities of entire groups by left-to-right.
 
     Attributes
     ----------
     scored : FixedDishes or None
-        What was scored in the last state.
+        The groups scored in the last state.
     group : int64 array, shape (n_units,)
         Group of each number that `score` returns.
     """
@@ -171,7 +171,7 @@ def log_probabilities_by_group(fixed: FixedDishes, particles: int, source: Choic
 
 @attrs.define
 class _Completion:
-    """Log probabilities of the values of held-out halves. Attributes as of `_LeftToRight`."""
+    """Log probabilities of the values of held-out halves. Attributes as for `_LeftToRight`."""
 
     data: GroupedData
     held_out: GroupedData | None
@@ -184,7 +184,7 @@ class _Completion:
     split_source: ChoiceSource
     fit: str | None = None
     scored: FixedDishes | None = None
-    observed: npt.NDArray[np.bool_] | None = None  # which values are, where the halves are made here
+    observed: npt.NDArray[np.bool_] | None = None  # which values are observed, if the halves are made here
 
     @property
     def group(self) -> Ints:
@@ -236,7 +236,7 @@ def _half(begins: Ints, source: ChoiceSource) -> npt.NDArray[np.bool_]:
 
 
 def _filled(scored: FixedDishes) -> FixedDishes:
-    """What shall be scored, if it is anything."""
+    """Return the argument; raise a DataError if it has nothing to score."""
     if len(scored.row) == 0:
         raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")
     return scored

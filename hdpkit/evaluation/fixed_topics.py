@@ -1,4 +1,4 @@
-"""Topics of a state, and new documents under them: proportions, and scores of held-out tokens."""
+"""New documents under the fixed topics of a state: proportions, and scores of held-out tokens."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = ["FixedTopics", "completion", "halves"]
 
 Floats = npt.NDArray[np.float64]
 
-_DOCUMENTS = 512  # that are fitted, or swept over, before Ctrl-C is answered
+_DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _LONGEST = 5_000  # steps
-_PASSES = 200  # over a document whose words topics learn
-_EQUAL = 1e-9  # a probability above the least by less, relatively, is no excess
+_PASSES = 200  # at most, over a document whose words topics learn
+_EQUAL = 1e-9  # a relative difference from the smallest probability below this counts as zero
 
 
 @attrs.frozen(eq=False)
 class FixedTopics:
-    """Topics over terms, the last of them for whatever is new, and what documents draw from.
+    """Topics over terms, the last of them for any new topic, and the prior of documents' proportions.
 
-    A topic is kept as what it has for every term and, sparse, what it has of single terms beyond that. Under
-    a symmetric Dirichlet prior these are the terms that occurred in it.
+    A topic is stored as its smallest probability and, sparsely, the excess of single terms over it. Under a
+    symmetric Dirichlet prior these are the terms that occurred in the topic.
 
     Attributes
     ----------
     base : float64 array, shape (K + 1,)
-        The least probability of each topic.
+        The smallest probability of each topic.
     excess : csc_array, shape (K + 1, n_terms)
     prior : float64 array, shape (K + 1,)
         Pseudo-counts of the topics in a document: its concentration times their weights.
     mass : float64 array, shape (K + 1,), or None
-        Tokens and pseudo-counts of each topic, positive: what its probabilities are relative to. None: topics
-        can't learn words.
+        Sum of tokens and pseudo-counts of each topic, positive: probabilities times this are counts. If None,
+        topics can't learn words.
     """
 
     base: Floats
@@ -53,14 +53,14 @@ class FixedTopics:
 
     @classmethod
     def of(cls, topics: Floats, new: Floats, prior: Floats, mass: Floats | None = None) -> Self:
-        """Return the topics of arrays.
+        """Make the topics from arrays.
 
         Parameters
         ----------
         topics : array, shape (K, n_terms)
             Rows sum to one.
         new : array, shape (n_terms,)
-            Mean of a topic that was not seen yet.
+            Mean of a new topic.
         prior : array, shape (K + 1,)
             Not negative; the last entry is for a new topic.
         mass : array, shape (K + 1,), optional
@@ -76,7 +76,7 @@ class FixedTopics:
 
     @property
     def n_topics(self) -> int:
-        """K, without the last."""
+        """Number of topics K, without the last row."""
         return len(self.base) - 1
 
     def fit(self, counts: Any, tolerance: float) -> Floats:
@@ -87,12 +87,12 @@ class FixedTopics:
         counts : csr_array, shape (n_documents, n_terms)
             Not negative; need not be whole numbers.
         tolerance : float
-            The largest step of a proportion at which a document is at its end.
+            EM ends for a document when no proportion changes by more than this.
 
         Returns
         -------
         float64 array, shape (n_documents, K + 1)
-            Rows sum to one. A document without a token has the prior's.
+            Rows sum to one. For a document without tokens they are those of the prior.
         """
         cells = _cells(counts)
         fitting = Fitting(
@@ -111,13 +111,13 @@ class FixedTopics:
         return theta
 
     def sample(self, counts: Any, sweeps: int, burn_in: int, rng: ChoiceSource | Seed) -> Floats:
-        """Posterior means of proportions by collapsed Gibbs sampling, as `Franchise.fold_in` has them.
+        """Posterior means of proportions by collapsed Gibbs sampling, as in `Franchise.fold_in`.
 
         Parameters
         ----------
         counts : csr_array of int, shape (n_documents, n_terms)
         sweeps, burn_in : int
-            Sweeps that are averaged, and those before them.
+            Number of sweeps that are averaged, and of those before them.
         rng : seed, Generator or choice source
 
         Returns
@@ -168,17 +168,17 @@ class FixedTopics:
         return logs
 
     def learned_log_probabilities(self, counts: Any, held: Any, tolerance: float) -> Floats:
-        """Log probability of a token of each cell of the other halves, where topics learn the observed words.
+        """Log probability of a token of each cell of the held-out halves, if topics learn the observed words.
 
-        Each document on its own: what it has of a topic's words is added to the topic, as it would be if the
-        document were the next one of the fit. See `hdpkit._compiled.fixed_dishes.learned_words`.
+        Each document is treated separately: its observed words of a topic are added to the topic's counts, as
+        if the document were the next one of the fit. See `hdpkit._compiled.fixed_dishes.learned_words`.
 
         Parameters
         ----------
         counts, held : csr_arrays, shape (n_documents, n_terms)
-            The observed halves, and the others.
+            The observed and the held-out halves.
         tolerance : float
-            As in `fit`; of a pass over a document's terms.
+            As in `fit`, for a pass over a document's terms.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class FixedTopics:
         Raises
         ------
         ParameterError
-            As `fit`.
+            As for `fit`.
         """
         theta, cells, others = self.fit(counts, tolerance), _cells(counts), _cells(held)
         learning = Learning(
@@ -210,10 +210,10 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
     Parameters
     ----------
     states : iterable of FixedTopics
-        Those of posterior states, over which probabilities are averaged. Topics with a ``mass`` learn the
+        One per posterior state; probabilities are averaged over them. Topics with a ``mass`` learn the
         observed words of each document.
     counts, held : csr_arrays, shape (n_documents, n_terms)
-        The observed halves, to which proportions are fitted in each state, and the others.
+        The observed halves, to which proportions are fitted in each state, and the held-out halves.
     tolerance : float
         As in `FixedTopics.fit`.
 
@@ -247,7 +247,7 @@ def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
     ----------
     counts : csr_array of int, shape (n_documents, n_terms)
     rng : seed, Generator or choice source
-        The same number gives the same halves.
+        The same seed gives the same halves.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
 
 
 def _cells(counts: Any) -> Any:
-    """Counts as CSR, terms of a document different and ascending, none of them zero."""
+    """Counts as CSR: terms of a document distinct and ascending, no zeros."""
     cells = scipy.sparse.csr_array(counts)
     if not cells.has_canonical_format or (len(cells.data) and not cells.data.all()):
         cells = cells.copy()

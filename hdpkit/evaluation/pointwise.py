@@ -34,22 +34,22 @@ def _not_negative(instance: Any, attribute: Any, value: Any) -> None:
 class GroupLogLikelihood:
     r"""Log likelihood of each group (document) in the draws of a run, for ``arviz.loo``.
 
-    Give it to a run under a key that begins with "log_likelihood/"; the rest of the key is the name of the
-    dimension::
+    Pass it to ``record`` of a run under a key that begins with "log_likelihood/"; the rest of the key is the
+    name of the dimension::
 
         record = {"log_likelihood/document": hk.GroupLogLikelihood(after=100, every=10)}
         trace = scheduler.run(franchise, sweeps=500, record=record)
         arviz.loo(trace.to_arviz())
 
-    An observation is a whole group. Given the parameters of the dishes and the weights of the root, the
-    groups are independent of each other. So both are drawn from their law given the state, phi_k from
-    p(phi_k | its data) and beta ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0) (Teh et al. 2006,
-    section 5.2; with ``root="weights"`` beta is in the state), and the number is
-    log p(group | phi, beta, hyperparameters). The shares and seats of the group are summed out by
-    left-to-right particles (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal likelihood
-    of Merkle, Furr & Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All new
-    dishes count as one dish with the predictive density of the prior. This is an approximation, whose effect
-    is small if a new dish has little weight.
+    An observation is an entire group. Given the parameters of the dishes and the weights of the root, the
+    groups are independent of each other. So both are drawn from their distribution given the state, phi_k
+    from p(phi_k | its data) and beta ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0) (Teh et al.
+    2006, section 5.2; with ``root="weights"`` beta is in the state), and the number is log p(group | phi,
+    beta, hyperparameters). The shares and seats of the group are summed out by left-to-right particles
+    (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal likelihood of Merkle, Furr &
+    Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All new dishes count as one
+    dish with the predictive density of the prior. This is an approximation, whose effect is small if a new
+    dish has little weight.
 
     ``arviz.loo`` leaves groups out by importance sampling. Its Pareto k is too large for groups that have a
     dish nearly to themselves; ArviZ then warns, and `hdpkit.evaluate` on held-out groups should be used
@@ -58,13 +58,14 @@ class GroupLogLikelihood:
     Parameters
     ----------
     particles : int
-        Of each group in each draw. With few the log is too low by about half its relative variance.
+        Number of particles of each group in each draw. The mean log is biased downwards by about half the
+        relative variance of the estimate.
     after : int
-        Nothing is computed up to this sweep: the row is NaN there, and `Trace.to_arviz` leaves it out.
+        Nothing is computed up to this sweep: the rows are NaN there, and `Trace.to_arviz` leaves them out.
     every : int
-        Compute it every so many sweeps.
+        Interval in sweeps.
     seed : int
-        Of the draws and particles. The chain that is recorded doesn't depend on it.
+        Seed of the draws and particles. The recorded chain doesn't depend on it.
     """
 
     particles: int = attrs.field(default=20, validator=_at_least_one)
@@ -83,7 +84,7 @@ class GroupLogLikelihood:
         Raises
         ------
         DeclarationError
-            If the model has other levels, or its measure draws no parameters.
+            If the model doesn't have two levels, or its measure draws no parameters.
         """
         _check(franchise)
         sweep = franchise.sweep
@@ -151,7 +152,7 @@ def _log_likelihoods(franchise: Franchise, values: npt.NDArray[Any], parameter: 
 
 
 def _root_weights(franchise: Franchise, slots: npt.NDArray[Any], source: ChoiceSource) -> Floats:
-    """Weights of the dishes and, last, of a new one: as they are in the state, or drawn given the tables."""
+    """Weights of the dishes and, last, of a new one: those in the state, or drawn given the tables."""
     weights, rest = franchise.root_weights()
     if franchise.root.weights is not None:
         return np.append(weights, rest)

@@ -1,4 +1,4 @@
-"""What an evaluation found, and averages over posterior states and particles."""
+"""The result of an evaluation, and averages over posterior states and particles."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Evaluation:
     method : str
         "completion", "left-to-right" or "predictive".
     fit : str or None
-        How proportions were fitted to observed halves: "em" or "gibbs"; None where there are none.
+        How proportions were fitted to observed halves: "em" or "gibbs"; None if there are no halves.
     label : str
-        The label that tells the groups apart.
+        Name of the label that defines the groups.
     names : tuple
-        Its values, one each a group.
+        Value of the label for each group.
     group_log_probability : float64 array, shape (n_groups,)
         Log probability (or density) of the scored values of each group, averaged over states and particles.
     group_tokens : int64 array, shape (n_groups,)
         How many values of each group were scored.
     standard_error : float
-        Of `log_probability`: over states where there are several (as if they were independent draws), or else
-        over particles. NaN where there is one of each: nothing was sampled.
+        Standard error of `log_probability`: over states if there are several (as if they were independent
+        draws), otherwise over particles. NaN if there is one state and one particle.
     n_states : int
-        Posterior states that were averaged.
+        Number of posterior states that were averaged.
     particles : int
-        Particles of left-to-right, or samplers of completion by Gibbs, in each state; 1 where EM fits.
+        Number of particles of left-to-right, or of samplers of completion by Gibbs, in each state; 1 for EM.
     """
 
     method: str
@@ -62,7 +62,7 @@ class Evaluation:
 
     @property
     def log_probability(self) -> float:
-        """Log probability (or density) of all that was scored."""
+        """Log probability (or density) of all scored values."""
         return float(self.group_log_probability.sum())
 
     @property
@@ -72,7 +72,7 @@ class Evaluation:
 
     @property
     def perplexity(self) -> float:
-        """exp(-log probability per token); infinite where a float can't hold it."""
+        """exp(-log probability per token); infinite if it exceeds the range of a float."""
         mean = -self.log_probability_per_token
         return math.exp(mean) if mean < 709 else math.inf
 
@@ -101,7 +101,7 @@ def averaged(logs: Sequence[Floats], group: Ints) -> tuple[Floats, float]:
     Parameters
     ----------
     logs : sequence of float64 arrays, shape (n_particles, n_units)
-        Log probability of each unit (a value, or a group): one array each a state.
+        Log probability of each unit (a value, or a group): one array per state.
     group : int64 array, shape (n_units,)
         Group of each unit. Particles of different groups are independent.
 
@@ -110,13 +110,13 @@ def averaged(logs: Sequence[Floats], group: Ints) -> tuple[Floats, float]:
     float64 array, shape (n_units,)
         Log of the mean probability of each unit.
     float
-        Standard error of their sum, to first order; NaN where there is one state and one particle.
+        Standard error of their sum, to first order; NaN if there is one state and one particle.
     """
     by_state = np.array([log_mean_exp(state) for state in logs])
     mean = log_mean_exp(by_state)
     n_states, n_particles = len(by_state), len(logs[0])
     if n_states > 1:
-        # To first order the log of a mean is a sum over its terms, each in parts of the mean.
+        # To first order, log of a mean varies as the sum of its terms, each relative to the mean.
         influence = np.expm1(by_state - mean).sum(axis=1)
         return mean, float(np.std(influence, ddof=1) / math.sqrt(n_states))
     if n_particles > 1:

@@ -33,16 +33,16 @@ _CHUNK = 1 << 20
 
 @attrs.frozen(kw_only=True, eq=False)
 class HeldOutScore:
-    """What `ShardedState.score` found.
+    """The result of `ShardedState.score`.
 
     Attributes
     ----------
     shards : int64 array, shape (n,)
         Numbers of the shards that were scored.
     log_probability : float64 array, shape (n,)
-        Sum over their held-out tokens, in nats.
+        Sum over the held-out tokens of each shard, in nats.
     tokens : int64 array, shape (n,)
-        Their held-out tokens.
+        Number of held-out tokens of each shard.
     """
 
     shards: Ints
@@ -57,23 +57,23 @@ class HeldOutScore:
 
 @attrs.frozen(kw_only=True, eq=False)
 class ShardedState:
-    """The state of a run over shards at its last checkpoint. Topics are numbered from the largest one.
+    """The state of a run over shards at its last checkpoint. Topics are in descending order of size.
 
-    Opened by `ShardedState.open`. Of documents, no more than one shard is in memory at a time.
+    Opened by `ShardedState.open`. Documents of only one shard are in memory at a time.
 
     Attributes
     ----------
     sweep : int
     dish_counts : int64 array, shape (K, n_terms)
-        How often each topic has each term.
+        Number of tokens of each term in each topic.
     weights : float64 array, shape (K + 1,)
-        Of the topics at the root, that of all other topics last.
+        Weights of the topics at the root; the last entry is the weight of all other topics.
     concentration : float
-        That of the documents.
+        Concentration of the documents.
     eta : float64 array, shape (n_terms,)
         Pseudo-counts of the terms in each topic.
     corpus : ShardedCorpus or CutCorpus
-        That of the run.
+        The corpus of the run.
     """
 
     sweep: int
@@ -98,18 +98,18 @@ class ShardedState:
         Parameters
         ----------
         folder : path
-            That of the run: ``hdpkit.shards.run(..., folder=folder)``.
+            Folder of the run: ``hdpkit.shards.run(..., folder=folder)``.
         restaurant : Restaurant
         corpus : ShardedCorpus or CutCorpus
         root : "weights" or FixedWeights
-            All as the run was begun with.
+            All three as given when the run was begun.
 
         Raises
         ------
         RunError
-            If there is no checkpoint in the folder, or one of another run.
+            If the folder has no checkpoint, or the checkpoint is of another run.
         ShardError
-            If a shard, or its state, is missing or damaged: it names the shard.
+            If a shard, or its state, is missing or damaged; the message names the shard.
         """
         place = path_of("folder", folder, remedy="Name the folder of a run over shards.")
         instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="As for hdpkit.shards.run.")
@@ -157,7 +157,7 @@ class ShardedState:
         Parameters
         ----------
         n : int
-            How many of each topic.
+            Number of terms per topic.
         """
         n = whole_number("n", n, 1, remedy="How many terms of a topic.")
         words = getattr(self.corpus, "vocabulary", None)
@@ -165,15 +165,15 @@ class ShardedState:
         return [[v if words is None else words[v] for v in terms] for terms in found]
 
     def shares(self, number: int) -> dict[str, Any]:
-        """Return the topics of the documents of a shard, those that a document has tokens of.
+        """Return the topics of the documents of a shard: for each document those to which its tokens belong.
 
-        Its share of each other topic k is ``concentration * weights[k] / (n + concentration)``, n the
-        number of its tokens; documents without tokens are not there.
+        A document's share of each other topic k is ``concentration * weights[k] / (n + concentration)``, with
+        n the number of its tokens. Documents without tokens are left out.
 
         Parameters
         ----------
         number : int
-            Of the shard, from 0.
+            Number of the shard, from 0.
 
         Returns
         -------
@@ -220,23 +220,23 @@ class ShardedState:
         Parameters
         ----------
         data : ShardedCorpus or CutCorpus
-            New documents, over the terms of the run: whole ones or, with ``held_out``, their observed halves.
+            New documents over the terms of the run: complete or, with ``held_out``, their observed halves.
         held_out : ShardedCorpus or CutCorpus, optional
-            The other halves: the same documents in the same shards. Without them each document is split at
-            random, half of its tokens (rounded down) observed; the halves don't depend on the shards.
+            The held-out halves: the same documents in the same shards. By default each document is split at
+            random, half of its tokens (rounded down) observed; the split doesn't depend on the shards.
         shards : sequence of int, optional
-            Which shards are scored; by default all.
+            Numbers of the shards to score; by default all.
         learn : bool
-            Whether topics learn the observed words of each document, or stay as they are.
+            Whether topics learn the observed words of each document, or remain fixed.
         tolerance : float
-            The largest step of a proportion at which EM ends.
+            EM ends when no proportion changes by more than this.
         rng : seed
             For the split.
 
         Raises
         ------
         DataError
-            If the terms are others, halves don't fit, or nothing is left to be scored.
+            If the terms differ from those of the run, the halves don't fit, or there is nothing to score.
         ShardError
             If a shard is missing or damaged.
         """
@@ -287,7 +287,7 @@ def _counts(corpus: Source, start: FromFolder) -> Ints:
 
 
 def _weights(components: Any, root: str | FixedWeights, slots: npt.NDArray[Any], order: Ints) -> Floats:
-    """Weights of the topics in their order, that of all others last."""
+    """Weights of the topics in their order; the last entry is the weight of all others."""
     n = len(order)
     if isinstance(root, FixedWeights):
         return np.append(np.full(n, 1.0 / root.n_dishes), 1.0 - n / root.n_dishes)
@@ -316,7 +316,7 @@ def _check_halves(data: Source, held_out: Source) -> None:
 
 
 def numbers_of(shards: Any, n: int) -> list[int]:
-    """Return numbers of some of n shards, ascending; of all where None is given."""
+    """Return the chosen numbers of n shards, ascending; for None all of them."""
     if shards is None:
         return list(range(n))
     remedy = "Give numbers of shards, from 0, each once."
@@ -334,7 +334,7 @@ def _halves(
     source = as_source(rng, Purpose.SPLIT)
     for number, info in enumerate(data.shards):
         if held_out is None and number not in numbers:
-            for first in range(0, info.n_tokens, _CHUNK):  # the same halves, whichever shards are scored
+            for first in range(0, info.n_tokens, _CHUNK):  # halves don't depend on which shards are scored
                 source.generator.random(min(_CHUNK, info.n_tokens - first))
         if number not in numbers:
             continue

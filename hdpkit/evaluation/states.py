@@ -1,4 +1,4 @@
-"""What may stand for the states of a posterior sample: franchises, draws, looks, runs, chains."""
+"""What is accepted as states of a posterior sample: franchises, draws, looks, runs, chains."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps),
 
 
 def states_of(states: Any) -> Iterator[Franchise]:
-    """Franchises in these states, one after the other; a generator's next state is taken when it is needed.
+    """Franchises in these states, one after another; a generator is advanced when its next state is needed.
 
-    Raises a ParameterError for anything else, and where there is no state.
+    Raises a ParameterError for anything else, and if there is no state.
     """
     if isinstance(states, Franchise | Draw | Look):
         yield _state(states)

@@ -1,4 +1,4 @@
-"""Mutational signatures: counts of mutations by sample and channel, components, and pictures of them."""
+"""Mutational signatures: counts of mutations by sample and channel, components, and plots."""
 
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 from hdpkit.signatures.export import write_signatures

@@ -1,4 +1,4 @@
-"""Channels of mutations: their names, orders and colours, and the other names that they go by."""
+"""Channels of mutations: their names, orders, colours and alternative names."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Channels:
     name : str
         "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83".
     names : tuple of str
-        The channels in the order of pictures, named as SigProfilerMatrixGenerator names them.
+        The channels in the order of plots, with the names of SigProfilerMatrixGenerator.
     groups : tuple of str
         The group of each channel: its substitution, the doublet that is replaced, or the kind of indel.
     colours : dict
-        Group -> colour, in the order of pictures; the colours are COSMIC's.
+        Group -> colour, in the order of plots; the colours are COSMIC's.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Channels:
         return {self._key(name): place for place, name in enumerate(self.names)}
 
     def find(self, name: str) -> int | None:
-        """Place of a channel in `names`, by this or another name that it goes by; None if there is none.
+        """Index in `names` of the channel with this name or alternative name; None if there is none.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Channels:
         return self._places.get(self._key(name))
 
     def ordered_for_sigprofiler(self) -> list[int]:
-        """Places of the channels in the order of SigProfiler's files: by context, then by substitution."""
+        """Indices of the channels in the order of SigProfiler's files: by context, then by substitution."""
         if not self.name.startswith("SBS"):
             return list(range(len(self)))
         strands = "TUN"
@@ -86,19 +86,19 @@ class Channels:
 
 
 def _substitution(name: str) -> str:
-    """Key of a substitution in its context: as written, by make.names of R, or with the context apart."""
+    """Key of a substitution in its context: as written, after R's make.names, or with a separate context."""
     text = re.sub(r"\s+", "", name).upper()
     written = re.fullmatch(r"([ACGT]+)[\[.]([CT])[>.]([ACGT])[\].]([ACGT]+)", text)
     if written:
         return "{}[{}>{}]{}".format(*written.groups())
-    # C>A in ACA, C.A.in.ACA; and C>A beside ACA in a column of its own
+    # C>A in ACA, C.A.in.ACA; and C>A with ACA in another column
     apart = re.fullmatch(r"([CT])[>.]([ACGT])(?:\.?IN\.?|\|)?([ACGT]{3}|[ACGT]{5})", text)
     if apart:
         before, after, context = apart.groups()
         middle = len(context) // 2
         if context[middle] == before:
             return f"{context[:middle]}[{before}>{after}]{context[middle + 1 :]}"
-    short = re.fullmatch(r"([ACGT]{3}|[ACGT]{5})([ACGT])", text)  # ACAA: ACA, its middle to A
+    short = re.fullmatch(r"([ACGT]{3}|[ACGT]{5})([ACGT])", text)  # ACAA: ACA, whose middle base becomes A
     if short:
         context, after = short.groups()
         middle = len(context) // 2
@@ -124,7 +124,7 @@ _WORDS = re.compile(r"X?(?:([CT])|([2-5])\+?[.]?BP)_(DELETION|INSERTION)(_WITH_M
 
 
 def _indel(name: str) -> str:
-    """Key of an indel: 1:Del:C:0, DEL_C_1_0, DEL:repeats:5+:2, and C_deletion_1, which counts all units."""
+    """Key of an indel: 1:Del:C:0, DEL_C_1_0, DEL:repeats:5+:2, or C_deletion_1, which counts all units."""
     text = re.sub(r"\s+", "", name).upper()
     words = _WORDS.fullmatch(text)
     if words:
@@ -191,11 +191,11 @@ CHANNELS: dict[str, Channels] = {
         _made("ID83", _indels(), _ID_COLOURS, _indel),
     )
 }  # fmt: skip
-"""The classifications that are known, by name."""
+"""The known classifications, by name."""
 
 
 def plain_channels(names: Sequence[str]) -> Channels:
-    """Channels of any other names, as they are: of one group and colour.
+    """A classification of channels with any names: one group, one colour.
 
     Parameters
     ----------
@@ -205,14 +205,14 @@ def plain_channels(names: Sequence[str]) -> Channels:
 
 
 def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channels | None:
-    """Return the classification whose channels these are, in any order; None if they are of none.
+    """Return the classification with exactly these channels, in any order; None if there is none.
 
     Parameters
     ----------
     names : sequence of str
-        By any of the names that channels go by.
+        Names or alternative names of channels.
     known : iterable of str
-        Which classifications to look at.
+        Names of the classifications to try.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channe
     Raises
     ------
     ParameterError
-        If they are no names, or a classification isn't known.
+        If ``names`` are not strings, or a classification isn't known.
     """
     given = items("names", names, "a sequence of names", remedy="For instance corpus.vocabulary.")
     for name in given:

@@ -22,10 +22,11 @@ def write_signatures(
 ) -> list[Path]:
     """Write signatures and exposures to a folder.
 
-    ``signatures.tsv`` (a row a channel, in SigProfiler's order, a column per signature) and ``exposures.tsv``
-    (a row per sample, a column per signature, in whole mutations) have the layout of SigProfiler's files:
-    SigProfilerAssignment takes the first as ``signatures`` or ``signature_database``, and
-    SigProfilerPlotting draws it. Component "0" is in neither. The other tables have intervals:
+    ``signatures.tsv`` (a row per channel, in SigProfiler's order, and a column per signature) and
+    ``exposures.tsv`` (a row per sample and a column per signature, rounded to integers) have the layout of
+    SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or
+    ``signature_database``, and SigProfilerPlotting draws it. Neither contains component "0". The other tables
+    contain intervals:
     ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv``, ``samples.csv``.
 
     Parameters
@@ -43,7 +44,9 @@ def write_signatures(
     Raises
     ------
     ParameterError
-        If something is in the folder. StorageError: if it can't be written.
+        If the folder isn't empty.
+    StorageError
+        If it can't be written.
     """
     instance("signatures", signatures, Signatures, "what extract_signatures returned", remedy="Make them.")
     tables = {

@@ -23,16 +23,16 @@ __all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
 Floats = npt.NDArray[np.float64]
 
 REST = "0"
-"""The name of what no signature covers, as the R packages have it."""
+"""Name of the component of mutations in no signature, as in the R packages."""
 
 
 def names_of_signatures(n: int, channels: Channels | None) -> tuple[str, ...]:
-    """Names of new signatures, as SigProfiler gives them: SBS96A, SBS96B, ..., SBS96AA.
+    """Names of new signatures in SigProfiler's style: SBS96A, SBS96B, ..., SBS96AA.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of names.
     channels : Channels or None
         Without a classification they are called "component A" and so on.
     """
@@ -55,20 +55,21 @@ class Signatures:
     Attributes
     ----------
     components : Consensus
-        What they are made of: means, intervals, occurrence by chain.
+        The underlying components: means, intervals, occurrence by chain.
     names : tuple of str
-        SBS96A, SBS96B and so on, in descending order of their mutations.
+        SBS96A, SBS96B and so on, in descending order of their numbers of mutations.
     vocabulary : tuple of str
         The channels.
     channels : Channels or None
-        Their classification; None where channels have other names.
+        Their classification; None if channels have other names.
     exposures : Exposures
         Mutations of each sample by signature and, last, by component "0", with intervals.
     cosine : float64 array, shape (n_samples,)
-        Of each sample's counts with what its signatures, without component "0", would give.
+        Cosine similarity between each sample's counts and their reconstruction from its signatures, without
+        component "0".
     corpus : Corpus
     totals : int64 array, shape (n_samples,), or None
-        Mutations of each sample before some were drawn: those of `exposures`. None: the corpus has all.
+        Mutations of each sample before downsampling, to which `exposures` sum. None: the corpus has all.
     """
 
     def __init__(
@@ -104,21 +105,21 @@ class Signatures:
 
     @property
     def upper(self) -> Floats:
-        """Upper ends."""
+        """Upper ends of the intervals of `matrix`."""
         return self.components.topics_upper
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Mutations of each sample by signature, last by component "0"; of all if `totals` are there."""
+        """Mutations of each sample by signature and, last, component "0"; of all `totals` if given."""
         return exposures(self.components, self.totals)
 
     @cached_property
     def cosine(self) -> Floats:
-        """Cosine of each sample's counts with what its signatures would give: float64, shape (n_samples,)."""
+        """Cosine between each sample's counts and their reconstruction: float64, shape (n_samples,)."""
         return reconstruction(self.corpus, self.exposures.mean[:, :-1], self.matrix)
 
     def match(self, known: KnownSignatures) -> Matches:
-        """The known signature that is most like each.
+        """The most similar known signature of each signature.
 
         Parameters
         ----------
@@ -127,12 +128,12 @@ class Signatures:
         Raises
         ------
         DataError
-            If its channels are others.
+            If its channels differ.
         """
         return check_channels(known, self.vocabulary).match(self.matrix)
 
     def decompose(self, known: KnownSignatures, *, least: float = 0.05) -> Decomposition:
-        """Each as a sum of known signatures.
+        """Decompose each signature into a sum of known signatures.
 
         Parameters
         ----------
@@ -143,14 +144,14 @@ class Signatures:
         Raises
         ------
         DataError
-            If its channels are others.
+            If its channels differ.
         """
         return check_channels(known, self.vocabulary).decompose(self.matrix, least=least)
 
     # ------------------------------------------------------------------ tables
 
     def overview(self, known: KnownSignatures | None = None) -> Columns:
-        """A row per signature: name, mutations, share, occurrence, samples, and the best known one.
+        """A row per signature: name, mutations, share, occurrence, samples, and the most similar known one.
 
         Parameters
         ----------
@@ -177,7 +178,7 @@ class Signatures:
         return table
 
     def channel_table(self) -> Columns:
-        """A row per signature and channel: share with its interval."""
+        """A row per signature and channel: share and its interval."""
         n, width = self.matrix.shape
         return {
             "signature": np.repeat(self.names, width).tolist(),
@@ -188,7 +189,7 @@ class Signatures:
         }
 
     def exposure_table(self) -> Columns:
-        """A row per sample and signature, and component "0": mutations with their interval, share, zero."""
+        """A row per sample and signature or component "0": mutations and their interval, share, zero."""
         table = self.exposures.table([*self.names, REST])
         label = self.exposures.label
         return {"sample": table.pop(label), "signature": table.pop("component"), **table}
@@ -218,34 +219,35 @@ def extract_signatures(
 ) -> Signatures:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
 
-    It is `hdpkit.summaries.extract_components` under the names of the field: dishes of a state with a cosine
-    of ``similarity`` or more are one component, components are matched over samples and chains by the same
-    measure, and those are kept that occur in enough samples of enough chains. The rest is component "0".
+    This is `hdpkit.summaries.extract_components` in the terms of the field: dishes of a state whose cosine
+    is at least ``similarity`` are merged into one component, components are matched over samples and chains
+    by the same measure, and those that occur in enough samples of enough chains are kept. The rest is
+    component "0".
 
     Parameters
     ----------
     samples : Run, Trace, ChainTrace or sequence of Sample
-        Of a run that kept samples.
+        Samples, or a run that kept samples.
     corpus : Corpus, optional
-        The counts, as `read_spectra` reads them; a run has its own.
+        The counts, as read by `read_spectra`; not needed for a run.
     similarity : float
-        Cosine from which components are one, above 0 and below 1.
+        Cosine from which components are merged, above 0 and below 1.
     occurrence : float
-        Share of a chain's samples in which a signature must occur.
+        The smallest share of a chain's samples in which a signature must occur.
     chains : float
-        Share of the chains in which it must.
+        The smallest share of the chains in which it must do so.
     level : float
         Probability of the intervals.
     min_samples : int
         Signatures whose exposure has an interval above zero in fewer samples belong to component "0".
     declared : Known, optional
-        What the franchise was declared with, ``hk.Franchise(..., known=declared)``; a run has its own. Known
-        signatures are never merged with each other, and keep their names.
+        Known signatures of the franchise, ``hk.Franchise(..., known=declared)``; not needed for a run. They
+        are never merged with each other, and keep their names.
     names : sequence of str, optional
-        Of the signatures, where their number is known.
+        Names of the signatures, if their number is known.
     totals : int array, shape (n_samples,), optional
-        Mutations of each sample before `hdpkit.downsample` drew some of them: exposures are then of the whole
-        sample, as `hdpkit.summaries.exposures` has them.
+        Mutations of each sample before `hdpkit.downsample`: exposures are then those of the complete sample,
+        as in `hdpkit.summaries.exposures`.
 
     Returns
     -------
@@ -254,7 +256,9 @@ def extract_signatures(
     Raises
     ------
     ParameterError
-        If an argument is out of range. DataError: if there are no samples, or they are of other data.
+        If an argument is out of range.
+    DataError
+        If there are no samples, or they are of other data.
     """
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.9 is usual.")
@@ -298,7 +302,7 @@ def _declared(run: Run) -> Known | None:
 
 
 def _names(found: Consensus, declared: Known, channels: Channels | None) -> tuple[str, ...]:
-    """Names of the known ones, which have the ids 0, 1, ..., and of the others as they come."""
+    """Names of the known signatures, which have the ids 0, 1, ..., and of the others in their order."""
     ids = found.ids_by_sample
     own = [next((int(i) for i in column if 0 <= i < declared.n_components), -1) for column in ids.T]
     new = iter(names_of_signatures(own.count(-1), channels))

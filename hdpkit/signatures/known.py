@@ -1,4 +1,4 @@
-"""Reference signatures from a file that the user has: matches, and decompositions into them."""
+"""Reference signatures read from a file: matches, and decompositions into them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["Decomposition", "KnownSignatures", "Matches", "check_channels", "rea
 Floats = npt.NDArray[np.float64]
 
 _ROUNDING = 0.01
-"""How far the shares of a signature may be from a sum of one: files round them."""
+"""Largest deviation from one of the sum of a signature's shares, which are rounded in files."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Matches:
-    """For each component the known signature that is most like it. See `KnownSignatures.match`.
+    """For each component the most similar known signature. See `KnownSignatures.match`.
 
     Attributes
     ----------
     names : tuple of str
-        Of the best known signature of each component.
+        Name of the most similar known signature of each component.
     cosine : float64 array, shape (T,)
-        With it.
+        Cosine similarity with it.
     cosines : float64 array, shape (T, n_known)
-        With all of them.
+        Cosine similarities with all known signatures.
     """
 
     names: tuple[str, ...]
@@ -54,11 +54,11 @@ class Decomposition:
     Attributes
     ----------
     names : tuple of str
-        Of the known signatures.
+        Names of the known signatures.
     shares : float64 array, shape (T, n_known)
-        Of each in each component; rows sum to one.
+        Share of each known signature in each component; rows sum to one.
     cosine : float64 array, shape (T,)
-        Of each component with its sum.
+        Cosine similarity of each component with its decomposition.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Decomposition:
         return f"<Decomposition: {len(self.shares)} components into {len(self.names)} known signatures>"
 
     def parts(self, component: int) -> list[tuple[str, float]]:
-        """The known signatures of a component with their shares, the largest first.
+        """The known signatures in a component with their shares, the largest first.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class KnownSignatures:
     matrix : float64 array, shape (n_known, n_channels)
         Rows sum to one.
     channels : Channels or None
-        None where channels have any names.
+        None if channels have other names.
     """
 
     names: tuple[str, ...]
@@ -106,7 +106,7 @@ class KnownSignatures:
         return len(self.names)
 
     def chosen(self, names: Sequence[str]) -> KnownSignatures:
-        """Some of them.
+        """Select known signatures by name.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class KnownSignatures:
         Raises
         ------
         ParameterError
-            If one isn't there.
+            If a name isn't among them.
         """
         places = {name: place for place, name in enumerate(self.names)}
         for name in names:
@@ -125,7 +125,7 @@ class KnownSignatures:
         return attrs.evolve(self, names=tuple(names), matrix=self.matrix[rows])
 
     def match(self, components: Any) -> Matches:
-        """Find the known signature that is most like each component, by the cosine.
+        """Find the known signature with the largest cosine similarity to each component.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class KnownSignatures:
         Raises
         ------
         DataError
-            If the shape is another one.
+            If the shape doesn't match.
         """
         given = self._components(components)
         cosines = _unit(given) @ _unit(self.matrix).T
@@ -149,12 +149,15 @@ class KnownSignatures:
         ----------
         components : array, shape (T, n_channels)
         least : float
-            Known signatures of a smaller share are left out, the smallest first, and the others fitted again.
+            Known signatures with a smaller share are removed, the smallest first, and the others are
+            refitted.
 
         Raises
         ------
         DataError
-            If the shape is another one. ParameterError: if ``least`` isn't from 0 to below 1.
+            If the shape doesn't match.
+        ParameterError
+            If ``least`` isn't from 0 to below 1.
         """
         given = self._components(components)
         if not 0.0 <= real_number("least", least) < 1.0:
@@ -174,7 +177,7 @@ class KnownSignatures:
             if not low.any():
                 weights[kept] = found
                 break
-            # Those at zero go together: they don't change the fit.
+            # Those at zero are removed together, since this doesn't change the fit.
             drop = low & (found == 0.0) if (found == 0.0).any() else found == found.min()
             kept = kept[~drop]
         return weights
@@ -196,29 +199,30 @@ def read_signatures(
     signatures: str = "auto",
     delimiter: str | None = None,
 ) -> KnownSignatures:
-    """Read reference signatures, as COSMIC has them for download: a row a channel, a column per signature.
+    """Read reference signatures, such as COSMIC's downloads: a row per channel, a column per signature.
 
     Parameters
     ----------
     path : path
-        CSV, TSV or the like, plain or packed.
+        CSV, TSV or similar, plain or compressed.
     channels : str or Channels, optional
-        As in `read_spectra`; give what the counts have, to be told where the file is of others.
+        As in `read_spectra`. If you give the classification of the counts, a file of another one raises an
+        error.
     signatures : str
-        Where the signatures are: "columns", "rows" or "auto".
+        Whether signatures are "columns" or "rows"; "auto" detects it.
     delimiter : str, optional
-        Between fields; by default it is detected.
+        Separator of fields; by default it is detected.
 
     Returns
     -------
     KnownSignatures
-        Rows are scaled to a sum of one, of which files are short by rounding.
+        Rows are rescaled to sum to one, since values in files are rounded.
 
     Raises
     ------
     DataError
-        With line and cell: if channels are wrong, doubled or missing, a share is negative or no number, or
-        those of a signature don't sum to one.
+        With line and cell: if channels are wrong, duplicated or missing, a share is negative or not a number,
+        or those of a signature don't sum to one.
     """
     wanted = given_channels(channels)
     table = read_table(path, delimiter)
@@ -240,7 +244,7 @@ def read_signatures(
 
 
 def check_channels(known: Any, vocabulary: Sequence[str]) -> KnownSignatures:
-    """Return known signatures that have these channels, in this order; raises a DataError otherwise."""
+    """Return the known signatures if they have these channels in this order; otherwise raise a DataError."""
     instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
     found: KnownSignatures = known
     if found.vocabulary != tuple(vocabulary):

@@ -1,4 +1,4 @@
-"""Pictures of signatures with matplotlib: spectra in the field's order and colours, exposures, cosines."""
+"""Plots of signatures with matplotlib: spectra in the conventional order and colours, exposures, cosines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REST_COLOUR = "#d9d9d9"
 
 
 def short_channel(name: str, channels: Channels) -> str:
-    """What an axis says of a channel below its group: the context, what a doublet becomes, how many units.
+    """Axis label of a channel within its group: its context, the new doublet, or the number of units.
 
     Parameters
     ----------
@@ -48,19 +48,19 @@ def plot_spectra(
     most: int = 12,
     figure: Any = None,
 ) -> Any:
-    """Draw signatures, or spectra of samples, as bars by channel in the field's order and colours.
+    """Draw signatures, or spectra of samples, as bars by channel in the conventional order and colours.
 
     Parameters
     ----------
     spectra : Signatures, KnownSignatures or array of shape (n, n_channels)
-        Of signatures with the intervals of their channels; channels of other names stand in their order.
-        Rows of an array are drawn as they are.
+        Signatures are drawn with the intervals of their channels; channels without a classification are in
+        the order of the data. Rows of an array are drawn unchanged.
     channels : str or Channels, optional
-        Of an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", its columns in that order.
+        For an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", with columns in that order.
     names : sequence of str, optional
-        Of the panels.
+        Titles of the panels.
     most : int
-        How many are drawn, the first ones.
+        The largest number of spectra drawn; the first ones are used.
     figure : matplotlib.figure.Figure, optional
         Where to draw; by default a new one.
 
@@ -71,8 +71,11 @@ def plot_spectra(
     Raises
     ------
     ParameterError
-        If these are none, or channels have no classification. DataError: if the width is another one.
-        MissingExtraError: without matplotlib.
+        If the argument isn't spectra, or channels have no classification.
+    DataError
+        If the width doesn't match the channels.
+    MissingExtraError
+        Without matplotlib.
     """
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
@@ -154,13 +157,13 @@ def _strip(ax: Any, first: int, width: int, group: str, colour: str) -> None:
 
 
 def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
-    """Values of a label, those of most samples first, and the samples of each.
+    """Values of a label, in descending order of their numbers of samples, and the samples of each.
 
     Parameters
     ----------
     signatures : Signatures
     label : str or None
-        None: the first label; where there is none all samples are one.
+        None: the first label; without labels all samples are one group.
 
     Raises
     ------
@@ -182,18 +185,18 @@ def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], lis
 def plot_exposures(
     signatures: Signatures, level: str | None = None, *, by: str = "sample", most: int = 400, ax: Any = None
 ) -> Any:
-    """Draw exposures as stacked bars, the samples of each level beside each other.
+    """Draw exposures as stacked bars, with the samples of each level next to each other.
 
     Parameters
     ----------
     signatures : Signatures
     level : str, optional
-        Label of the samples; by default the first that the corpus has.
+        Label of the samples; by default the first label of the corpus.
     by : str
-        "sample": a bar a sample, in descending order of its largest signature. "level": a bar for each value
-        of the level, the mean of its samples' shares.
+        "sample": one bar per sample, ordered by its largest signature. "level": one bar per value of the
+        level, showing the mean of its samples' shares.
     most : int
-        How many samples are drawn, as many of each level as its share of them.
+        The largest number of samples drawn; each level is represented in proportion to its samples.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default, a new figure.
 
@@ -204,7 +207,9 @@ def plot_exposures(
     Raises
     ------
     ParameterError
-        If an argument is none of these. MissingExtraError: without matplotlib.
+        If an argument is not valid.
+    MissingExtraError
+        Without matplotlib.
     """
     instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
@@ -241,7 +246,7 @@ def plot_exposures(
 
 
 def _ordered(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:
-    """Some samples of a level, by their largest signature and then by its share."""
+    """Some samples of a level, ordered by their largest signature and then by its share."""
     chosen = np.asarray(group)[np.unique(np.linspace(0, len(group) - 1, min(most, len(group))).astype(int))]
     largest = np.argmax(shares[chosen], axis=1)
     found: npt.NDArray[np.int64] = chosen[np.lexsort((-shares[chosen, largest], largest))]
@@ -249,7 +254,7 @@ def _ordered(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int6
 
 
 def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any = None) -> Any:
-    """Draw the cosines of signatures with known ones, or with each other, as a heat map.
+    """Draw cosine similarities of signatures with known ones, or with each other, as a heat map.
 
     Parameters
     ----------
@@ -257,7 +262,7 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     known : Signatures or KnownSignatures, optional
         By default the signatures themselves.
     most : int
-        How many known ones are drawn: those that are most like a signature.
+        The largest number of known signatures drawn: those most similar to a signature.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default, a new figure.
 
@@ -268,7 +273,11 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     Raises
     ------
     ParameterError
-        If these are none. DataError: if they are of other channels. MissingExtraError: without matplotlib.
+        If the arguments aren't signatures.
+    DataError
+        If their channels differ.
+    MissingExtraError
+        Without matplotlib.
     """
     kinds = (Signatures, KnownSignatures)
     instance("signatures", signatures, kinds, "Signatures", remedy="extract_signatures(run, corpus).")

@@ -1,4 +1,4 @@
-"""How signatures are taken of a run, kept in its folder with the known ones that they are compared with."""
+"""Settings for extracting signatures from a run, kept in its folder with the known signatures."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _NUMBERS = ("similarity", "occurrence", "chains", "level", "min_samples")
 
 @attrs.frozen(kw_only=True, eq=False)
 class Settings:
-    """How signatures are taken of a run.
+    """Settings for extracting signatures from a run.
 
     Attributes
     ----------
     similarity, occurrence, chains, level : float
         As in `extract_signatures`.
     min_samples : int
-        As there.
+        As in `extract_signatures`.
     known : KnownSignatures or None
-        What they are compared with.
+        Known signatures for comparison.
     totals : tuple of int, or None
-        Mutations of each sample before some were drawn; None if the run has all.
+        Mutations of each sample before downsampling; None if the run has all mutations.
     """
 
     similarity: float = 0.9
@@ -51,7 +51,7 @@ class Settings:
 
 
 def save_settings(folder: Path, settings: Settings) -> None:
-    """Write ``signatures.json`` into a run folder, or into one that a run is about to begin in.
+    """Write ``signatures.json`` into a run folder, or into a folder in which a run will begin.
 
     Raises a StorageError if it can't be written.
     """
@@ -73,7 +73,7 @@ def save_settings(folder: Path, settings: Settings) -> None:
 def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
     """Read ``signatures.json`` of a run folder; None if there is none.
 
-    Raises a CorruptRunError if it is something else.
+    Raises a CorruptRunError if its content is not valid.
     """
     path = absolute_path("folder", folder, remedy="That of the run.") / SIGNATURES
     if not os.path.lexists(path):
@@ -104,18 +104,20 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:
-    """Signatures of a run, by the settings in its folder, of the samples that it kept and its newest states.
+    """Signatures of a run, from its kept samples and newest states, with the settings in its folder.
 
     Parameters
     ----------
     run : Run
     settings : Settings, optional
-        Others than those in the folder.
+        Settings to use instead of those in the folder.
 
     Raises
     ------
     DataError
-        If the run's data are no corpus. RunError: if no chain has a checkpoint.
+        If the run's data are not a corpus.
+    RunError
+        If no chain has a checkpoint.
     """
     used = settings or load_settings(run.folder) or Settings()
     samples = list(run.samples)

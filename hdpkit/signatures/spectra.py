@@ -1,4 +1,4 @@
-"""Counts of mutations by sample and channel, read from the tables that other programs write."""
+"""Counts of mutations by sample and channel, read from tables written by other programs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 __all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "read_table", "side_of"]
 
 ANY = "any"
-"""Instead of a classification: channels of any names, in the order of the file."""
+"""Used instead of a classification: channels with any names, in the order of the file."""
 
 _SIDES = ("auto", "rows", "columns")
 _MOST_NAMES = 3
 
 
 def _n_names(fields: Sequence[str]) -> int:
-    """How many fields at the beginning of a row name its channel."""
+    """Number of fields at the beginning of a row that name its channel."""
     for n in range(1, min(_MOST_NAMES, len(fields) - 1) + 1):
         name = _joined(fields[:n])
         if any(channels.find(name) is not None for channels in CHANNELS.values()):
@@ -38,7 +38,7 @@ def _n_names(fields: Sequence[str]) -> int:
 
 
 def _joined(fields: Sequence[str]) -> str:
-    """One name of the columns that name a channel: of one, of a substitution and its context, or the last."""
+    """One name for the fields that name a channel: the only one, substitution with context, or the last."""
     together = "".join(fields)
     if len(fields) > 1 and any(channels.find(together) is not None for channels in CHANNELS.values()):
         return together
@@ -46,7 +46,7 @@ def _joined(fields: Sequence[str]) -> str:
 
 
 def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> NumberTable:
-    """Read a table of numbers whose rows may be channels that one to three columns name.
+    """Read a table of numbers; if rows are channels, one to three columns may name them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> Nu
     Raises
     ------
     DataError
-        As `read_number_table`.
+        As for `read_number_table`.
     """
     place = check_place(path)
     with reading(place):
@@ -65,21 +65,21 @@ def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> Nu
 
 
 def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
-    """Return for each channel the place of its name, or raise a DataError.
+    """Return the index of each channel in ``names``, or raise a DataError.
 
     Parameters
     ----------
     place : str
-        What they are in, for errors.
+        Where the names are from, for errors.
     names : sequence of str
     lines : sequence of str
-        Where each name is, for errors.
+        Location of each name, for errors.
     channels : Channels
 
     Raises
     ------
     DataError
-        If a name is no channel, a channel is there twice, or one is missing.
+        If a name is not a channel, or a channel is duplicated or missing.
     """
     at: dict[int, int] = {}
     for number, name in enumerate(names):
@@ -109,14 +109,14 @@ def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: C
 
 
 def _likely(names: Sequence[str]) -> tuple[int, Channels]:
-    """The classification that most of these names are channels of, and how many are."""
+    """The number of these names that are channels, and the classification with the most."""
     found = {name: sum(one.find(n) is not None for n in names) for name, one in CHANNELS.items()}
     best = max(found, key=lambda name: (found[name] - abs(len(names) - len(CHANNELS[name])), found[name]))
     return found[best], CHANNELS[best]
 
 
 def given_channels(value: Any) -> Channels | str | None:
-    """What a user says that channels are: a classification, `ANY` or, to have it detected, None."""
+    """Check the argument ``channels``: a classification, `ANY`, or None to detect it."""
     if value is None or isinstance(value, Channels) or value == ANY:
         return value
     known = (*CHANNELS, ANY)
@@ -136,40 +136,40 @@ def read_spectra(
     """Read counts of mutations by sample and channel: samples are documents of a corpus, channels terms.
 
     The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, SBS288, SBS1536, DBS78, ID83), a
-    matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV or TSV or as R's
-    ``write.table`` writes it, plain or packed. Channels are checked by name and put in order. What is kept is
-    as large as the table, not as the mutations are many.
+    matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the
+    format of R's ``write.table``, plain or compressed. Channels are checked by name and sorted. Memory grows
+    with the size of the table, not with the number of mutations.
 
     Parameters
     ----------
     path : path
     channels : str or Channels, optional
-        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83"; "any" takes channels of any names as they are. By
-        default it is what most names are of.
+        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83"; "any" accepts channels with any names, unchanged. By
+        default the classification to which most names belong.
     samples : str
-        Where the samples are: "rows", "columns", or "auto": where the channels aren't.
+        Whether samples are "rows" or "columns"; "auto" detects it from the channels.
     delimiter : str, optional
-        Between fields; by default it is detected.
+        Separator of fields; by default it is detected.
     drop_empty : bool
-        Whether samples without a mutation are left out; otherwise they are refused.
+        Whether samples without mutations are left out; otherwise they raise a DataError.
     groups : dict, optional
         Labels of the samples, in their order in the file: see `hdpkit.io.labels.read_labels`.
     limits : Limits, optional
-        The largest corpus that is taken.
+        The largest corpus accepted.
 
     Returns
     -------
     Corpus
-        Its names are those of the samples, its vocabulary the channels.
+        Documents are named after the samples; the vocabulary is the channels.
 
     Raises
     ------
     DataError
-        With line and cell: if channels are wrong, doubled or missing, a count is negative, fractional, no
-        number or 2^31 or more, a sample has no mutation or a name that is there twice, or there are 2^31
-        mutations or more in all.
+        With line and cell: if channels are wrong, duplicated or missing; a count is negative, fractional, not
+        a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is 2^31 or
+        more.
     ParameterError
-        If an argument isn't one of those that are listed.
+        If an argument isn't one of the listed values.
     """
     wanted = given_channels(channels)
     flag("drop_empty", drop_empty)
@@ -192,22 +192,26 @@ def read_spectra(
 
 
 def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given: str) -> str:
-    """Where the samples (or signatures) of a table are: not where most names are channels.
+    """Whether the samples (or signatures) of a table are its rows or its columns.
+
+    They are the side on which fewer names are channels.
 
     Parameters
     ----------
     table : NumberTable
     wanted : Channels, `ANY` or None
-        Whose channels they are.
+        Classification of the channels.
     what : str
-        What has channels: the parameter that says where they are.
+        Name of the parameter ``given``, for errors.
     given : str
         "auto", "rows" or "columns".
 
     Raises
     ------
     ParameterError
-        If it is something else. DataError: if nothing says it.
+        If ``given`` has another value.
+    DataError
+        If it can't be detected.
     """
     choice(what, given, _SIDES, remedy="Leave it out.")
     if given != "auto":
@@ -233,23 +237,23 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
 def arranged(
     table: NumberTable, wanted: Channels | str | None, side: str, what: str
 ) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str], Channels | None]:
-    """Put a table in order: a row per sample or signature, channels in the order of pictures.
+    """Arrange a table: a row per sample or signature, with channels in the order of plots.
 
     Parameters
     ----------
     table : NumberTable
     wanted : Channels, `ANY` or None
     side : str
-        Where samples or signatures are, "rows" or "columns".
+        Whether samples or signatures are "rows" or "columns".
     what : str
-        What one of them is called, for errors.
+        "sample" or "signature", for errors.
 
     Returns
     -------
     values : float64 array, shape (n, n_channels)
     names : tuple of str
     order : list of int
-        The place of each channel in the file.
+        Index of each channel in the file.
     words : list of str
         The channels.
     channels : Channels or None
@@ -257,7 +261,7 @@ def arranged(
     Raises
     ------
     DataError
-        As `in_order`; if a sample's name is empty or there twice.
+        As for `in_order`; also if a sample's name is empty or duplicated.
     """
     if side == "columns":
         values, found, names = table.values.T, table.rows, table.columns

@@ -1,4 +1,4 @@
-"""A start of a cohort by chains over a part of its mutations."""
+"""A start for a cohort from chains over a part of its mutations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["start_from_part"]
 Floats = npt.NDArray[np.float64]
 
 _TINY = 1e-300
-_LEAST = 1e-3  # weight of a signature in the root, to begin with
+_LEAST = 1e-3  # smallest initial weight of a signature in the root
 
 
 def start_from_part(
@@ -42,32 +42,32 @@ def start_from_part(
 ) -> Factors:
     """Find a start for a cohort with many mutations by chains over few mutations of each sample.
 
-    Over all mutations of a cohort chains mix slowly: superfluous signatures, which hold parts of flat ones,
-    stay. Over some hundred mutations of each sample Table Gibbs and Dish Gibbs mix in some hundred sweeps.
-    The signatures that all of these chains agree on are fitted to all mutations by variational updates, with
-    the number of signatures as it is (mean field; Blei, Ng & Jordan 2003, section 5.2, with topics that have
-    a Dirichlet law, too). They are what a chain over all mutations begins with. All
-    chains that are given this start begin with the same signatures: that they agree afterwards says less than
-    after starts that differ.
+    Over all mutations of a cohort, chains mix slowly: superfluous signatures, which contain parts of flat
+    ones, persist. Over a few hundred mutations of each sample, Table Gibbs and Dish Gibbs mix in a few
+    hundred sweeps. The signatures that all of these chains agree on are fitted to all mutations by
+    variational updates with the number of signatures fixed (mean field; Blei, Ng & Jordan 2003, section 5.2,
+    with Dirichlet distributions for the topics too). A chain over all mutations begins with these signatures.
+    All chains with this start begin with the same signatures, so their later agreement is weaker evidence of
+    convergence than agreement from different starts.
 
     Parameters
     ----------
     sample : Restaurant
-        The model, as ``hk.Franchise(sample, corpus)`` takes it.
+        The model, as in ``hk.Franchise(sample, corpus)``.
     corpus : Corpus
     known : Known, optional
-        Components that are known, as ``hk.Franchise(sample, corpus, known=known)`` takes them: the start has
-        the signatures that the samples have besides.
+        Known components, as in ``hk.Franchise(sample, corpus, known=known)``: the start contains only the
+        other signatures of the samples.
     max_per_sample : int
-        Mutations of each sample that are drawn.
+        The largest number of mutations drawn from each sample.
     sweeps : int
-        Of each chain; the last half is looked at.
+        Number of sweeps of each chain; the second half is used.
     chains : int
-        A process each, from 1.
+        Number of chains, at least 1; each runs in its own process.
     similarity : float
         As in `extract_signatures`.
     updates : int
-        How many variational updates; 0 for none.
+        Number of variational updates; 0 for none.
     rng : int, Generator or None
     progress : function or bool, optional
         As in `hdpkit.Scheduler.run`, for the chains.
@@ -75,7 +75,7 @@ def start_from_part(
     Returns
     -------
     hdpkit.init.Factors
-        With the signatures as its ``topics``; known ones are not among these.
+        With the signatures, without the known ones, as ``topics``.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def start_from_part(
 
 
 def _fitted(found: Consensus, corpus: Corpus, eta: Floats, known: Known | None, updates: int) -> Floats:
-    """Topics of a consensus that are not known ones, fitted to all counts."""
+    """Topics of a consensus other than the known ones, fitted to all counts."""
     n = 0 if known is None else known.n_components
     ids = found.ids_by_sample
     new = ~((ids >= 0) & (ids < n)).any(axis=0)
@@ -128,27 +128,27 @@ def _fitted(found: Consensus, corpus: Corpus, eta: Floats, known: Known | None, 
 def _mean_field(
     counts: Floats, topics: Floats, shares: Floats, prior: Floats, frozen: npt.NDArray[np.bool_], updates: int
 ) -> Floats:
-    """Means of topics after so many updates of a mean-field approximation.
+    """Means of topics after this many updates of a mean-field approximation.
 
     Parameters
     ----------
     counts : shape (n_samples, n_channels)
     topics : shape (K, n_channels)
-        To begin with; frozen ones stay.
+        Initial topics; frozen ones don't change.
     shares : shape (K,)
         Dirichlet parameters of the proportions of samples.
     prior : shape (K, n_channels)
-        Those of topics.
+        Dirichlet parameters of the topics.
     frozen : shape (K,)
     updates : int
     """
     if frozen.all():
         return topics
     means = topics
-    # Expected customers by sample and topic; what samples have in each topic is unknown at first.
+    # Expected customers by sample and topic; the first guess is equal for all topics.
     expected = np.repeat(counts.sum(axis=1, keepdims=True) / len(topics), len(topics), axis=1)
     for _ in range(updates):
-        # Geometric means, each of a sample up to a factor.
+        # Geometric means; each row (sample) is correct up to a factor.
         proportions = np.exp(scipy.special.digamma(expected + shares))
         ratios = counts / np.maximum(proportions @ topics, _TINY)
         expected = proportions * (ratios @ topics.T)

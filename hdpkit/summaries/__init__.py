@@ -1,4 +1,4 @@
-"""Summaries of a posterior sample: has it settled, topics in common, partitions, groups and scores."""
+"""Summaries of a posterior sample: convergence, topics in common, partitions, groups and scores."""
 
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics

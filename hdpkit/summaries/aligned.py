@@ -23,8 +23,8 @@ __all__ = ["AlignedTopics"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_AT_ONCE = 1 << 24  # shares of groups that are laid out at once
-_DRAWS = 400  # of the shares of each group, from which intervals are taken
+_AT_ONCE = 1 << 24  # shares of groups that are in memory at once
+_DRAWS = 400  # of the shares of each group, for intervals
 _DRAWS_OF_A_STATE = 5  # at least
 _SEED = 0
 _TABLES = ("topics", "shares", "weights", "trace")
@@ -34,8 +34,8 @@ _NOBODY = -1
 class AlignedTopics:
     """Topics (components of any measure) that samples have in common. See `align_topics`, which makes them.
 
-    Topic j is the same one in every sample and chain. The topics are in descending order of their shares.
-    All else in a sample is its *rest*: dishes that too few samples have, and new dishes.
+    Topic j is the same in every sample and chain. The topics are in descending order of their shares.
+    Everything else in a sample is its *rest*: dishes that too few samples have, and new dishes.
 
     Attributes
     ----------
@@ -44,20 +44,21 @@ class AlignedTopics:
         Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
         ``group_shares``, over draws of the shares given each sample.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
-        Share of the customers that each topic has: mean and interval over all samples, 0 where one lacks it.
+        Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
+        topic.
     occurrence : float64 array, shape (T,)
-        Share of the samples that have each.
+        Share of the samples that have each topic.
     occurrence_by_chain : float64 array, shape (n_chains, T)
         The same in each chain; rows in the order of ``chain_numbers``.
     chain_numbers : tuple of int
     shares_by_sample : float64 array, shape (n_samples, T + 1)
-        Share of each topic in each sample, last the rest: a trace of the topics.
+        Share of each topic in each sample; the last column is the rest. This is a trace of the topics.
     ids_by_sample : int64 array, shape (n_samples, T)
-        Lasting id of the dish that is the topic in each sample, -1 where there is none.
+        Permanent id of the dish that is the topic in each sample; -1 if there is none.
     spread : float64 array, shape (T,)
         Mean distance of a topic's dishes from their mean, as `align_topics` compared them.
     label, names
-        What the groups are, and theirs, as in the samples.
+        What the groups are, and their names, as in the samples.
     """
 
     def __init__(
@@ -113,12 +114,12 @@ class AlignedTopics:
     # ------------------------------------------------------------------ who is who
 
     def which(self, sample: Sample) -> Ints:
-        """Topic of each dish of a sample: int64, shape (K,); -1 where it is none.
+        """Topic of each dish of a sample: int64, shape (K,); -1 for a dish in no topic.
 
         Parameters
         ----------
         sample : Sample
-            One of those that were aligned (or an equal one, of the same chain and sweep).
+            One of the aligned samples (or an equal sample of the same chain and sweep).
 
         Returns
         -------
@@ -127,7 +128,7 @@ class AlignedTopics:
         Raises
         ------
         ParameterError
-            If it was not among them.
+            If the sample was not aligned.
         """
         instance("sample", sample, Sample, "one of the samples", remedy="See AlignedTopics.samples.")
         for one, labels in zip(self.samples, self._labels, strict=True):
@@ -141,7 +142,7 @@ class AlignedTopics:
         )
 
     def _members(self) -> tuple[Any, Ints]:
-        """Rows of all dishes that are in a topic, topic by topic, and the topic of each."""
+        """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
         rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
         labels = np.concatenate(self._labels)
         order = np.argsort(labels, kind="stable")
@@ -168,7 +169,7 @@ class AlignedTopics:
     def topics(self) -> Floats:
         """Mean of each topic over the samples that have it: float64, shape (T, n_terms); rows sum to one.
 
-        For data that are no terms the mean of the parameters, shape (T, ...).
+        For data other than terms, the mean of the parameters, shape (T, ...).
         """
         return self._vectors.dense(self._means)
 
@@ -192,14 +193,14 @@ class AlignedTopics:
 
     @property
     def topics_upper(self) -> Floats:
-        """Upper ends."""
+        """Upper ends of the intervals of `topics`."""
         return self._topic_ends[1]
 
     # ------------------------------------------------------------------ groups
 
     @cached_property
     def group_shares(self) -> Floats:
-        """Mean share of each topic in each group: float64, shape (n_groups, T + 1), last the rest.
+        """Mean share of each topic in each group: float64, shape (n_groups, T + 1), with the rest last.
 
         It is the mean of `Sample.group_weights` over all samples; rows sum to one. Computed once.
         """
@@ -248,13 +249,13 @@ class AlignedTopics:
         return n
 
     def _chunks(self, each: int) -> Iterator[slice]:
-        """Groups in pieces, for so many arrays of each sample."""
+        """Slices of groups, small enough for ``each`` arrays per sample."""
         n = self._n_groups
         step = max(1, _AT_ONCE // ((len(self) + 1) * len(self.samples) * each))
         return (slice(first, min(first + step, n)) for first in range(0, n, step))
 
     def _of_topics(self, weights: list[Floats]) -> Floats:
-        """Weights of dishes, an array for each sample, by topic: shape (n_samples, n, T + 1)."""
+        """Weights of dishes, an array for each sample, summed by topic: shape (n_samples, n, T + 1)."""
         found = np.zeros((len(weights), len(weights[0]), len(self) + 1))
         for out, own, of_dishes in zip(found, self._labels, weights, strict=True):
             out[:, own[own >= 0]] = of_dishes[:, :-1][:, own >= 0]
@@ -264,12 +265,12 @@ class AlignedTopics:
     # ------------------------------------------------------------------ fewer of them
 
     def selected(self, topics: Any) -> AlignedTopics:
-        """The same with some of the topics; the others belong to the rest.
+        """The same alignment with only some of the topics; the others belong to the rest.
 
         Parameters
         ----------
         topics : sequence of int
-            Which ones.
+            Numbers of the topics to keep.
 
         Returns
         -------
@@ -301,7 +302,7 @@ class AlignedTopics:
             "weights": a row per group and topic: the name of the groups, topic, share, lower, upper; the rest
             is topic "rest". "trace": a row per sample and topic that it has: chain, sweep, topic, id, share.
         n_terms : int, optional
-            Terms of each topic in "topics"; None for all.
+            Number of terms per topic in "topics"; None for all.
         vocabulary : sequence of str, optional
             Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers.
 
@@ -314,7 +315,7 @@ class AlignedTopics:
         MissingExtraError
             Without pandas: ``pip install 'hdpkit[pandas]'``.
         StateError
-            If "topics" is asked for of data that are no terms.
+            If "topics" is requested for data other than terms.
         """
         choice("table", table, _TABLES, remedy="Leave it out for the topics.")
         if n_terms is not None:

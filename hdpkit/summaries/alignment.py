@@ -33,7 +33,7 @@ def align_topics(
     level: float = 0.9,
     min_occurrence: float = 0.05,
 ) -> AlignedTopics:
-    """Find the topics that samples have in common: which dish of which sample is the same one.
+    """Find the topics that samples have in common, by matching the dishes of different samples.
 
     Dishes are numbered differently in every sample and every chain. Within a chain they are followed by their
     permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
@@ -46,16 +46,16 @@ def align_topics(
     samples : sequence of Sample, Trace, ChainTrace or Run
         Of one chain or several, over the same data.
     distance : "cosine", "hellinger" or function
-        How unlike two topics are: 1 - cosine of their distributions over terms, or the Hellinger distance of
-        these. For data that are no terms a function, which takes the parameters of two sets of components,
-        shape (n, ...) and (m, ...), and returns distances, shape (n, m).
+        Dissimilarity of two topics: 1 - cosine of their distributions over terms, or the Hellinger distance
+        between them. For data other than terms, a function that takes the parameters of two sets of
+        components, shape (n, ...) and (m, ...), and returns distances, shape (n, m).
     threshold : float, optional
-        The largest distance of two that are the same: by default 0.5 for cosine, 0.6 for Hellinger; a
-        function needs one.
+        The largest distance between dishes of the same topic: by default 0.5 for cosine, 0.6 for Hellinger;
+        required for a function.
     level : float
         Probability of the credible intervals.
     min_occurrence : float
-        Topics that a smaller share of the samples has belong to the rest.
+        Topics that occur in a smaller share of the samples belong to the rest.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def align_topics(
     DataError
         If there is no sample, or samples are of different data.
     ReturnValueError
-        If a distance function returns something else.
+        If a distance function returns anything other than such an array.
     """
     given = samples_of(samples)
     level = _share("level", level, remedy="For instance 0.9.")
@@ -85,7 +85,7 @@ def align_topics(
 
 
 def samples_of(given: Any) -> tuple[Sample, ...]:
-    """The samples that a user means, one or more of the same data."""
+    """Samples from an argument: one or more, of the same data."""
     found = given.samples if isinstance(given, Trace | ChainTrace | Run) else given
     samples = items("samples", found, "a sequence of samples, or a run that kept some", remedy=_SOME)
     for sample in samples:
@@ -101,9 +101,9 @@ def samples_of(given: Any) -> tuple[Sample, ...]:
 
 
 def distance_of(distance: str | Distance, threshold: float | None) -> float:
-    """The threshold for a distance, checked together; None is that of a distance by name.
+    """The threshold for a distance, after checking both; None is the default of a named distance.
 
-    Raises a ParameterError for what is no distance, or no threshold.
+    Raises a ParameterError if the distance or the threshold is not valid.
     """
     if isinstance(distance, str):
         if distance not in DEFAULT_THRESHOLDS:
@@ -125,7 +125,7 @@ def distance_of(distance: str | Distance, threshold: float | None) -> float:
 
 
 def vectors_of(samples: tuple[Sample, ...], distance: str | Distance) -> Vectors:
-    """Components of samples as vectors to be compared by a distance."""
+    """Components of samples as vectors with a distance."""
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
     if samples[0].counts is None:

@@ -38,44 +38,45 @@ def coherence(
 ) -> Floats:
     r"""Coherence of each topic: do its first terms occur together in reference texts?
 
-    With P(w) the share of the windows (or documents) that have w, P(w, v) of those that have both, and
+    With P(w) the share of the windows (or documents) that contain w, P(w, v) of those that contain both, and
     PMI(w, v) = log((P(w, v) + 1e-12) / (P(w) P(v))):
 
-    - ``"u_mass"``: the mean of log((P(w, v) + 1e-12) / P(v)) over all pairs of which v stands first in the
+    - ``"u_mass"``: the mean of log((P(w, v) + 1e-12) / P(v)) over all pairs in which v comes before w in the
       topic; documents (Mimno et al. 2011);
     - ``"c_uci"``: the mean of PMI over all pairs; windows of 10 tokens (Newman et al. 2010);
     - ``"c_npmi"``: the mean of NPMI = PMI / -log(P(w, v) + 1e-12); windows of 10 tokens (Bouma 2009;
       Aletras & Stevenson 2013);
-    - ``"c_v"``: each term has the vector of its NPMI with all terms of the topic; the mean over terms of the
-      cosine between this and the sum of all vectors; windows of 110 tokens (Röder, Both & Hinneburg 2015).
+    - ``"c_v"``: the vector of a term is its NPMI with all terms of the topic; the mean over terms of the
+      cosine between this vector and the sum of all vectors; windows of 110 tokens (Röder, Both & Hinneburg
+      2015).
 
-    All are those of gensim's CoherenceModel, to the last digits.
+    All agree with gensim's CoherenceModel up to rounding.
 
     Parameters
     ----------
     topics : array of shape (K, V), Franchise, Sample, or sequence of sequences
-        Weights of terms, from which the first terms are taken, or these terms: words or ids, first ones
-        first. A Franchise brings its vocabulary.
+        Weights of terms, from which the first terms are taken, or these terms: words or ids, most probable
+        first. For a Franchise its vocabulary is used.
     reference : Corpus, or sequence of texts
-        Where terms are looked for: texts are lists of words or of term ids. Windows need the order of
-        tokens, which a corpus of counts doesn't have: it serves "u_mass" only.
+        Texts in which terms are counted: lists of words or of term ids. Windows need the order of tokens,
+        which a corpus of counts doesn't have: with it only "u_mass" is available.
     measure : "c_v", "c_npmi", "c_uci" or "u_mass"
     n_terms : int
-        Of each topic; topics given as terms may have fewer.
+        Number of terms per topic; topics given as terms may have fewer.
     window : int, optional
-        Tokens of a window, for all measures but "u_mass"; by default the usual one.
+        Tokens per window, for all measures except "u_mass"; the defaults are given above.
     vocabulary : sequence of str, optional
-        Word of each term of ``topics``, where they are weights or ids and the reference has words. By
-        default ids are looked for.
+        Word of each term of ``topics``, if they are weights or ids and the reference has words. By default
+        terms are looked up by id.
     as_gensim : bool
-        Count windows as gensim (4.4) does: a word counts as gone when one of its occurrences leaves the
-        window, even if there is a later one in it, until it next enters. False counts all windows that
-        have the word, as the papers define it.
+        Count windows as gensim (4.4) does: a word counts as absent once one of its occurrences leaves the
+        window, even if a later one is still in it, until the word next enters. False counts all windows
+        that contain the word, as the papers define it.
 
     Returns
     -------
     float64 array, shape (K,)
-        NaN for a topic one of whose terms the reference doesn't have.
+        NaN for a topic with a term that the reference doesn't contain.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def _terms_of(topics: Any, n_terms: int) -> list[tuple[Any, ...]]:
 
 
 def _listed(topics: Any) -> list[tuple[Any, ...]] | None:
-    """Topics that were given as terms; None where they are weights."""
+    """Topics given as terms; None if they are weights."""
     if isinstance(topics, np.ndarray):
         if topics.ndim != 2 or topics.dtype.kind not in "iuUSO" or topics.shape[1] == 0:
             return None
@@ -172,7 +173,7 @@ def _is_id(term: Any) -> bool:
 def _named(
     terms: list[tuple[Any, ...]], topics: Any, vocabulary: Any, reference: Any
 ) -> list[tuple[Any, ...]]:
-    """The terms as the reference has them: ids of a corpus, words or ids of texts."""
+    """The terms in the form of the reference: ids for a corpus, words or ids for texts."""
     words = vocabulary
     if words is None and isinstance(topics, Franchise):
         words = getattr(topics.data, "vocabulary", None)
@@ -194,7 +195,7 @@ def _named(
             "reference", "a corpus without a vocabulary", "one with words, as the topics have",
             "Build it with vocabulary=, or give the ids of the topics' terms.",
         )  # fmt: skip
-    # What the corpus doesn't have stays a word, which nothing is equal to.
+    # A word that the corpus doesn't contain stays a word, which equals no id.
     return [
         tuple(number.get(term, term) if isinstance(term, str) else term for term in topic) for topic in terms
     ]
@@ -204,7 +205,7 @@ def _named(
 
 
 def _occurrences(reference: Any, numbers: dict[Any, int], ordered: bool) -> tuple[Ints, Ints, Ints, Ints]:
-    """Text, position and number of each occurrence of a term that a topic has; the lengths of the texts."""
+    """Text, position and number of each occurrence of a term of any topic; and the lengths of the texts."""
     if isinstance(reference, Corpus):
         return _in_corpus(reference, numbers, ordered)
     texts = items("reference", reference, _TEXTS, remedy="For instance [text.split() for text in texts].")
@@ -218,7 +219,7 @@ def _occurrences(reference: Any, numbers: dict[Any, int], ordered: bool) -> tupl
         listed = text.tolist() if isinstance(text, np.ndarray) else text
         try:
             own = np.fromiter((numbers.get(token, -1) for token in listed), dtype=np.int64, count=len(listed))
-        except TypeError as error:  # of what can't be looked for
+        except TypeError as error:  # if a token is not hashable
             raise ParameterError(
                 f"reference[{number}]", text, "a list of words or of term ids", "Split texts into words."
             ) from error
@@ -248,14 +249,14 @@ def _in_corpus(corpus: Corpus, numbers: dict[Any, int], ordered: bool) -> tuple[
 
 
 def _has_order(corpus: Corpus) -> bool:
-    """Whether tokens stand as in texts, and not term by term as counts give them."""
+    """Whether tokens are in the order of texts, not grouped by term as in counts."""
     if corpus.cells is not None:
         return False
     if corpus.origin is None:
         return True
     ends = np.cumsum(corpus.document_lengths)
     falls = np.flatnonzero(np.diff(np.asarray(corpus.values)) < 0) + 1
-    return len(np.setdiff1d(falls, ends)) > 0  # a folder doesn't say what it was made from
+    return len(np.setdiff1d(falls, ends)) > 0  # a folder doesn't record what it was made from
 
 
 def _of_tokens(word: Ints, lengths: Ints) -> tuple[Ints, Ints, Ints, Ints]:

@@ -1,4 +1,4 @@
-"""The topics that chains have in common, and everything else as one."""
+"""The topics that chains have in common, and all other topics as one."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Floats = npt.NDArray[np.float64]
 class Consensus(AlignedTopics):
     """The topics that enough samples of enough chains have. See `consensus`, which makes it.
 
-    It has what `AlignedTopics` has. For topics over terms it is also a model: the topics, the rest as one
-    more topic, their weights in a new group, and the concentration, all of them posterior means.
+    It has all attributes of `AlignedTopics`. For topics over terms it is also a model: the topics, the rest
+    as an additional topic, their weights in a new group, and the concentration, all of them posterior means.
 
     Attributes
     ----------
     number : int64 array, shape (T,)
-        Which of the aligned topics each is.
+        Number of each topic among the aligned topics.
     concentration : float
-        Posterior mean of that of the groups.
+        Posterior mean of the concentration of the groups.
     """
 
     number: npt.NDArray[np.int64]
 
     def selected(self, topics: Any) -> Consensus:
-        """The same with some of the topics; the others belong to the rest.
+        """A consensus with only some of the topics; the others belong to the rest.
 
         Parameters
         ----------
         topics : sequence of int
-            Which ones.
+            Numbers of the topics to keep.
 
         Returns
         -------
@@ -87,10 +87,10 @@ class Consensus(AlignedTopics):
 
     @cached_property
     def rest_topic(self) -> Floats:
-        """What is in no topic of the consensus, as one: float64, shape (n_terms,).
+        """Everything outside the topics of the consensus, as one topic: float64, shape (n_terms,).
 
-        The mean over samples of their other dishes, by weight in the root, and of a new dish, which is the
-        mean of the base measure.
+        The mean over samples of their other dishes, weighted by their weight in the root, and of a new dish,
+        which has the mean of the base measure.
         """
         self._need_terms()
         assert isinstance(self._vectors, TermVectors)
@@ -114,7 +114,7 @@ class Consensus(AlignedTopics):
     # ------------------------------------------------------------------ new groups
 
     def fold_in(self, data: Any) -> Floats:
-        """Shares of the topics in new groups: float64, shape (n_groups, T + 1), last the rest.
+        """Shares of the topics in new groups: float64, shape (n_groups, T + 1); the last column is the rest.
 
         The mode of each group's proportions given the topics and the concentration times ``weights``, found
         by EM (`hdpkit.evaluate` has the formula). Rows sum to one.
@@ -133,9 +133,9 @@ class Consensus(AlignedTopics):
         return fixed.fit(counts, TOLERANCE)
 
     def perplexity(self, observed: Any, held: Any) -> float:
-        """Perplexity of the held-out halves of new groups, whose shares are fitted to the other halves.
+        """Perplexity of the held-out halves of new groups, with shares fitted to the observed halves.
 
-        As `hdpkit.evaluate` with method="completion" computes it for a state, so that both can be compared.
+        Computed as by `hdpkit.evaluate` with method="completion" for a state, so the two can be compared.
 
         Parameters
         ----------

@@ -39,8 +39,8 @@ class Diagnosis:
     Attributes
     ----------
     settled : bool
-        Whether the rule holds. A single chain is judged by its halves; it can't show that another chain would
-        agree.
+        Whether the rule holds. A single chain is judged by its two halves, which can't show whether another
+        chain would agree.
     sentence : str
         One sentence: whether the run has converged, and what to do if it hasn't.
     reasons : tuple of str
@@ -49,9 +49,9 @@ class Diagnosis:
         Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
         data, of the largest dish) to "share_5".
     n_chains, n_draws : int
-        Number of chains, and of recorded draws of each that were used.
+        Number of chains, and number of recorded draws of each chain that were used.
     after, last : int
-        The sweeps up to ``after`` were left out; ``last`` is the last one that all chains have.
+        Sweeps up to ``after`` were left out; ``last`` is the last sweep that all chains have.
     """
 
     settled: bool
@@ -68,7 +68,7 @@ class Diagnosis:
 
     @property
     def table(self) -> Any:
-        """The numbers as a table: a row each, columns mean, sd, rhat, ess, drift (a pandas.DataFrame).
+        """The numbers as a pandas.DataFrame: one row per number, columns mean, sd, rhat, ess, drift.
 
         Raises
         ------
@@ -95,11 +95,12 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
     Parameters
     ----------
     trace : Trace, ChainTrace or Run
-        Of one chain the rank-normalised R-hat of its two halves is taken, of several that of all.
+        For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
     after : int, optional
         Leave out the sweeps up to this one; by default the first half of the recorded draws.
     rule : ConvergenceRule, optional
-        R-hat at most 1.05, 50 effective draws a chain, halves at most one standard deviation apart.
+        By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
+        apart.
 
     Returns
     -------
@@ -110,8 +111,8 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
     DataError
         If nothing is recorded, or nothing after ``after``.
     MissingExtraError
-        Without ArviZ, which computes R-hat and effective sample sizes. Of fewer than 20 draws a chain neither
-        is computed, and the sentence says so.
+        Without ArviZ, which computes R-hat and effective sample sizes. With fewer than 20 draws per chain
+        neither is computed, and the sentence says so.
     """
     instance("trace", trace, (Trace, ChainTrace, Run), "a Trace, a ChainTrace or a Run", remedy=_REMEDY)
     if after is not None:
@@ -149,10 +150,10 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
 def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
     """The judged quantities by key: shape (n_chains, n_draws)."""
     values = {"log_joint": np.array([chain["log_joint"][first:n] for chain in chains], dtype=np.float64)}
-    if all(_SHARES in chain for chain in chains):  # not where dishes are observed
+    if all(_SHARES in chain for chain in chains):  # not recorded if dishes are observed
         values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
         shares = np.array([chain[_SHARES][first:n] for chain in chains])
-        if np.isfinite(shares).all():  # rows of an older version have none
+        if np.isfinite(shares).all():  # rows written by an older version lack them
             values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
     return values
 
@@ -162,7 +163,7 @@ def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
 
 @attrs.frozen
 class _Facts:
-    """The facts in a sentence."""
+    """The facts stated in the sentence."""
 
     n_chains: int
     kept: Kept
@@ -209,7 +210,7 @@ def _unsettled(facts: _Facts, reasons: Sequence[str]) -> str:
             "help: add moves that change whole dishes (SplitMerge, DishGibbs), or summarise all chains."
         )
     rule, judged = facts.rule, [one for one in facts.numbers.values() if not math.isnan(one.ess)]
-    factor = 2.0  # while a chain moves, its effective draws say nothing of how long it takes
+    factor = 2.0  # while a chain drifts, its effective draws don't predict the time needed
     if not any(one.rhat > rule.rhat or one.drift > rule.drift for one in judged):
         factor = 1.1 * rule.ess * facts.n_chains / max(min(one.ess for one in judged), 1.0)
     advice = f"run about {_rounded(facts.last * (factor - 1.0)):,} more sweeps"
@@ -219,7 +220,7 @@ def _unsettled(facts: _Facts, reasons: Sequence[str]) -> str:
 
 
 def _apart(facts: _Facts) -> bool:
-    """Whether every chain agrees with itself where the chains don't agree with each other."""
+    """Whether each chain is stationary but the chains don't agree with each other."""
     rule = facts.rule
     differ = [key for key, one in facts.numbers.items() if one.rhat > rule.rhat]
     if facts.n_chains == 1 or not differ:

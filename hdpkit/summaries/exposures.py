@@ -1,4 +1,4 @@
-"""Numbers of customers of each group that belong to each component, with intervals, and reconstructions."""
+"""Numbers of customers of each group in each component, with intervals, and reconstructions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Exposures", "exposures", "reconstruction"]
 
 Floats = npt.NDArray[np.float64]
 
-_AT_ONCE = 1 << 24  # numbers that are laid out at once
+_AT_ONCE = 1 << 24  # numbers that are in memory at once
 _SEED = 0
-_LARGEST = 2.0**53  # up to which numbers are whole
-_ONE = 0.5  # of fewer customers than this none is left when rounded
+_LARGEST = 2.0**53  # largest float up to which all integers are exact
+_ONE = 0.5  # a number of customers below this rounds to zero
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -34,12 +34,13 @@ class Exposures:
     label : str
         What the groups are.
     names : tuple
-        Theirs.
+        Names of the groups.
     level : float
         Probability of the intervals.
     mean, lower, upper : float64 arrays, shape (n_groups, T + 1)
         Customers of each group that belong to each component and, last, to the rest: mean and interval over
-        the samples. Means of a group sum to its customers, or to what it had before it was downsampled.
+        the samples. Means of a group sum to its number of customers (before downsampling, if totals are
+        given).
     """
 
     label: str
@@ -66,7 +67,7 @@ class Exposures:
 
     @property
     def zero(self) -> npt.NDArray[np.bool_]:
-        """Where the interval contains zero: its lower end rounds to no customer; shape (n_groups, T + 1)."""
+        """Where intervals contain zero: the lower end rounds to zero customers; shape (n_groups, T + 1)."""
         return np.asarray(self.lower < _ONE, dtype=np.bool_)
 
     def table(self, names: Any = None) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class Exposures:
         Parameters
         ----------
         names : sequence of str, optional
-            Of the components, with the rest's; by default their numbers and "rest".
+            Names of the components, with one for the rest; by default their numbers and "rest".
         """
         n, width = self.mean.shape
         each = [*map(str, range(width - 1)), "rest"] if names is None else list(names)
@@ -94,7 +95,7 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
     """Count the customers of each group that belong to each component.
 
     Unlike `AlignedTopics.group_shares`, which are proportions given the counts, these are the counts
-    themselves: the interval says how certain it is which customers of a group come from a component.
+    themselves: the interval shows the uncertainty about which customers of a group belong to a component.
 
     Parameters
     ----------
@@ -102,9 +103,10 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
         As `align_topics`, `consensus` or `extract_components` return it.
     totals : int array, shape (n_groups,), optional
         Customers of each group before it was downsampled (`hdpkit.downsample`): exposures are then customers
-        of the whole group. In each sample those that were not drawn are multinomial given proportions of the
-        group that are drawn from their posterior (`Sample.draw_group_weights`), so that intervals have in
-        them that only a part was seen. What terms they have is not used. The seed of these draws is fixed.
+        of the complete group. In each sample the customers left out by downsampling are drawn from a
+        multinomial given proportions of the group drawn from their posterior (`Sample.draw_group_weights`),
+        so intervals reflect that only a part was observed. The terms of these customers are not used. The
+        seed of these draws is fixed.
 
     Returns
     -------
@@ -113,7 +115,9 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
     Raises
     ------
     ParameterError
-        If it is something else. DataError: if the samples are of different groups, or totals don't fit them.
+        If ``aligned`` is of another type.
+    DataError
+        If the samples are of different groups, or totals don't fit them.
     """
     instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
     n = aligned.samples[0].n_groups
@@ -142,7 +146,7 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
 
 
 def _not_drawn(totals: Any, aligned: AlignedTopics) -> npt.NDArray[np.int64]:
-    """How many customers of each group are not among those of the samples."""
+    """Number of customers of each group that the samples don't contain."""
     seen = np.asarray(aligned.samples[0].group_counts.sum(axis=1)).ravel()
     found = number_array(totals)
     whole = found is not None and bool(np.all(found == np.floor(found)))
@@ -160,7 +164,7 @@ def _not_drawn(totals: Any, aligned: AlignedTopics) -> npt.NDArray[np.int64]:
 
 
 def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:
-    """Cosine of the counts of each group with what its components would be expected to give.
+    """Cosine similarity between the counts of each group and their reconstruction from its components.
 
     Parameters
     ----------
@@ -172,7 +176,7 @@ def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:
     Returns
     -------
     float64 array, shape (n_groups,)
-        0 where a group has no counts or no exposure.
+        0 if a group has no counts or no exposure.
 
     Raises
     ------
@@ -192,7 +196,7 @@ def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:
 
 
 def _matrix(name: str, value: Any, rows: int | None, columns: int | None) -> Floats:
-    """An array of numbers with so many rows and columns, where these are known."""
+    """Check an array of numbers; its shape must match ``rows`` and ``columns`` unless they are None."""
     found = number_array(value)
     fits = found is not None and found.ndim == 2
     if not fits or rows not in (None, len(found)) or columns not in (None, found.shape[1]):  # type: ignore[arg-type,union-attr]

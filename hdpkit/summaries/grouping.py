@@ -1,4 +1,4 @@
-"""Groups of similar topics, so that hundreds of them can be read as twenty."""
+"""Groups of similar topics, so that hundreds of topics can be read as about twenty groups."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _DISTANCES = {"jensen-shannon": "jensenshannon", "cosine": "cosine"}
 class TopicGroups:
     """A tree of topics, similar ones close together.
 
-    Groups are numbered from 0 by falling share.
+    Groups are numbered from 0 by descending share.
 
     Attributes
     ----------
     linkage : float64 array, shape (K - 1, 4)
-        As scipy's ``linkage`` makes it: for its ``dendrogram``, or `hdpkit.plots.dendrogram`.
+        In the format of SciPy's ``linkage``, for its ``dendrogram`` or `hdpkit.plots.dendrogram`.
     topics : float64 array, shape (K, V)
         Weights of terms; rows sum to one.
     weights : float64 array, shape (K,)
@@ -42,7 +42,7 @@ class TopicGroups:
     vocabulary : tuple of str or None
         Word of each term.
     n_groups : int or None
-        How many groups the methods cut the tree into by default.
+        Default number of groups into which the methods cut the tree.
     """
 
     linkage: Floats = attrs.field(repr=False)
@@ -52,12 +52,12 @@ class TopicGroups:
     n_groups: int | None = None
 
     def cut(self, n_groups: int | None = None) -> Ints:
-        """Group of each topic where the tree is cut into this many: int64, shape (K,).
+        """Group of each topic if the tree is cut into this many groups: int64, shape (K,).
 
         Parameters
         ----------
         n_groups : int, optional
-            At most the number of topics; by default what `group_topics` was given, or else twenty.
+            At most the number of topics; by default the number given to `group_topics`, or else twenty.
         """
         k = len(self.weights)
         if n_groups is None:
@@ -65,13 +65,13 @@ class TopicGroups:
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
         if k == 1:
             return np.zeros(1, dtype=np.int64)
-        # By merges, not by heights: then there are as many groups as asked for where heights are equal, too.
-        # Before SciPy 1.14 these functions refuse arrays that are read-only.
+        # By merges, not by heights: this gives the requested number of groups even if heights are equal.
+        # Before SciPy 1.14 these functions reject read-only arrays.
         found = scipy.cluster.hierarchy.cut_tree(self.linkage.copy(), n_clusters=n_groups)[:, 0]
         return canonical_by(found, self.weights)
 
     def shares(self, n_groups: int | None = None) -> Floats:
-        """Share of each group, falling: float64, shape (n,).
+        """Share of each group, descending: float64, shape (n,).
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class TopicGroups:
         return np.asarray(np.bincount(self.cut(n_groups), weights=self.weights), dtype=np.float64)
 
     def means(self, n_groups: int | None = None) -> Floats:
-        """Mean topic of each group, by the shares of its topics: float64, shape (n, V); rows sum to one.
+        """Mean topic of each group, weighted by share: float64, shape (n, V); rows sum to one.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class TopicGroups:
         """
         labels = self.cut(n_groups)
         sums = np.zeros((int(labels.max()) + 1, self.topics.shape[1]))
-        # A group of topics without any share has its plain mean.
+        # The topics of a group with zero share are weighted equally.
         some = np.bincount(labels, weights=self.weights) > 0.0
         np.add.at(sums, labels, self.topics * np.where(some[labels], self.weights, 1.0)[:, None])
         means: Floats = sums / sums.sum(axis=1, keepdims=True)
@@ -104,7 +104,7 @@ class TopicGroups:
         n_groups : int, optional
             As for `cut`.
         n_terms : int
-            Of each group; all where there are fewer.
+            Number of terms per group; all terms if there are fewer.
         """
         n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
         first = first_terms(self.means(n_groups), min(n_terms, self.topics.shape[1])).tolist()
@@ -131,13 +131,13 @@ def group_topics(
         Shares of the topics, up to a factor; by default those of what was given, of an array equal ones.
         They influence shares and mean topics, not the tree.
     n_groups : int, optional
-        Into how many the tree is cut where a method isn't told; it can be cut into any number later.
+        Default number of groups of the methods; the tree can be cut into any number later.
     distance : "jensen-shannon" or "cosine"
         The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
     method : "average", "complete" or "ward"
-        Which two branches are joined, as in `scipy.cluster.hierarchy.linkage`. With hundreds of topics, most
-        of which are small and unlike all others, "average" leaves nearly all of them in one group, and "ward"
-        cuts them into groups that differ less in size.
+        Linkage method, as in `scipy.cluster.hierarchy.linkage`. With hundreds of topics, most of which are
+        small and unlike all others, "average" leaves nearly all of them in one group, and "ward" gives groups
+        that differ less in size.
     vocabulary : sequence of str, optional
         Word of each term; by default the franchise's.
 
@@ -148,7 +148,7 @@ def group_topics(
     Raises
     ------
     ParameterError, DataError
-        If these are no topics, or weights and vocabulary don't fit them.
+        If the topics are not valid, or weights and vocabulary don't fit them.
     """
     values = weights_of(topics)
     k, n_terms = values.shape
@@ -177,7 +177,7 @@ def group_topics(
     linkage = np.empty((0, 4))
     if k > 1:
         apart = scipy.spatial.distance.pdist(values, _DISTANCES[distance])
-        # Rounding may leave the distance of equal topics not quite 0, or not a number.
+        # Rounding may make the distance of equal topics slightly nonzero, or NaN.
         apart = np.maximum(np.nan_to_num(apart, nan=0.0), 0.0)
         linkage = scipy.cluster.hierarchy.linkage(apart, method)
     shares = shares / shares.sum()

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def central(values: Floats, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper end of the central interval of each column: quantiles over the first axis.
+    """Lower and upper ends of the central interval of each column: quantiles over the first axis.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def central(values: Floats, level: float) -> tuple[Floats, Floats]:
     Returns
     -------
     lower, upper : float64 arrays, shape (...)
-        Linear between the order statistics, as `numpy.quantile` has them.
+        Linear between order statistics, as in `numpy.quantile`.
     """
     ordered = np.sort(values, axis=0)
     place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(ordered) - 1)
@@ -40,7 +40,7 @@ def central(values: Floats, level: float) -> tuple[Floats, Floats]:
 
 
 def central_of_terms(rows: Rows, shape: Floats, level: float) -> tuple[Floats, Floats]:
-    """The same for topics as `TermVectors` has them: terms that nobody has are done at once."""
+    """The same for topics as rows of `TermVectors`: terms without customers are handled together."""
     lower, upper = (end * shape for end in central(rows.base, level))
     matrix: Any = rows.matrix.tocsc()
     terms = np.flatnonzero(np.diff(matrix.indptr))

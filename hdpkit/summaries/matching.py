@@ -1,9 +1,9 @@
-"""Which components of which samples are the same one.
+"""Matching of components: which dishes of different samples are the same component.
 
-Within a chain dishes have lasting ids, which are followed as long as the dish looks like itself. Whatever is
-left is assigned so that the sum of similarities is largest (`scipy.optimize.linear_sum_assignment`): first
-within each chain, then between the means of chains, and then everything once more against the means over
-all chains, until nothing changes.
+Within a chain dishes have permanent ids, which are followed as long as the dish remains similar. All other
+dishes are assigned so that the sum of similarities is largest (`scipy.optimize.linear_sum_assignment`): first
+within each chain, then between the means of chains, and then all dishes against the means over all chains,
+repeated until nothing changes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["matched"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-ROUNDS = 5  # at most; labels are settled after two or three
+ROUNDS = 5  # at most; labels usually stop changing after two or three
 
 
 def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> list[Ints]:
-    """Number of the component that each dish of each sample is: 0, 1, 2, ..., each once in a sample.
+    """Component number of each dish of each sample: 0, 1, 2, ..., each at most once per sample.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> li
     vectors : Vectors
         Of these samples.
     threshold : float
-        The largest distance of two that are the same.
+        The largest distance between two dishes of the same component.
     """
     stacked = vectors.stack([vectors.rows(sample) for sample in samples])
     labels = _by_chain(samples, stacked, vectors, threshold)
@@ -48,7 +48,7 @@ def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> li
 
 
 def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, threshold: float) -> list[Ints]:
-    """Components of each chain by itself, and then those of the chains beside each other."""
+    """Match components within each chain, and then between chains."""
     labels: list[Any] = [None] * len(samples)
     begins = _begins(samples)
     n, so_far = 0, None
@@ -62,7 +62,7 @@ def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, thresho
         if so_far is not None:
             to = _assigned(vectors.distances(means, so_far), threshold)
             to[to < 0] = n + np.arange(np.count_nonzero(to < 0))
-        # The chain before that had it stands for a component: refinement takes the means over all of them.
+        # A component is represented by the last chain that has it; refinement uses the means over all chains.
         fresh = np.flatnonzero(to >= n)
         added = vectors.take(means, fresh[np.argsort(to[fresh])])
         so_far = added if so_far is None else vectors.stack([so_far, added])
@@ -73,14 +73,14 @@ def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, thresho
 
 
 def _begins(samples: Sequence[Sample]) -> Ints:
-    """Where the rows of each sample begin among all, and the end."""
+    """Index of the first row of each sample among all rows, and the end."""
     return np.append(0, np.cumsum([sample.n_dishes for sample in samples]))
 
 
 def _along(
     samples: Sequence[Sample], of_samples: Sequence[Any], vectors: Vectors, threshold: float
 ) -> tuple[list[Ints], int]:
-    """Components along one chain: by lasting ids, and by assignment to what was seen last of each."""
+    """Components along one chain: by permanent ids, and by assignment to the last row of each component."""
     labels: list[Ints] = []
     known: dict[int, int] = {}
     latest: Any = None
@@ -100,7 +100,7 @@ def _along(
         left = np.flatnonzero(own < 0)
         own[left] = n + np.arange(len(left))
         n += len(left)
-        # Its present row takes the place of what was seen last of a component.
+        # The current row replaces the last row of the component.
         seen = rows if latest is None else vectors.stack([latest, rows])
         before = n - len(left)
         place = np.arange(n)
@@ -114,10 +114,10 @@ def _along(
 def _refined(
     samples: Sequence[Sample], stacked: Any, labels: Sequence[Ints], vectors: Vectors, threshold: float
 ) -> list[Ints]:
-    """Everything against the means of the components, once.
+    """Match all dishes against the means of the components, once.
 
-    The means stay as they are meanwhile, so that equal samples have equal labels. What is like none of
-    them is a component of its own; those that look the same are merged when all is compared the next time.
+    The means stay fixed meanwhile, so that equal samples get equal labels. A dish that is similar to none of
+    them is a new component; new components that are similar are merged in the next round.
     """
     numbers = _merged(samples, stacked, _renumbered(labels), vectors, threshold)
     n = int(numbers.max(initial=-1)) + 1
@@ -131,7 +131,8 @@ def _refined(
         if alone is None:
             asked[:] = True
         else:
-            # No other mean can be nearer than the own one where that is within half of the way to it.
+            # No other mean is nearer than the own one if the own one is within half the distance between the
+            # two.
             asked |= alone[own] < 2.0 * np.asarray(vectors.angles(apart))
         left = np.flatnonzero(asked)
         if len(left):
@@ -149,7 +150,7 @@ def _refined(
 def _merged(
     samples: Sequence[Sample], stacked: Any, labels: Sequence[Ints], vectors: Vectors, threshold: float
 ) -> Ints:
-    """Components that look the same and that no sample has both of are one, the nearest first."""
+    """Merge similar components of which no sample has both, the nearest pair first."""
     numbers = np.concatenate(labels)
     n = int(numbers.max(initial=-1)) + 1
     there = np.zeros((n, len(samples)), dtype=bool)
@@ -168,7 +169,7 @@ def _merged(
 
 
 def _nearest_other(vectors: Vectors, means: Any) -> Floats | None:
-    """Angle of each mean to the nearest other one; None where there are no angles."""
+    """Angle between each mean and the nearest other one; None if the distance has no angles."""
     angles = vectors.angles(vectors.distances(means, means))
     if angles is None:
         return None
@@ -178,20 +179,20 @@ def _nearest_other(vectors: Vectors, means: Any) -> Floats | None:
 
 
 def _renumbered(labels: Sequence[Ints]) -> list[Ints]:
-    """The numbers that occur, as 0, 1, 2, ... in their order."""
+    """Labels renumbered as 0, 1, 2, ..., in the same order."""
     return _split(np.unique(np.concatenate(labels), return_inverse=True)[1].astype(np.int64), labels)
 
 
 def _split(numbers: Ints, labels: Sequence[Ints]) -> list[Ints]:
-    """Numbers of all rows as those of each sample, which have the lengths of ``labels``."""
+    """Numbers of all rows, split by sample; lengths are those of ``labels``."""
     return np.split(numbers, np.cumsum([len(one) for one in labels])[:-1])
 
 
 def _assigned(apart: Floats, threshold: float) -> Ints:
-    """The other one that each row is given, -1 for none: no two the same, none further than the threshold."""
+    """Assigned column of each row, all different and within the threshold; -1 for none."""
     to = np.full(len(apart), -1, dtype=np.int64)
     if apart.size:
-        # What is gained by a pair; the small addition lets a pair at the threshold be one.
+        # Gain of each pair; the small constant allows pairs whose distance equals the threshold.
         gain = np.maximum(threshold - apart, 0.0) + 1e-12 * (apart <= threshold)
         row, column = scipy.optimize.linear_sum_assignment(gain, maximize=True)
         near = apart[row, column] <= threshold

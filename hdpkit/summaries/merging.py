@@ -1,4 +1,4 @@
-"""Components that are alike taken as one, within a sample and over samples."""
+"""Merging of similar components, within a sample and over samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["extract_components", "merge_components", "merged_sample"]
 Ints = npt.NDArray[np.int64]
 
 SIMILAR = 0.1
-"""Cosine distance below which components are one, where nothing else is said: a cosine of 0.9."""
+"""Default cosine distance below which components are merged: a cosine similarity of 0.9."""
 
 
 def extract_components(
@@ -34,13 +34,13 @@ def extract_components(
     level: float = 0.9,
     apart: int = 0,
 ) -> Consensus:
-    """Find the components that samples and chains agree on, after those that are alike were merged.
+    """Find the components that samples and chains agree on, after merging similar ones.
 
-    In each sample components nearer to each other than ``threshold`` are merged (average linkage); what is
-    left is aligned (`align_topics`) with the same threshold; of what was aligned, components whose means are
-    that near are merged once more; and those are kept that occur in enough samples of enough chains
-    (`consensus`). Everything else is the rest. Where a state has several dishes for one component, their
-    customers are counted together.
+    In each sample, components closer to each other than ``threshold`` are merged (average linkage). The
+    resulting components are aligned over samples (`align_topics`) with the same threshold. Aligned components
+    whose means are closer than the threshold are merged in turn, and those that occur in enough samples of
+    enough chains are kept (`consensus`). Everything else is the rest. If a state has several dishes for one
+    component, their customers are counted together.
 
     Parameters
     ----------
@@ -49,24 +49,26 @@ def extract_components(
     distance : "cosine", "hellinger" or function
         As in `align_topics`.
     threshold : float, optional
-        The largest distance of two that are one; a function needs one.
+        The largest distance of two components that are merged; required if ``distance`` is a function.
     occurrence, chains : float
         As in `consensus`.
     level : float
         Probability of the credible intervals.
     apart : int
-        Dishes with lasting ids below this are never merged with each other: known components, which have the
-        ids 0, 1, ... A dish that is merged with one of them takes its id.
+        Dishes with permanent ids below this are never merged with each other: known components, which have
+        the ids 0, 1, ... A dish that is merged with one of them takes its id.
 
     Returns
     -------
     Consensus
-        Its ``samples`` are those with merged components.
+        Its ``samples`` are the samples with merged components.
 
     Raises
     ------
     ParameterError
-        If an argument is out of range. DataError: if there is no sample, or samples are of different data.
+        If an argument is out of range.
+    DataError
+        If there is no sample, or samples are of different data.
     """
     merged = merge_components(samples, distance=distance, threshold=threshold, apart=apart)
     aligned = align_topics(merged, distance=distance, threshold=threshold, level=level, min_occurrence=0.0)
@@ -96,12 +98,12 @@ def merge_components(
     Returns
     -------
     tuple of Sample
-        A merged dish has the customers of its dishes, and the id of the largest.
+        A merged dish has the customers of all its dishes, and the id of the largest.
 
     Raises
     ------
     ParameterError, DataError
-        As `align_topics`.
+        As for `align_topics`.
     """
     given = samples_of(samples)
     limit = distance_of(distance, threshold)
@@ -114,12 +116,12 @@ def merge_components(
 
 
 def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Ints:
-    """Number of the cluster of each row, by average linkage; no two of those that are fixed come together."""
+    """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster."""
     apart = vectors.distances(rows, rows)
     if len(apart) < 2:
         return np.zeros(len(apart), dtype=np.int64)
     apart = (apart + apart.T) / 2.0
-    # So far that the average of no two clusters with such a pair between them is below the limit.
+    # So large that the average distance of two clusters with such a pair between them exceeds the limit.
     apart[np.outer(fixed, fixed)] = 2.0 * (limit + 1.0) * len(apart) ** 2
     np.fill_diagonal(apart, 0.0)
     tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart, checks=False), "average")
@@ -130,7 +132,7 @@ def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.b
 def _merged_means(
     aligned: AlignedTopics, distance: str | Distance, limit: float, apart: int
 ) -> AlignedTopics:
-    """The same with components whose means are alike as one."""
+    """The same, with components whose means are similar merged."""
     known = (aligned.ids_by_sample >= 0) & (aligned.ids_by_sample < apart)
     clusters = _clusters(aligned._vectors, aligned._means, limit, np.asarray(known.any(axis=0)))
     if len(np.unique(clusters)) == len(aligned):
@@ -138,24 +140,24 @@ def _merged_means(
     to = np.unique(clusters, return_inverse=True)[1].ravel()
     samples, labels = [], []
     for sample in aligned.samples:
-        own = to[aligned.which(sample)]  # every dish is one of those aligned, for none was too rare
+        own = to[aligned.which(sample)]  # every dish was aligned, since none was too rare
         samples.append(merged_sample(sample, own, apart))
         labels.append(np.unique(own))
     return AlignedTopics(samples, labels, vectors_of(tuple(samples), distance), aligned.level)
 
 
 def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> Sample:
-    """A sample whose dishes of one label are one dish; the dishes are in the order of their labels.
+    """A sample in which the dishes with the same label are merged; dishes are in the order of the labels.
 
-    Counts, tables and weights add up. The mean of a merged topic is that of a dish with all its counts where
-    topics have a Dirichlet prior, and elsewhere the mean of its dishes by customers.
+    Counts, tables and weights are summed. If topics have a Dirichlet prior, the mean of a merged topic is
+    that of a dish with the summed counts; otherwise it is the mean of its dishes, weighted by customers.
 
     Parameters
     ----------
     sample : Sample
     labels : int array, shape (K,)
     apart : int
-        A dish with an id below it gives its id to the merged one; otherwise the largest does.
+        A merged dish takes the id of the dish with an id below this; if there is none, that of the largest.
     """
     _, first, to = np.unique(labels, return_index=True, return_inverse=True)
     to, n, k = to.ravel(), len(first), sample.n_dishes
@@ -170,7 +172,7 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
     parameters = dict(sample.parameters)
     if means is None and counts is not None:
         parameters["mean"] = sample.topics()
-    alone = 1.0 / np.bincount(to, minlength=n)  # where nobody has any of them
+    alone = 1.0 / np.bincount(to, minlength=n)  # for dishes without customers
     weight = np.where(sizes[to] > 0, sample.sizes / np.maximum(sizes[to], 1), alone[to])
     share = scipy.sparse.csr_array((weight, (to, np.arange(k))), shape=(n, k))
     mixed = {
@@ -200,11 +202,11 @@ def _merged_level(level: Level, chooser: Any) -> Level:
 
 
 def _merged_term_means(sample: Sample, sizes: Ints) -> TermMeans | None:
-    """How means follow from merged counts under a Dirichlet prior; None under any other."""
+    """Means computed from merged counts under a Dirichlet prior; None under any other prior."""
     means = sample.term_means
     if means is None or means.smoothing.ndim > 1 or not np.array_equal(means.inside, means.outside):
         return None
-    total = 1.0 / means.inside - sample.sizes  # of the prior: the same for each dish
+    total = 1.0 / means.inside - sample.sizes  # sum of the prior's pseudo-counts: the same for each dish
     if not np.allclose(total, total[0], rtol=1e-6, atol=0.0):
         return None
     scale = 1.0 / (sizes + total[0])

@@ -1,4 +1,4 @@
-"""Partitions in a posterior sample: who is with whom, and one partition that stands for all."""
+"""Partitions in a posterior sample: co-clustering probabilities, and a point estimate."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["PointPartition", "co_clustering", "point_partition"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_MOST = 10_000  # items, whose matrix has 800 MB
+_MOST = 10_000  # items; their matrix takes 800 MB
 _BLOCK = 256
 _ALLOWED = "whole numbers, shape (n_samples, n_items), or samples of a run"
 _REMEDY = 'For instance np.array([state.dishes for state in states]), or trace["dishes"].'
 
 
 def co_clustering(labels: Any, *, items: Any = None) -> Floats:
-    """How often two items share a cluster: their posterior probability of being together.
+    """Posterior probability that two items share a cluster.
 
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), or sequence of Sample
-        Cluster of each item in each sample; the numbers of clusters have no meaning. Of samples the items are
-        the groups (documents), and the cluster of a group is its largest dish.
+        Cluster of each item in each sample; the numbering of clusters is arbitrary. For `Sample` objects the
+        items are the groups (documents), and the cluster of a group is its largest dish.
     items : int array of shape (n,), optional
         Which items; by default all. At most 10,000.
 
@@ -44,7 +44,7 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     Raises
     ------
     ParameterError
-        If labels are none, or there are too many items.
+        If the labels are not valid, or there are too many items.
     """
     chosen = _labels(labels, items)
     n_samples, n = chosen.shape
@@ -67,13 +67,13 @@ class PointPartition:
     Attributes
     ----------
     labels : int64 array, shape (n_items,)
-        Cluster of each item, numbered from 0 by falling size.
+        Cluster of each item, numbered from 0 by descending size.
     sizes : int64 array, shape (n_clusters,)
-        Items of each cluster.
+        Number of items of each cluster.
     loss : str
         "vi" or "binder".
     expected_loss : float
-        Mean over the samples of the loss between this partition and the sample's.
+        Mean over the samples of the loss between this partition and that of the sample.
     """
 
     labels: Ints = attrs.field(repr=False)
@@ -83,7 +83,7 @@ class PointPartition:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters there are."""
+        """Number of clusters."""
         return len(self.sizes)
 
 
@@ -99,30 +99,30 @@ def point_partition(
 ) -> PointPartition:
     r"""Find the partition of least expected loss by SALSO's greedy search (Dahl, Johnson & Mueller 2022).
 
-    Each run seats the items one by one in random order, then moves single items while the expected loss
-    falls, then takes a random cluster apart and seats its items anew, several times. The first run begins
-    from the best of the samples instead, so that the result is never worse than that.
+    Each run assigns the items one by one in random order, then moves single items while the expected loss
+    decreases, and then dissolves random clusters and reassigns their items. The first run begins from the
+    best of the samples instead, so the result is never worse than that sample.
 
     - ``"vi"``: variation of information H(c | s) + H(s | c), in nats (Meila 2007; Wade & Ghahramani 2018);
-    - ``"binder"``: the share of pairs (of n^2 ordered ones) that are together in one of the two partitions
-      alone (Binder 1978). It tends to more and smaller clusters.
+    - ``"binder"``: the share of the n^2 ordered pairs that are together in exactly one of the two partitions
+      (Binder 1978). It tends to give more and smaller clusters.
 
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), or sequence of Sample
-        As for `co_clustering`. Time and memory grow with samples times items; some hundred samples are
+        As for `co_clustering`. Time and memory grow with samples times items; a few hundred samples are
         enough.
     loss : "vi" or "binder"
     items : int array of shape (n,), optional
         Which items; by default all.
     max_clusters : int, optional
-        At most so many clusters.
+        The largest number of clusters allowed.
     runs : int
-        From different starts; the best result is returned.
+        Number of runs, from different starts; the best result is returned.
     attempts : int
-        Clusters that a run takes apart without success before it ends.
+        A run ends after dissolving this many clusters in a row without improvement.
     rng : seed, Generator or choice source
-        For the orders.
+        For the random orders.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def _labels(labels: Any, chosen: Any) -> Ints:
 
 
 def _of_samples(labels: Any) -> Ints | None:
-    """Largest dish of each group in each sample; None where something else was given."""
+    """Largest dish of each group in each sample; None if the argument is no sequence of samples."""
     if isinstance(labels, np.ndarray) or not isinstance(labels, list | tuple):
         return None
     samples = items("labels", labels, _ALLOWED, remedy=_REMEDY)

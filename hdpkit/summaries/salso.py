@@ -17,18 +17,18 @@ __all__ = ["Search", "canonical", "canonical_by", "expected_loss"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_STARTS = 100  # samples whose expected loss is computed, to begin from the best
-_LEAST = 1e-10  # by which a change has to be better, relative to the sum
+_STARTS = 100  # number of samples whose expected loss is computed, to start from the best one
+_LEAST = 1e-10  # smallest improvement that counts, relative to the sum
 
 
 def canonical(labels: Ints) -> tuple[Ints, Ints]:
-    """Labels numbered from 0 by falling size, of equal sizes by the first item; and the sizes."""
+    """Labels renumbered from 0 by descending size, ties by first item; and the sizes."""
     numbered = canonical_by(labels, np.ones(len(labels)))
     return numbered, np.bincount(numbered).astype(np.int64)
 
 
 def canonical_by(labels: Ints, weights: Floats) -> Ints:
-    """Labels numbered from 0 by the falling sum of their items' weights, of equal sums by the first item."""
+    """Labels renumbered from 0 by descending total weight of their items, ties by first item."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.lexsort((first, -np.bincount(inverse.ravel(), weights=weights)))
     rank = np.empty(len(order), dtype=np.int64)
@@ -44,7 +44,7 @@ def expected_loss(partition: Ints, samples: Ints, loss: str) -> float:
 
 
 class Search:
-    """A partition, its counts with those of all samples, and moves that lower its expected loss.
+    """A partition, its joint counts with all samples, and moves that lower its expected loss.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Search:
     loss : "vi" or "binder"
     max_clusters : int or None
     source : choice source or None
-        For orders.
+        For random orders.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class Search:
     # ------------------------------------------------------------------ the partition
 
     def clear(self) -> None:
-        """Nobody has a cluster."""
+        """Remove all items from their clusters."""
         self.labels = np.full(self.n, -1, dtype=np.int64)
         self.size = np.zeros(4, dtype=np.int64)
         self.common = np.zeros((4, self.n_columns), dtype=np.int32)
         self.k = 0
 
     def seat(self, labels: Ints) -> None:
-        """Take this partition; labels from 0 without gaps."""
+        """Set the partition; labels are consecutive from 0."""
         self.labels = labels.copy()
         self.k = int(labels.max()) + 1
         self.size = np.bincount(labels, minlength=self.k)
@@ -99,7 +99,7 @@ class Search:
         return max(0.0, float(self.factor * (total - 2.0 * self.F[self.common[: self.k]].sum())))
 
     def leave(self, i: int) -> None:
-        """Take an item out; an empty cluster goes, and the last one has its number."""
+        """Remove an item; an empty cluster is removed, and the last cluster takes its number."""
         k = int(self.labels[i])
         self.labels[i] = -1
         self.size[k] -= 1
@@ -113,7 +113,7 @@ class Search:
             self.common[self.k] = 0
 
     def enter(self, i: int) -> None:
-        """Put an item where the expected loss grows least; of equal places into the first cluster."""
+        """Add an item to the cluster that raises the expected loss least; ties go to the first cluster."""
         column, k = self.column[i], self.k
         cost = self.n_samples * self.gain[self.size[:k]]
         cost = cost - 2.0 * self.gain[self.common[:k, column]].sum(axis=1)
@@ -132,7 +132,7 @@ class Search:
     # ------------------------------------------------------------------ the search
 
     def best(self, runs: int, attempts: int) -> tuple[Ints, float]:
-        """The partition of least expected loss that runs from different starts found, and its loss."""
+        """The partition of least expected loss found by runs from different starts, and its loss."""
         found, least = self.labels, np.inf
         for run in range(runs):
             if run == 0:
@@ -161,7 +161,7 @@ class Search:
         self.seat(np.zeros(self.n, dtype=np.int64) if best is None else best)
 
     def _improve(self) -> None:
-        """Move single items until none moves."""
+        """Move single items until no move lowers the expected loss."""
         now = self.expected()
         while True:
             for i in self._order(np.arange(self.n)):
@@ -172,7 +172,7 @@ class Search:
                 return
 
     def _take_apart(self, attempts: int) -> None:
-        """Seat the items of random clusters anew, until that has failed so many times in a row."""
+        """Reassign the items of random clusters, until ``attempts`` clusters in a row gave no improvement."""
         failed, least = 0, self.expected()
         assert self.source is not None
         while failed < attempts:

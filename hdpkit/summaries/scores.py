@@ -18,9 +18,9 @@ Floats = npt.NDArray[np.float64]
 
 
 def diversity(topics: Any, *, n_terms: int = 25) -> float:
-    """How many different terms there are among the first ones of all topics, as a share of all of these.
+    """Share of distinct terms among the first terms of all topics.
 
-    1 where no two topics share one, 1/K where all have the same (Dieng, Ruiz & Blei 2020).
+    1 if no two topics have a first term in common, 1/K if all have the same (Dieng, Ruiz & Blei 2020).
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
 
 
 def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight: float = 0.7) -> Floats:
-    r"""Whether the first terms of each topic are its own.
+    r"""Exclusivity of each topic: how little its first terms belong to other topics.
 
-    Of term v in topic k the share is beta_kv / sum_j beta_jv.
+    The share of term v in topic k is beta_kv / sum_j beta_jv.
 
     - ``"frex"``: the mean over the first terms of 1 / (w / F_k(share) + (1 - w) / F_k(beta)), where F_k are
-      the ranks of a term within topic k over V (Bischof & Airoldi 2012). The R package stm has its sum over
-      terms (Roberts et al. 2014).
+      the ranks of a term within topic k divided by V (Bischof & Airoldi 2012). The R package stm uses the sum
+        over terms (Roberts et al. 2014).
     - ``"share"``: the mean share of the first terms.
 
     Parameters

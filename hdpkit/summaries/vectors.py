@@ -1,4 +1,4 @@
-"""Components as vectors to be compared and averaged: topics by terms, others by their parameters."""
+"""Components as vectors, to compare and average them: topics over terms, other components by parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Vectors(Protocol):
-    """The components of some samples. What rows are is known to the class alone."""
+    """The components of some samples. The type of rows is specific to each class."""
 
     def rows(self, sample: Sample) -> Any:
         """The components of a sample."""
@@ -35,19 +35,19 @@ class Vectors(Protocol):
         ...
 
     def means(self, rows: Any, labels: Ints, n: int) -> Any:
-        """Mean of the rows of each label 0 .. n - 1; there is one at least of each."""
+        """Mean of the rows of each label 0 .. n - 1; each label has at least one row."""
         ...
 
     def distances(self, rows: Any, others: Any) -> Floats:
-        """Distance of each row from each other one: shape (n, m)."""
+        """Distance between each of ``rows`` and each of ``others``: shape (n, m)."""
         ...
 
     def paired(self, rows: Any, others: Any) -> Floats:
-        """Distance of each row from the other one in its place: shape (n,)."""
+        """Distance between each of ``rows`` and the one of ``others`` at the same index: shape (n,)."""
         ...
 
     def angles(self, distances: Floats) -> Floats | None:
-        """Angles in radians that are a metric, where distances follow from them."""
+        """Angles in radians, which are a metric; None if distances are not functions of angles."""
         ...
 
     def dense(self, rows: Any) -> Floats:
@@ -57,7 +57,7 @@ class Vectors(Protocol):
 
 @attrs.frozen(eq=False)
 class Rows:
-    """Distributions over terms: a sparse part, and the rest in proportion to one vector.
+    """Distributions over terms: a sparse part, and a multiple of one common vector.
 
     Row k is matrix[k] + base[k] shape.
 
@@ -72,15 +72,15 @@ class Rows:
 
 
 class TermVectors:
-    """Topics. A distance follows from an inner product of unit vectors.
+    """Topics. Distances are computed from inner products of unit vectors.
 
     Parameters
     ----------
     samples : sequence of Sample
-        All that will be asked for.
+        All samples that will be passed to the methods.
     hellinger : bool
-        Whether the unit vectors are square roots of the probabilities (Hellinger) or these over their norm
-        (cosine).
+        Whether the unit vectors are square roots of the probabilities (Hellinger) or the probabilities
+        divided by their norm (cosine).
     """
 
     def __init__(self, samples: Sequence[Sample], hellinger: bool) -> None:
@@ -134,7 +134,7 @@ class TermVectors:
         return self._distance(products)
 
     def paired(self, rows: Rows, others: Rows) -> Floats:
-        """The same for rows in the same places."""
+        """Distances between rows at the same index."""
         a, b = self._unit(rows), self._unit(others)
         shape = np.sqrt(self.shape) if self._hellinger else self.shape
         products = np.asarray(a.matrix.multiply(b.matrix).sum(axis=1), dtype=np.float64).ravel()
@@ -147,7 +147,7 @@ class TermVectors:
         return np.sqrt(below) if self._hellinger else below
 
     def _unit(self, rows: Rows) -> Rows:
-        """The rows as unit vectors; of square roots the common vector is the root of `shape`."""
+        """The rows as unit vectors; for square roots the common vector is the root of `shape`."""
         matrix = rows.matrix
         row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         if self._hellinger:
@@ -176,7 +176,7 @@ class TermVectors:
 
 
 class ParameterVectors:
-    """Components by their parameters, of any shape, and a distance that is given.
+    """Components by their parameters, of any shape, with a given distance function.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class ParameterVectors:
         return sums / counts.reshape(-1, *[1] * (rows.ndim - 1))
 
     def distances(self, rows: Floats, others: Floats) -> Floats:
-        """What the function says, checked."""
+        """Distances returned by the function, checked."""
         if not len(rows) or not len(others):
             return np.zeros((len(rows), len(others)))
         answer = self._distance(rows, others)
@@ -235,12 +235,12 @@ class ParameterVectors:
         return found
 
     def paired(self, rows: Floats, others: Floats) -> Floats:
-        """The same for rows in the same places."""
+        """Distances between rows at the same index."""
         pairs = [self.distances(rows[i : i + 1], others[i : i + 1])[0, 0] for i in range(len(rows))]
         return np.array(pairs, dtype=np.float64)
 
     def angles(self, distances: Floats) -> None:
-        """None: nothing is known of a function."""
+        """None: an arbitrary distance function has no angles."""
         return
 
     def dense(self, rows: Floats) -> Floats:
@@ -258,7 +258,7 @@ def _same(values: Sequence[Any]) -> Any:
 
 
 def _common_shape(samples: Sequence[Sample], n_terms: int) -> Floats:
-    """What the part of every topic that no customer is in is proportional to."""
+    """The common vector, to which the part of every topic without customers is proportional."""
     for sample in samples:
         means = sample.term_means
         if means is not None and means.smoothing.shape == (n_terms,):
