@@ -1,1 +1,1 @@
-"""Files that are read and written: one module for each format, and what they share."""
+"""File formats: one module for each format, and common code."""

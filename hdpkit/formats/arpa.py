@@ -1,9 +1,9 @@
-r"""The ARPA format of back-off language models, which most tools for n-grams read.
+r"""The ARPA format of back-off language models, which most n-gram tools read.
 
 ``\data\``, a line ``ngram n=COUNT`` for each order, sections ``\n-grams:`` with rows of log10 probability, n
 words and log10 back-off weight, separated by tabs, and ``\end\``. The probability of a word that isn't listed
-with its context is the context's back-off weight times its probability in the context without the farthest
-word.
+with its context is the context's back-off weight times the word's probability in the context without its
+most distant word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = tuple[float, tuple[str, ...], float | None]
 
 _ZERO = -99.0  # stands for the logarithm of 0
 
-_ROUNDING = 1e-6  # a logarithm of 1 may be larger than 0 by as much
+_ROUNDING = 1e-6  # a logarithm of 1 may exceed 0 by this
 
 _BLANK = re.compile(r"[\0 \t\n\v\f\r]")
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,9})[ \t]*=[ \t]*([0-9]{1,18})")
@@ -42,24 +42,24 @@ _SECTION = re.compile(r"\\([0-9]{1,9})-grams:")
 
 
 def write_arpa(path: str | os.PathLike[str], orders: Iterable[Iterable[Row]]) -> None:
-    r"""Write a back-off model; the file is there when it is whole.
+    r"""Write a back-off model; the file appears only when it is complete.
 
     Parameters
     ----------
     path : path
-        Where to; packed by gzip if the name ends in ".gz".
+        Output file; compressed by gzip if the name ends in ".gz".
     orders : iterable of iterables
-        Rows of the unigrams, of the bigrams, and so on; gone through once. A row is (log10 probability, words
-        as a tuple in reading order, log10 back-off weight or None). Minus infinity is written as -99, as is
-        usual for the probability of ``<s>``. Each word must be among the unigrams.
+        Rows of the unigrams, of the bigrams, and so on; iterated over once. A row is (log10 probability,
+        words as a tuple in reading order, log10 back-off weight or None). Minus infinity is written as -99,
+        as is usual for the probability of ``<s>``. Each word must be among the unigrams.
 
     Raises
     ------
     DataError
-        Naming order and row (from 0), if a word isn't a string, is empty or has blanks (space, tab, ends of
-        lines, NUL), a probability is above 1, or a number isn't one.
+        With order and row (from 0), if a word isn't a string, is empty or contains blanks (space, tab, line
+        ends, NUL), a probability is above 1, or a number is NaN or not a number.
     StorageError
-        If the file can't be written; an older one is left as it was.
+        If the file can't be written; an existing file is then unchanged.
     """
     target = as_path("path", path, remedy="Give the file to write.")
     listed = items("orders", orders, "a list of rows for each order", remedy="Give [unigrams, bigrams, ...].")
@@ -137,7 +137,7 @@ def _line(row: Any, order: int, number: int, vocabulary: set[str]) -> bytes:
         fields.append(_number(f"{place}, back-off weight", weight, math.inf))
     try:
         return ("\t".join(fields) + "\n").encode()
-    except UnicodeEncodeError as error:  # half of a surrogate pair
+    except UnicodeEncodeError as error:  # a lone surrogate
         raise DataError(f"{place}, words", words, "text that UTF-8 can write", "Replace it.") from error
 
 
@@ -145,12 +145,12 @@ def _number(place: str, value: Any, high: float) -> str:
     number = _logarithm(as_float(value), high)
     if math.isnan(number):
         raise DataError(place, value, _allowed(high), "Give log10 of it; minus infinity stands for 0.")
-    # the shortest text that is this number to the last bit
+    # the shortest text that represents this number exactly
     return "-99" if number == -math.inf else repr(number).removesuffix(".0")
 
 
 def _logarithm(number: float, high: float) -> float:
-    """Return a logarithm of at most `high`, minus infinity for what stands for it, NaN for what is none."""
+    """Return a logarithm of at most `high`, minus infinity for a value of -99 or less, NaN if not valid."""
     if math.isnan(number) or number == math.inf or number > high + _ROUNDING:
         return math.nan
     return -math.inf if number <= _ZERO else min(number, high)
@@ -162,7 +162,7 @@ def _allowed(high: float) -> str:
 
 @attrs.frozen(eq=False, repr=False)
 class ArpaModel:
-    """A back-off model, as `read_arpa` reads it.
+    """A back-off model, as read by `read_arpa`.
 
     Attributes
     ----------
@@ -174,29 +174,29 @@ class ArpaModel:
 
     @property
     def order(self) -> int:
-        """Words of the longest n-grams."""
+        """Number of words of the longest n-grams."""
         return len(self.orders)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Words that are listed, in the order of the file; ``<s>``, ``</s>`` and ``<unk>`` among them."""
+        """Listed words in the order of the file, including ``<s>``, ``</s>`` and ``<unk>``."""
         return tuple(word for (word,) in self.orders[0])
 
     def rows(self) -> list[list[Row]]:
-        """Return the rows of each order, as `write_arpa` takes them."""
+        """Return the rows of each order, in the form accepted by `write_arpa`."""
         return [[(p, words, weight) for words, (p, weight) in ngrams.items()] for ngrams in self.orders]
 
     def log10_probability(self, word: str, context: Sequence[str] = ()) -> float:
         """Return log10 of the probability of a word after a context.
 
-        A word that isn't listed, also in the context, is ``<unk>`` where that is listed; otherwise its
-        probability is 0 (minus infinity), and a context that has it is cut off behind it.
+        A word that isn't listed, also one of the context, counts as ``<unk>`` if that is listed. Otherwise
+        its probability is 0 (minus infinity), and a context that contains it begins after it.
 
         Parameters
         ----------
         word : str
         context : sequence of str
-            The words before it in reading order, as many as there are; ``<s>`` stands before the first word.
+            All preceding words in reading order; ``<s>`` precedes the first word of a sentence.
         """
         (word,) = self._listed((instance("word", word, str, "a string", remedy="Give a word."),))
         before = items("context", context, "a tuple of words", remedy='Write it as ("of", "the").')
@@ -223,19 +223,19 @@ class ArpaModel:
 
 
 def read_arpa(path: str | os.PathLike[str]) -> ArpaModel:
-    r"""Read a back-off model into memory: to look probabilities up, and to check what was written.
+    r"""Read a back-off model into memory, to look up probabilities and to check files.
 
     Parameters
     ----------
     path : path
-        A file, plain or packed by gzip, bzip2 or xz. What stands before ``\data\`` or after ``\end\`` is
-        skipped; fields may be separated by any blanks. -99 and less stand for the logarithm of 0.
+        A file, plain or compressed by gzip, bzip2 or xz. Text before ``\data\`` or after ``\end\`` is
+        skipped; fields may be separated by any blanks. Values of -99 or less denote the logarithm of 0.
 
     Raises
     ------
     DataError
-        Naming the line (from 1), if the file can't be read, isn't valid UTF-8, has rows that make no sense or
-        other numbers of them than it says, or ends too early.
+        With the line (from 1), if the file can't be read, isn't valid UTF-8, has invalid rows or other
+        numbers of rows than declared, or ends too early.
     """
     source = as_path("path", path, remedy="Give the file to read.")
     parser = _Parser(source)
@@ -251,7 +251,7 @@ class _Parser:
     def __init__(self, source: Path) -> None:
         self.source = source
         self.number = 0
-        self.lines = self._lines()  # gone on with by every loop below
+        self.lines = self._lines()  # continued by every loop below
 
     def parse(self) -> ArpaModel:
         for line in self.lines:
@@ -298,12 +298,12 @@ class _Parser:
             orders.append(ngrams)
         if line != "\\end\\":
             raise self._error(line, "\\end\\", "It follows the last section.")
-        for _ in self.lines:  # a packed file tells only at its end that it is whole
+        for _ in self.lines:  # truncation of a compressed file is detected only at its end
             pass
         return ArpaModel(tuple(orders))
 
     def _lines(self) -> Generator[str]:
-        """Lines that aren't empty, without blanks around them."""
+        """Nonempty lines, without blanks around them."""
         for number, begin, line in read_lines(self.source):
             self.number = number
             if line.isspace():

@@ -1,4 +1,4 @@
-"""A corpus as a folder of arrays that are mapped into memory, not read: for more tokens than memory holds.
+"""A corpus as a folder of arrays that are mapped into memory, for more tokens than fit in memory.
 
 ==================  =========================================================================================
 ``terms.npy``       int32, shape (n_tokens,): id of each token's term
@@ -6,7 +6,7 @@
 ``lengths.npy``     int64, shape (n_documents,)
 ``label-0.npy`` ..  int64, shape (n_documents,): codes of further labels, -1 = missing
 ``corpus.json``     sizes, vocabulary, names, keys of labels, and the SHA-256 of each array and of the rest of
-                    this file (older folders have none of that); written last
+                    this file (older folders have no checksums); written last
 ==================  =========================================================================================
 """
 
@@ -44,7 +44,7 @@ _KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary"
 
 @attrs.frozen(kw_only=True, eq=False)
 class CorpusFolder:
-    """What `open_folder` found; the two arrays of tokens are mapped."""
+    """The result of `open_folder`; the two arrays of tokens are mapped."""
 
     terms: npt.NDArray[np.int32]
     numbers: npt.NDArray[np.int32]
@@ -58,7 +58,7 @@ class CorpusFolder:
 
 
 def is_corpus_folder(folder: Path) -> bool:
-    """Whether a folder holds a corpus of this form."""
+    """Whether a folder contains a corpus in this format."""
     return (folder / _HEADER).is_file()
 
 
@@ -66,7 +66,7 @@ def is_corpus_folder(folder: Path) -> bool:
 
 
 class _Array:
-    """An array of one dimension that grows in a file, and its SHA-256."""
+    """An array of one dimension that is written to a file incrementally, and its SHA-256."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
@@ -76,7 +76,7 @@ class _Array:
         self._head()
 
     def _head(self) -> None:
-        # NumPy leaves room for the extent to grow, so that the header can be written over.
+        # NumPy reserves space for a larger length in the header, so the header can be overwritten.
         self._file.seek(0)
         head = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.n,)}
         np.lib.format.write_array_header_1_0(self._file, head)
@@ -90,7 +90,7 @@ class _Array:
             self.n += len(data)
 
     def close(self) -> str:
-        """Returns the digest."""
+        """Complete the file and return its digest."""
         self._head()
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -98,12 +98,12 @@ class _Array:
         return self._hash.hexdigest()
 
     def drop(self) -> None:
-        """Close the file as it is."""
+        """Close the file without completing it."""
         self._file.close()
 
 
 class FolderWriter:
-    """Writes a corpus to a folder, block by block; on an error, what was written goes.
+    """Writes a corpus to a folder, block by block; on an error the files are removed.
 
     Parameters
     ----------
@@ -140,29 +140,29 @@ class FolderWriter:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens so far."""
+        """Number of tokens so far."""
         return self._files["terms.npy"].n
 
     def add(self, counts: Counts) -> None:
         """Append documents."""
-        check_total(self.n_tokens + counts.n_tokens)  # before they are written out
+        check_total(self.n_tokens + counts.n_tokens)  # before they are written
         pieces, lengths = counts.pieces(CHUNK)
         for terms, documents in pieces:
             self.append(terms, documents)
         self.ended(lengths)
 
     def append(self, terms: npt.NDArray[np.int32], documents: npt.NDArray[Any]) -> None:
-        """Append tokens, and the documents that they are of, from 0 after those that have ended."""
+        """Append tokens with their documents, numbered from 0 after the completed ones."""
         self._files["terms.npy"].append(terms)
         self._files["document.npy"].append(documents + (self.n_documents + 1))
 
     def ended(self, lengths: npt.NDArray[np.int64]) -> None:
-        """So many documents are whole."""
+        """Mark documents of these lengths as completed."""
         self._lengths.append(lengths)
         self.n_documents += len(lengths)
 
     def finish(self, n_terms: int, vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
-        """Write the rest; only then is the folder a corpus. ``labels`` have one code per document."""
+        """Write the other files, so that the folder is a corpus. ``labels`` have one code per document."""
         listed = [[name, plain_keys(name, keys)] for name, (_, keys) in labels.items()]
         self._digests = {name: file.close() for name, file in self._files.items()}
         n_tokens = self.n_tokens
@@ -196,7 +196,7 @@ class FolderWriter:
 
 
 def check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
-    """Raise a DataError if there is a string that can't be written in UTF-8."""
+    """Raise a DataError if a string can't be encoded in UTF-8."""
     texts = {"vocabulary": vocabulary or (), "names": names or (), "groups": tuple(labels)}
     texts |= {f"label {name!r}": keys for name, (_, keys) in labels.items()}
     for what, values in texts.items():
@@ -204,7 +204,7 @@ def check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> 
             if type(text) is str:
                 try:
                     text.encode()
-                except UnicodeEncodeError:  # half of a surrogate pair
+                except UnicodeEncodeError:  # a lone surrogate
                     raise DataError(
                         f"{what}[{place}]", text, "text that UTF-8 can write, where a corpus is saved",
                         'Replace it, for instance by text.encode("utf-8", "replace").decode().',
@@ -218,7 +218,7 @@ def _checksum(header: Mapping[str, Any]) -> str:
 
 
 def plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
-    """Return the keys of a label as a list; a DataError if JSON can't hold one."""
+    """Return the keys of a label as a list; raise a DataError if JSON can't represent one."""
     for key in keys:
         if type(key) not in _PLAIN:
             raise DataError(
@@ -232,18 +232,18 @@ def plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
 
 
 def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
-    """Map the corpus of a folder.
+    """Open the corpus of a folder by mapping its arrays.
 
     Parameters
     ----------
     folder : Path
     verify : bool
-        Read everything once, and compare checksums and ranges.
+        Whether to read everything once, and check checksums and ranges.
 
     Raises
     ------
     DataError
-        Naming the file, if something is missing, damaged, or doesn't fit the rest.
+        If a file is missing, damaged or inconsistent with the others; the message names it.
     """
     head, digest = _header(folder)
     n, n_documents, n_terms = (
@@ -281,7 +281,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
 def _header(folder: Path) -> tuple[dict[str, Any], str]:
     path = folder / _HEADER
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe might block
             raise damaged(path, "no regular file", "a file")
         content = path.read_bytes()
     except OSError as error:

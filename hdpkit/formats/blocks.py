@@ -1,4 +1,4 @@
-"""Files, plain or gzip, read in pieces of whole lines; no file asks for more memory than a piece takes."""
+"""Files, plain or gzip, read in blocks of complete lines; memory is limited by the size of a block."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hdpkit.errors import DataError
 __all__ = ["BLOCK", "LINE_LIMIT", "bad_gzip", "check_expansion", "line_blocks", "open_regular", "split_lines"]
 
 BLOCK = 1 << 22
-"""Bytes of text that are read at once."""
+"""Number of bytes of text read at once."""
 
 LINE_LIMIT = 1 << 26
-"""Longest line in bytes."""
+"""Largest length of a line in bytes."""
 
-_FREE = 1 << 22  # unpacked bytes that are taken from any packed file
-_RATIO = 200  # and so many times its size; gzip reaches 1,032, and text hardly 20
+_FREE = 1 << 22  # uncompressed bytes that are accepted from any compressed file
+_RATIO = 200  # and this many times its size; gzip reaches 1,032, but text hardly 20
 
 
 def open_regular(path: str | os.PathLike[str]) -> Any:
     """Open a file to read bytes.
 
-    Raises a DataError if it is a pipe or a device, which might be waited for without end, an OSError if it
-    can't be opened.
+    Raises a DataError if it is a pipe or a device, whose opening might block, and an OSError if it can't be
+    opened.
     """
     if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
         raise DataError(
@@ -37,7 +37,7 @@ def open_regular(path: str | os.PathLike[str]) -> Any:
 
 
 def check_expansion(place: str, unpacked: int, packed: int) -> None:
-    """Raise a DataError if a packed file yields out of all proportion to what was read of it."""
+    """Raise a DataError if a compressed file expands far too much."""
     if unpacked > _FREE and unpacked > _RATIO * packed:
         raise DataError(
             place, f"{unpacked} bytes from {packed}", f"at most {_RATIO} times as large when it is unpacked",
@@ -46,14 +46,14 @@ def check_expansion(place: str, unpacked: int, packed: int) -> None:
 
 
 def bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
-    """The error of a gzip file that is damaged."""
+    """The error about a damaged gzip file."""
     return DataError(
         f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
     )
 
 
 def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterator[tuple[int, bytes]]:
-    """Yield a file, plain or gzip, in pieces of whole lines, with the number of each one's first line.
+    """Yield a file, plain or gzip, in blocks of complete lines, each with the number of its first line.
 
     Raises a DataError if a line is longer than `limit`, or a gzip file is damaged or expands too much.
     """
@@ -80,7 +80,7 @@ def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterat
                         yield number, content
                         number += content.count(b"\n")
                         held, size = [piece[end:]], len(piece) - end
-                    else:  # pieces are joined once, when the line ends
+                    else:  # parts are joined once, when the line ends
                         held.append(piece)
                         size += len(piece)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -90,8 +90,8 @@ def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterat
 
 
 def split_lines(content: bytes) -> list[bytes]:
-    """Lines without their ends. Not splitlines(), which also splits at form feeds and the like."""
+    """Lines without their ends. Not splitlines(), which also splits at form feeds and similar."""
     lines = content.split(b"\n")
-    if not lines[-1]:  # what follows the last newline is no line
+    if not lines[-1]:  # an empty rest after the last newline isn't a line
         lines.pop()
     return lines

@@ -1,4 +1,4 @@
-"""Entries of a matrix in any order, put in the order of documents without having them in memory together."""
+"""Entries of a matrix in any order, sorted by document without holding all of them in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hdpkit.formats.counts import Counts
 __all__ = ["by_document"]
 
 LIMIT = 1 << 20
-"""Entries that are in memory at once, unless a document has more."""
+"""Number of entries in memory at once, unless a document has more."""
 
 Entries = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
@@ -29,10 +29,10 @@ def by_document(
     folder: Path,
     refusals: Callable[[], AbstractContextManager[None]],
 ) -> Iterator[Counts]:
-    """Yield blocks of whole documents.
+    """Yield blocks of complete documents.
 
-    Entries go to a file first. If their documents don't ascend there, they are then shared out to a file for
-    each range of documents that has about `LIMIT` entries.
+    Entries are written to a file first. If their documents don't ascend there, they are then distributed over
+    files, one for each range of documents with about `LIMIT` entries.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def by_document(
     n_documents, n_terms : int
         Size of the matrix.
     folder : Path
-        New; it goes when all was yielded.
+        A new folder, which is removed after the last block.
     refusals : callable
-        Makes a context in which the system's refusals to write become errors of ours.
+        Returns a context in which errors of the operating system on writing become errors of hdpkit.
     """
     with refusals():
         folder.mkdir()
@@ -96,7 +96,7 @@ def _append(path: Path, rows: npt.NDArray[Any], refusals: Callable[[], AbstractC
 
 
 def _rows(path: Path, first: int, last: int) -> npt.NDArray[np.int32]:
-    """Entries first .. last - 1 of a file, three numbers each."""
+    """Entries first .. last - 1 of a file, each of three numbers."""
     if first == last:
         return np.empty((0, 3), np.int32)
     return np.fromfile(path, "<i4", 3 * (last - first), offset=12 * first).reshape(-1, 3)

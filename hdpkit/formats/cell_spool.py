@@ -1,4 +1,4 @@
-"""Counts that come in blocks of documents, as cells in two files that any range can be read from."""
+"""Counts from blocks of documents, stored as cells in two files with random access."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["CellSpool"]
 
 
 class CellSpool:
-    """Cells of documents on disk: terms ascending within a document, counts above 0, none twice.
+    """Cells of documents on disk: terms ascending within a document without duplicates, counts above 0.
 
     Parameters
     ----------
     folder : Path
-        New; it goes with the spool.
+        A new folder, which is removed with the spool.
     refusals : callable
-        Makes a context in which the system's refusals to write become errors of ours.
+        Returns a context in which errors of the operating system on writing become errors of hdpkit.
     """
 
     def __init__(self, folder: Path, refusals: Callable[[], AbstractContextManager[None]]) -> None:
@@ -47,7 +47,7 @@ class CellSpool:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def fill(self, blocks: Iterable[Counts]) -> None:
-        """Append the documents of all blocks, and make it ready to be read."""
+        """Append the documents of all blocks, then prepare for reading."""
         for path in self._paths:
             with self._refusals():
                 path.touch()
@@ -65,12 +65,12 @@ class CellSpool:
 
     @property
     def cells(self) -> npt.NDArray[np.int64]:
-        """Cells of each document, shape (n_documents,)."""
+        """Number of cells of each document, shape (n_documents,)."""
         return _joined(self._cells)
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Tokens of each document, shape (n_documents,)."""
+        """Number of tokens of each document, shape (n_documents,)."""
         return _joined(self._lengths)
 
     def read(self, first: int, last: int) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:

@@ -1,4 +1,4 @@
-"""Counts of terms in documents, checked, and the tokens that they stand for."""
+"""Counts of terms in documents, checked, and the corresponding tokens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Counts:
     def tokens(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the term of each token and the length of each document.
 
-        Tokens come in the order of documents, terms ascending within one, repeats adjacent.
+        Tokens are in the order of documents, with terms ascending within each document.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class Counts:
         Raises
         ------
         DataError
-            If there are 2^31 tokens or more; found out before they are written out.
+            If there are 2^31 tokens or more; checked before memory is allocated.
         """
         check_total(self.n_tokens)
         pieces, lengths = self.pieces(max(self.n_tokens, 1))
@@ -60,9 +60,9 @@ class Counts:
         return terms[0] if terms else np.empty(0, np.int32), lengths
 
     def matrix(self, *, in_shards: bool = False) -> scipy.sparse.csr_array:
-        """Return the counts above 0 as a matrix, one entry a cell, terms ascending; int64.
+        """Return the counts above 0 as an int64 matrix with one entry per cell and ascending terms.
 
-        Raises a DataError if there are 2^31 tokens or more, in shards if one document has as many.
+        Raises a DataError if there are 2^31 tokens or more; for shards, if one document has that many.
         """
         if not in_shards:
             check_total(self.n_tokens)
@@ -74,21 +74,21 @@ class Counts:
 
     def _matrix(self) -> scipy.sparse.csr_array:
         shape = (self.n_documents, self.n_terms)
-        # From coordinates, scipy sums duplicates, in the int64 of the data; it promises sorted terms only
-        # after sum_duplicates(), which costs nothing where they are.
+        # SciPy sums duplicates of coordinates, in the data's int64; it guarantees sorted terms only after
+        # sum_duplicates(), which costs nothing if they are sorted already.
         matrix = scipy.sparse.csr_array((self.count, (self.document, self.term)), shape=shape)
         matrix.sum_duplicates()
         return matrix
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens: each count is below 2^31 and there are fewer than 2^32, so an int64 holds it."""
+        """Number of tokens. It fits int64: counts are below 2^31, and there are fewer than 2^32 of them."""
         return int(self.count.sum(dtype=np.int64))
 
     def pieces(
         self, size: int
     ) -> tuple[Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]], npt.NDArray[np.int64]]:
-        """Return the same in pieces of so many tokens, each the terms and the documents; and the lengths."""
+        """Return the tokens in pieces of limited size, each with terms and documents; and the lengths."""
         matrix = self._matrix()
         ends = np.zeros(matrix.nnz + 1, np.int64)
         np.cumsum(matrix.data, out=ends[1:])
@@ -118,8 +118,7 @@ def add_counts(
 ) -> None:
     """Add the counts of the cells from ``first`` on to the lengths of their documents.
 
-    Cells are gone through in pieces where they may be more than memory holds: twice as wide, as sums are,
-    they would be.
+    Cells are processed in pieces: converted to the int64 of the sums, all of them might not fit in memory.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ def add_counts(
 
 
 def check_total(n_tokens: int) -> None:
-    """Raise a DataError if so many tokens are too many."""
+    """Raise a DataError if there are too many tokens."""
     if n_tokens >= TOKEN_LIMIT:
         raise DataError(
             "number of tokens", n_tokens, f"below 2^31 = {TOKEN_LIMIT}", "Drop documents or frequent terms."
@@ -148,9 +147,9 @@ def check_total(n_tokens: int) -> None:
 
 
 def first_not_whole(numbers: npt.NDArray[Any], limit: int) -> int | None:
-    """Return the first place where `numbers` (real) aren't whole or not in 0..limit-1, None if none."""
-    # Compared in the type they came in: a cast to an integer would hide fractions, NaN and overflow.
-    if numbers.dtype == np.float16:  # whose range ends below the limit
+    """Return the first index at which `numbers` (real) isn't an integer in 0..limit-1, or None."""
+    # Compared in their original type: a cast to an integer would hide fractions, NaN and overflow.
+    if numbers.dtype == np.float16:  # its range ends below the limit
         numbers = numbers.astype(np.float32)
     good = (numbers >= 0) & (numbers < limit)
     if numbers.dtype.kind == "f":

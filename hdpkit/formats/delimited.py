@@ -1,4 +1,4 @@
-"""Tables of text with a document per row: CSV, TSV and the like, read by Python's csv."""
+"""Tables of text with a document per row: CSV, TSV and similar, read by Python's csv module."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def read_delimited(
     Parameters
     ----------
     path : Path
-        Plain, or packed by gzip, bzip2 or xz.
+        Plain, or compressed by gzip, bzip2 or xz.
     layout : Layout
-        Its columns, encoding, delimiter, quotes and header count. Empty fields are missing labels; rows
-        without any field are left out.
+        Its columns, encoding, delimiter, quotes and header are used. Empty fields are missing labels; empty
+        rows are left out.
     notes : ReadingNotes
     delimiter : str
-        Where the layout has none.
+        Used if the layout has none.
 
     Raises
     ------
     DataError
-        With the line that a row ends in: if it has more or fewer fields than the header, its quotes don't
-        match, it has no id, or it is longer than 64 MiB; as `text_lines`; as `find_columns`.
+        If a row has more or fewer fields than the header, unmatched quotes, no id, or more than 64 MiB (with
+        the line in which it ends); also as for `text_lines` and `find_columns`.
     """
     fields: Fields | None = None
     width = 0
@@ -65,16 +65,16 @@ def read_rows(
     Parameters
     ----------
     path, layout, notes, delimiter
-        As in `read_delimited`; no columns are looked for. Rows without any field are left out.
+        As in `read_delimited`; columns of the layout aren't used. Empty rows are left out.
 
     Raises
     ------
     DataError
-        With the line, if quotes don't match or a row is longer than 64 MiB; as `text_lines`.
+        With the line, if quotes don't match or a row is longer than 64 MiB; also as for `text_lines`.
     """
     lines = _Lines(path, text_lines(path, layout.encoding, notes))
-    # The csv module has one limit for the whole process. It is raised and never lowered, since a reader in
-    # another thread may be at work.
+    # The csv module has one limit for the entire process. It is raised and never lowered, since another
+    # thread may be reading.
     if csv.field_size_limit() < MAX_LINE_BYTES:
         csv.field_size_limit(MAX_LINE_BYTES)
     quoting: Any = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
@@ -111,7 +111,7 @@ def _malformed(path: Path, first: int, last: int, told: str, layout: Layout) -> 
 
 
 class _Lines:
-    """Lines for the csv module, with the number of the last one and a bound on what a row may take."""
+    """Lines for the csv module, with the number of the last line and a limit on the size of a row."""
 
     def __init__(self, path: Path, lines: Iterator[tuple[int, str]]) -> None:
         self._path = path
@@ -120,7 +120,7 @@ class _Lines:
         self.number = 0
 
     def begin_row(self) -> int:
-        """Begin to count what a row takes; returns the number of its first line."""
+        """Begin to measure a row; returns the number of its first line."""
         self._taken = 0
         return self.number + 1
 

@@ -1,4 +1,4 @@
-"""Encodings of texts: which one a file is in where nobody says it, and whether it agrees with ASCII."""
+"""Encodings of texts: detection, and whether an encoding is compatible with ASCII."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from hdpkit.errors import MissingExtraError, ParameterError
 __all__ = ["SAMPLE", "agrees_with_ascii", "check_encoding", "detect_encoding"]
 
 SAMPLE = 1 << 16
-"""Bytes that are looked at to detect an encoding other than UTF-8."""
+"""Number of bytes used to detect an encoding other than UTF-8."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-# The encodings that are in use beside UTF-8, of two that fit equally well the more frequent one first.
-# Without such a list a French text in Latin-1 passes for Turkish of an old Macintosh.
+# The encodings in use other than UTF-8; of two that fit equally well, the more frequent one comes first.
+# Without such a list a French text in Latin-1 would be detected as Turkish in an old Macintosh encoding.
 _IN_USE = (
     *("cp1252", "cp1250", "cp1251", "koi8_r", "koi8_u", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
     *("cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859_2", "iso8859_5", "iso8859_7", "mac_roman", "cp866"),
 )
-_AS_CLEAN = 0.02  # difference of charset-normalizer's measure of mess that counts as none
-_AS_COHERENT = 0.15  # and of its measure of how much a text looks like a language
+_AS_CLEAN = 0.02  # difference in charset-normalizer's "chaos" that counts as zero
+_AS_COHERENT = 0.15  # and in its "coherence"
 
 
 def check_encoding(encoding: Any) -> str:
-    """Return the name of an encoding of texts, or raise a ParameterError."""
+    """Check and return the name of an encoding of texts, or raise a ParameterError."""
     try:
         if isinstance(encoding, str) and "a".encode(encoding).decode(encoding) == "a":
             return codecs.lookup(encoding).name
-    except (LookupError, UnicodeError, ValueError, TypeError):  # no encoding, or none of texts
+    except (LookupError, UnicodeError, ValueError, TypeError):  # not an encoding, or not one of text
         pass
     raise ParameterError(
         "encoding", encoding, "the name of an encoding that Python knows",
@@ -45,7 +45,7 @@ def check_encoding(encoding: Any) -> str:
 
 
 def agrees_with_ascii(encoding: str) -> bool:
-    """Whether the bytes of ASCII mean in an encoding what they mean in ASCII: then lines end with a byte."""
+    """Whether the ASCII bytes have their ASCII meaning in an encoding, so that lines end with one byte."""
     ascii = bytes(range(128))
     try:
         return ascii.decode(encoding) == ascii.decode("ascii")
@@ -54,19 +54,20 @@ def agrees_with_ascii(encoding: str) -> bool:
 
 
 def detect_encoding(content: bytes, *, whole: bool) -> str | None:
-    """Detect the encoding of a text: by its mark, as UTF-8, else what charset-normalizer finds most probable.
+    """Detect the encoding of a text: by byte order mark, as UTF-8, or the most probable one found by
+    charset-normalizer.
 
     Parameters
     ----------
     content : bytes
         The text, or its beginning.
     whole : bool
-        Whether it is all of it; a beginning may end inside a letter.
+        Whether it is the complete text; a beginning may end inside a character.
 
     Returns
     -------
     str or None
-        None for what is no text in any encoding that is looked for: bytes of number 0 say so.
+        None if the content isn't text in any of the encodings, in particular if it has zero bytes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, with the text, the id and labels under keys."""
+"""JSON lines: one object per line, with the text, the id and labels under keys."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["as_label", "as_name", "as_text", "read_json_lines"]
 
 
 def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read JSON lines, an object at a time.
+    """Read JSON lines, one object at a time.
 
     Parameters
     ----------
     path : Path
         Plain, or packed by gzip, bzip2 or xz.
     layout : Layout
-        Its columns are keys; numbers of columns are those of the first object's keys. Empty lines are left
-        out. A text that is null is empty; a label that is null or not there is missing.
+        Its columns are keys; numbers of columns refer to the first object's keys. Empty lines are left out. A
+        null text is empty; a null or absent label is missing.
     notes : ReadingNotes
 
     Raises
     ------
     DataError
-        With the line number: if a line is no JSON object, has no text or id under its key, or a text is no
-        string, an id neither string nor whole number, a label neither string, number nor boolean; as
-        `text_lines`; as `find_columns`, of the first object.
+        With the line number: if a line isn't a JSON object, or has no text or id under its key; if a text
+        isn't a string, an id neither a string nor an integer, or a label neither a string, a number nor a
+        boolean; also as for `text_lines`, and as for `find_columns` with the first object.
     """
     fields: Fields | None = None
     keys: list[str] = []
@@ -55,7 +55,7 @@ def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator
 
 
 def _spelled(layout: Layout, keys: list[str]) -> Layout:
-    """A key of a label may be missing in any object, the first one too."""
+    """Add the group columns to the keys, since a label's key may be missing in any object, even the first."""
     for column in layout.group_columns:
         if column not in keys and not column.isdigit():
             keys.append(column)
@@ -84,7 +84,7 @@ def _under(place: str, row: dict[str, Any], key: str) -> Any:
 
 
 def as_text(place: str, value: Any) -> str:
-    """Return a text of a typed table; a missing one is empty. Raises a DataError if it is no string."""
+    """Return a text of a typed table; a missing one is empty. Raises a DataError if it isn't a string."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -100,7 +100,7 @@ def as_name(place: str, value: Any) -> str:
 
 
 def as_label(place: str, name: str, value: Any) -> Any:
-    """Return a label of a typed table: strings, numbers, booleans and None, which is missing."""
+    """Return a label of a typed table: a string, number or boolean, or None if it is missing."""
     if value is None or value == "" or value != value:
         return None
     if not isinstance(value, str | int | float | bool):

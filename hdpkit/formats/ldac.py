@@ -1,4 +1,4 @@
-"""The LDA-C format: one document per line, ``N id:count id:count ...``, N the number of pairs, ids from 0."""
+"""The LDA-C format: one document per line, ``N id:count id:count ...`` with N pairs and ids from 0."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from hdpkit.formats.names import check_names
 __all__ = ["TERM_LIMIT", "read_ldac", "read_vocabulary"]
 
 TERM_LIMIT = 1 << 20
-"""Longest term of a vocabulary in bytes."""
+"""Largest length of a term in bytes."""
 
-# At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
+# At most 18 digits, so that the number fits int64. Possessive (+): no backtracking over megabytes.
 _LINE = re.compile(rb"[ \t]*+[0-9]{1,18}+(?:[ \t]++[0-9]{1,18}+:[0-9]{1,18}+)*+[ \t\r]*+")
 _LINES = re.compile(rb"(?:" + _LINE.pattern + rb"(?:\n|$))*+")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) -> tuple[str, ...]:
-    """Read a vocabulary: a term per line, UTF-8, plain or gzip; line number, from 0, = id.
+    """Read a vocabulary: a term per line, UTF-8, plain or gzip; the id is the line number, from 0.
 
     Raises
     ------
     DataError
-        If a line is empty or isn't UTF-8, a term is given twice, or there are too many. The error counts
-        lines from 1.
+        If a line is empty or isn't UTF-8, a term is duplicated, or there are too many terms. The message
+        counts lines from 1.
     """
     limits = limits or Limits()
     terms: list[str] = []
@@ -65,7 +65,7 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Itera
     path : path
         The file.
     n_terms : int, optional
-        Number of terms; without it a block has its largest id + 1.
+        Number of terms; by default the largest id of each block + 1.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_term
         )
         _complain(path, number, line)
     pairs = _colons_by_line(content)
-    # All lines have the form now, so the file is nothing but numbers: one N a line, two numbers a pair.
+    # All lines have been checked, so the file contains only numbers: one N per line, two numbers per pair.
     numbers = np.fromstring(content.replace(b":", b" ").decode("ascii"), np.int64, sep=" ")
     heads = np.zeros(len(pairs), np.int64)
     np.cumsum(1 + 2 * pairs[:-1], out=heads[1:])
@@ -137,7 +137,7 @@ def _colons_by_line(content: bytes) -> npt.NDArray[np.int64]:
 
 
 def _complain(path: str | os.PathLike[str], number: int, line: bytes) -> NoReturn:
-    """Raise the DataError that says what is wrong with a line."""
+    """Raise the DataError about an invalid line."""
     place = f"{os.fspath(path)}, line {number}"
     remedy = "Each line reads `N id:count id:count ...`; an empty document is the line `0`."
     try:

@@ -1,4 +1,4 @@
-"""How large a corpus a file may ask for: a few bytes can promise more than any memory holds."""
+"""Limits on the size of a corpus read from a file, since a file of a few bytes can declare any size."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts, check_total
 
 __all__ = ["Limits", "limited"]
 
-_TOKENS = 2**28  # so many are taken from any file
-_TOKENS_PER_ENTRY = 100  # and more only where there are entries to match
+_TOKENS = 2**28  # accepted from any file
+_TOKENS_PER_ENTRY = 100  # accepted from files with more entries
 
 
 def _optional(high: int) -> Any:
@@ -36,8 +36,8 @@ def _required(high: int) -> Any:
 class Limits:
     """The largest corpus that is read from a file.
 
-    A file of a few bytes can name a term, a document or a count of any size, and memory is needed for all
-    that it names. Files that ask for more than this are refused before the memory is taken.
+    A file of a few bytes can contain a term id, a document id or a count of any size, for which memory would
+    be needed. Files that exceed these limits raise an error before memory is allocated.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Limits:
     max_documents : int
         Number of documents, by default 2^24.
     max_tokens : int, optional
-        Number of tokens. By default 2^28, or 100 for each entry of the file where that is more.
+        Number of tokens. By default 2^28, or 100 for each entry of the file if that is more.
 
     Raises
     ------
@@ -59,19 +59,19 @@ class Limits:
     max_tokens: int | None = attrs.field(default=None, validator=_optional(TOKEN_LIMIT - 1))
 
     def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
-        """Raise a DataError if there are more terms or documents than the limits say.
+        """Raise a DataError if there are more terms or documents than the limits allow.
 
         Parameters
         ----------
         place : str
-            Where it was read, for the error.
+            Where the numbers were read, for the error.
         n_terms, n_documents : int
-            What the file holds, or says that it holds.
+            Actual or declared numbers of the file.
 
         Raises
         ------
         DataError
-            It names the limit, and the option that lifts it.
+            The message names the limit, and the option that raises it.
         """
         for what, value, most in (
             ("terms", n_terms, self.max_terms),
@@ -81,19 +81,19 @@ class Limits:
                 raise self._too_many(place, what, value, most)
 
     def check_tokens(self, place: str, n_tokens: int, n_entries: int, *, in_shards: bool = False) -> None:
-        """Raise a DataError if there are more tokens than the limits say.
+        """Raise a DataError if there are more tokens than the limits allow.
 
         Parameters
         ----------
         place : str
-            Where it was read, for the error.
+            Where the number was read, for the error.
         n_tokens : int
-            What the file holds, or says that it holds.
+            Actual or declared number of the file.
         n_entries : int
-            Numbers in the file: without ``max_tokens`` the limit grows with them.
+            Number of entries in the file; without ``max_tokens`` the limit grows with it.
         in_shards : bool
-            Whether cells of it are written to shards. They take space by entries, so that only
-            ``max_tokens`` limits them; otherwise there are fewer than 2^31 tokens, too.
+            Whether cells are written to shards. Their size depends on entries, not on tokens, so only
+            ``max_tokens`` applies; otherwise there must also be fewer than 2^31 tokens.
 
         Raises
         ------
@@ -122,9 +122,9 @@ class Limits:
 def limited(
     place: str, blocks: Iterable[Counts], limits: Limits, *, in_shards: bool = False
 ) -> Iterator[Counts]:
-    """Yield blocks of a file's documents, each checked before anything is made of it.
+    """Yield blocks of a file's documents, each checked before it is used.
 
-    Raises a DataError if they are too much together.
+    Raises a DataError if the blocks together exceed the limits.
     """
     n_documents = n_tokens = n_entries = 0
     for counts in blocks:

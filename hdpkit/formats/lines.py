@@ -1,4 +1,4 @@
-"""Lines of files, plain or packed, of standard input and of open files; what goes wrong names the line."""
+"""Lines of files, plain or compressed, of standard input and of open files; errors name the line."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ __all__ = [
 ]
 
 MAX_LINE_BYTES = LINE_LIMIT
-"""Longer lines (64 MiB) are refused unless asked for: such a file is no text of lines."""
+"""Default limit of the length of a line (64 MiB); a file with longer lines is hardly text."""
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
-"""What lines are read from: a path, "-" for standard input, or an open file."""
+"""Source of lines: a path, "-" for standard input, or an open file."""
 
 Progress = Callable[[int, int | None], object]
-"""Takes the number of bytes read and their total, None where it isn't known."""
+"""Takes the number of bytes read and their total (None if it isn't known)."""
 
-_STEP = 2**20  # progress is told about once in so many bytes
+_STEP = 2**20  # progress is reported about once in this many bytes
 
 _PACKED: dict[str, tuple[bytes, Callable[..., Any], str]] = {
     ".gz": (b"\x1f\x8b", gzip.open, "gzip"),
     ".bz2": (b"BZh", bz2.open, "bzip2"),
     ".xz": (b"\xfd7zXZ\0", lzma.open, "xz"),
 }
-_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")  # three letters may begin a text
+_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")  # text may begin with BZh
 
 _TROUBLE = (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError)
 
@@ -67,33 +67,33 @@ def read_lines(
     progress: Progress | None = None,
     encoding: str | None = None,
 ) -> Iterator[tuple[int, int, Any]]:
-    r"""Read lines as they are asked for.
+    r"""Yield lines, read on demand.
 
     Parameters
     ----------
     source : Path, "-" or open file
-        A file may be packed by gzip, bzip2 or xz, which its name or its first bytes say.
+        A file may be compressed by gzip, bzip2 or xz, which is detected by its name or its first bytes.
     limit : int or None
-        Longest line in bytes (of a file that is open for text: characters), its end included.
+        Longest line in bytes (for a file opened as text: characters), including its end.
     progress : callable, optional
-        Called about once a megabyte and at the end; bytes are those of the packed file.
+        Called about once per megabyte and at the end; bytes are those of the compressed file.
     encoding : str, optional
-        Of a file given by its path, if lines are to be found in its decoded text: where bytes of ASCII may
-        mean something else, as in UTF-16. Lines are then strings, and count characters.
+        For a file given by its path, if lines must be found in its decoded text because the encoding isn't
+        compatible with ASCII, such as UTF-16. Lines are then strings, and positions count characters.
 
     Yields
     ------
     int
         Number of the line, from 1.
     int
-        Where it begins in the unpacked file, from 0.
+        Position of its beginning in the uncompressed file, from 0.
     bytes or str
         The line, with its end; lines end with ``\n``.
 
     Raises
     ------
     DataError
-        If a file can't be read, is damaged or cut off, or has a longer line.
+        If a file can't be read, is damaged or truncated, or has a longer line.
     """
     if isinstance(source, Path):
         try:
@@ -153,7 +153,7 @@ def _lines(
 
 
 def unpacked_beginning(path: Path, size: int) -> bytes:
-    """Return the first bytes of a file, plain or packed; errors as in `read_lines`."""
+    """Return the first bytes of a file, plain or compressed, uncompressed; errors as in `read_lines`."""
     try:
         with open_regular(path) as raw:
             file, packed = _unpacked(path, raw)
@@ -184,7 +184,7 @@ def decode_line(
 
 
 def _unpacked(source: Path, raw: Any) -> tuple[Any, str]:
-    """Return the file as its name or its first bytes say that it is packed, and by what ("": it isn't)."""
+    """Return the file, decompressed if its name or first bytes say so, and the format ("" if plain)."""
     try:
         head = raw.peek(16)
     except _TROUBLE as error:
@@ -192,7 +192,7 @@ def _unpacked(source: Path, raw: Any) -> tuple[Any, str]:
     for suffix, (magic, opener, name) in _PACKED.items():
         if head.startswith(magic) and (suffix != ".bz2" or _BZIP2.match(head) is not None):
             return opener(raw), name
-        if source.name.lower().endswith(suffix):  # an empty file would pass for a packed one
+        if source.name.lower().endswith(suffix):  # an empty file would count as compressed
             raise _damaged(place_of(source), f"begins with {head[:6]!r}", name)
     return raw, ""
 
@@ -202,11 +202,11 @@ def _damaged(place: str, value: Any, packed: str) -> DataError:
 
 
 def _told(error: Exception, source: Any, number: int | None = None, packed: str = "") -> Exception:
-    """Return what opening a source, or reading its line of this number, raised: an error that names them."""
+    """Return the error for a failure to open a source or to read a line, which names the source and line."""
     if isinstance(error, DataError):
         return error
     place = place_of(source, number)
-    if isinstance(error, UnicodeDecodeError):  # of a file that was opened for text; it reads ahead
+    if isinstance(error, UnicodeDecodeError):  # from a file opened as text, which reads ahead
         return DataError(
             f"{place} or behind it", error.object[error.start : error.end], f"valid {error.encoding}",
             'Open it with its encoding, or with errors="replace".',

@@ -1,7 +1,7 @@
-"""Files that are mapped into memory, and whether they are still what was opened.
+"""Files mapped into memory, and checks that they haven't changed since they were opened.
 
-A mapped file that gets shorter ends the process that reads it (SIGBUS), and one that is written over hands
-out numbers of any size. Nothing can prevent that from outside; what can be done is to look often.
+If a mapped file is truncated, the process that reads it is killed (SIGBUS); if it is overwritten, its numbers
+can have any value. A process can't prevent that; it can only check often.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hdpkit.errors import ChangedDataError
 __all__ = ["CHUNK", "MappedFiles", "check_ids", "signature"]
 
 CHUNK = 1 << 18
-"""Numbers that are checked at once."""
+"""Number of numbers checked at once."""
 
 Signature = tuple[int, int, int, int]
 
 
 def signature(info: os.stat_result) -> Signature:
-    """What changes when a file does: device, number, size, time of the last change."""
+    """Signature that changes when a file changes: device, inode, size, time of the last change."""
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
@@ -38,7 +38,7 @@ class MappedFiles:
     seen : dict
         Path -> signature when it was mapped.
     starts : dict
-        Path -> where its numbers begin.
+        Path -> position at which its numbers begin.
     digests : dict
         Path -> SHA-256 (hex) of its numbers.
     """
@@ -51,10 +51,10 @@ class MappedFiles:
         self._digests = digests
 
     def check(self) -> None:
-        """Raise a ChangedDataError unless the files are what they were.
+        """Raise a ChangedDataError if the files have changed.
 
-        It takes a few microseconds if nothing touched them. A file with another time or number and the same
-        content is taken for the same.
+        This takes a few microseconds if no file was modified. A file with another time or inode and the same
+        content counts as unchanged.
         """
         for path, before in self._seen.items():
             try:
@@ -84,12 +84,12 @@ class MappedFiles:
 def check_ids(
     folder: Path, terms: npt.NDArray[Any], numbers: npt.NDArray[Any], lengths: npt.NDArray[Any], n_terms: int
 ) -> None:
-    """Check that terms are in range, and numbers those of documents of these lengths.
+    """Check that terms are in range, and document numbers match documents of these lengths.
 
     Raises a ChangedDataError if they aren't.
     """
     ends = np.cumsum(lengths)
-    for first in range(0, len(terms), CHUNK // 8):  # little memory: the corpus may leave hardly any
+    for first in range(0, len(terms), CHUNK // 8):  # small pieces, since memory may be scarce
         last = min(first + CHUNK // 8, len(terms))
         chunk = terms[first:last]
         if chunk.min() < 0 or chunk.max() >= n_terms:

@@ -1,4 +1,4 @@
-"""Arrays of one dimension in files, mapped into memory after their headers and sizes were checked."""
+"""Arrays of one dimension in files, mapped into memory after a check of their headers and sizes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hdpkit.formats.mapped import MappedFiles, Signature, signature
 __all__ = ["ArrayMapping", "Damage", "damaged", "open_file"]
 
 Damage = Callable[[Path, Any, str], DataError]
-"""Makes the error about a file: what it is, and what it should be."""
+"""Makes the error about a file from its content and from what is allowed."""
 
-# What NumPy writes before an array of one dimension, in version 1.0 of its format.
+# NumPy's header of an array of one dimension, in version 1.0 of its format.
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \(([0-9]{1,18}),\), \}[ ]*\n")
 
 
 class ArrayMapping:
-    """Maps arrays of a folder, and notes what their files are.
+    """Maps arrays of a folder, and records the signatures of their files.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class ArrayMapping:
         self.starts: dict[Path, int] = {}
 
     def files(self, digests: Mapping[Path, str], *, whole: bool = False) -> MappedFiles:
-        """What was mapped, with the SHA-256 of the numbers of each file, or of the whole files."""
+        """The mapped files, with the SHA-256 of the numbers in each file, or of the entire files."""
         return MappedFiles(self._seen, dict.fromkeys(self.starts, 0) if whole else self.starts, digests)
 
     def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
-        """Map an array of `n` numbers of this type; raises what `damaged` makes."""
+        """Map an array of `n` numbers of this type; raises the error made by `damaged`."""
         path = self._folder / name
         kind = np.dtype(dtype)
         try:
@@ -74,7 +74,7 @@ class ArrayMapping:
 
 @contextlib.contextmanager
 def open_file(path: Path, damaged: Damage) -> Iterator[Any]:
-    """Open a regular file to read bytes; anything else is damage (a pipe would keep us waiting)."""
+    """Open a regular file to read bytes; anything else counts as damage (opening a pipe might block)."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise damaged(path, "no regular file", "a file")
     with open(path, "rb") as file:
@@ -82,7 +82,7 @@ def open_file(path: Path, damaged: Damage) -> Iterator[Any]:
 
 
 def damaged(path: Path, value: Any, allowed: str) -> DataError:
-    """An error about a file of a converted corpus that is not as it was written."""
+    """The error about a file of a converted corpus that has changed since it was written."""
     return DataError(
         f"file {path}",
         value,

@@ -1,9 +1,9 @@
 """Matrices of counts in the Matrix Market format, documents x terms.
 
 A banner ``%%MatrixMarket matrix LAYOUT FIELD SYMMETRY``, comments (lines that begin with ``%``), a line of
-sizes, and entries one a line: ``row column value``, from 1, of a "coordinate" layout (without a value if
-the field is "pattern"); the values alone, column by column, of an "array". Every byte is checked before a
-number is made of it.
+sizes, and entries, one per line: for a "coordinate" layout ``row column value`` with indices from 1 (without
+a value if the field is "pattern"); for an "array" layout only the values, column by column. Every byte is
+checked before conversion to numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMEDY = "Write it again, for instance by scipy.io.mmwrite."
 
 
 def _line(*fields: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Patterns of one line, and of many, blank ones among them."""
+    """Patterns of one line, and of many lines, which may include blank ones."""
     one = rb"[ \t]*+" + b"".join(fields) + rb"[ \t\r]*+"
     return re.compile(one), re.compile(rb"(?:(?:" + one + rb"|[ \t\r]*+)(?:\n|\Z))*+")
 
@@ -62,7 +62,7 @@ class _Head:
 
     @property
     def width(self) -> int:
-        """Numbers a line."""
+        """Number of numbers per line."""
         return 1 if self.layout == "array" else 2 if self.field == "pattern" else 3
 
 
@@ -74,19 +74,19 @@ def read_matrix_market(
     Parameters
     ----------
     path : path
-        A file of the fields integer, real and pattern, general or symmetric.
+        A file with field integer, real or pattern, general or symmetric.
     limits : Limits, optional
 
     Returns
     -------
     scipy.sparse.coo_array or ndarray
-        Of a coordinate and of an array layout.
+        For a coordinate and for an array layout, respectively.
 
     Raises
     ------
     DataError
-        With the line number (from 1), if a line is malformed, an index is out of range, a value is no count,
-        or there are more or fewer entries than promised; if the matrix is larger than `limits`.
+        With the line number (from 1), if a line is malformed, an index is out of range, a value isn't a
+        count, or there are more or fewer entries than declared; also if the matrix exceeds `limits`.
     OSError
         If the file can't be read.
     """
@@ -113,14 +113,14 @@ def matrix_entries(
     iterator of (row, column, count)
         int64 arrays, rows and columns from 0, in the order of the file; entries of one cell add up.
 
-    Raises as `read_matrix_market`, if something is wrong behind the sizes while blocks are asked for.
+    Raises the errors of `read_matrix_market`; those about entries are raised while blocks are read.
     """
     head, blocks = _begun(path, limits or Limits())
     return (head.n_rows, head.n_columns), (_placed(rows, first, head) for first, rows in _counted(blocks))
 
 
 def _begun(path: str | os.PathLike[str], limits: Limits) -> tuple[_Head, Iterator[npt.NDArray[Any]]]:
-    """What a file begins with, and its entries, checked, in blocks."""
+    """The head of a file, and its entries, checked, in blocks."""
     lines = _Lines(path)
     head = _read_head(path, lines)
     limits.check(f"file {path}", head.n_columns, head.n_rows)
@@ -174,7 +174,7 @@ def _placed(rows: npt.NDArray[Any], first: int, head: _Head) -> Entries:
 
 
 class _Lines:
-    """The lines of the head one by one, and then the rest in blocks."""
+    """The lines of the head one by one, then the rest in blocks."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._blocks = line_blocks(path)
@@ -194,7 +194,7 @@ class _Lines:
         return self._number - 1, line
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """What was not read, with the number of each block's first line."""
+        """The unread lines in blocks, with the number of each block's first line."""
         if self._at < len(self._content):
             yield self._number, self._content[self._at :]
         yield from self._blocks
@@ -266,7 +266,7 @@ def _entries(path: Any, first: int, content: bytes, head: _Head) -> npt.NDArray[
 
 
 def _check(path: Any, first: int, content: bytes, rows: npt.NDArray[Any], head: _Head) -> None:
-    """Indices in range and values that are counts."""
+    """Check that indices are in range and values are counts."""
     if head.layout == "coordinate":
         for column, what, most in ((0, "row", head.n_rows), (1, "column", head.n_columns)):
             wrong = (rows[:, column] < 1) | (rows[:, column] > most)
@@ -296,7 +296,7 @@ def _dense(values: npt.NDArray[Any], head: _Head) -> npt.NDArray[Any]:
     if not head.symmetric:
         return values.reshape(head.n_columns, head.n_rows).T
     matrix = np.zeros((head.n_rows, head.n_rows), values.dtype)
-    row, column = np.triu_indices(head.n_rows)  # of the lower triangle column by column, turned
+    row, column = np.triu_indices(head.n_rows)  # transposed: the lower triangle column by column
     matrix[row, column] = matrix[column, row] = values
     return matrix
 

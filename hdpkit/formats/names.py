@@ -1,4 +1,4 @@
-"""Names of documents and terms, and values of labels: sequences of them, checked."""
+"""Checks of sequences of names (of documents and terms) and of label values."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from hdpkit.errors import DataError
 __all__ = ["Codes", "as_sequence", "check_names", "hashable", "is_missing", "plain"]
 
 Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]
-"""Codes (one a customer, -1 = missing) and keys."""
+"""Codes (one per customer, -1 = missing) and keys."""
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a label's value is missing: None, NaN, NaT or pandas.NA. The number -1 is a value."""
-    # pandas.NA answers NA to every comparison; it is recognised by its type's name, without importing pandas.
+    """Whether a label's value is missing: None, NaN, NaT or pandas.NA. The number -1 is a value."""
+    # Every comparison with pandas.NA is NA; it is recognised by the name of its type, without importing
+    # pandas.
     if value is None or type(value).__name__ == "NAType":
         return True
     try:
-        return bool(value != value)  # NaN and NaT alone differ from themselves
+        return bool(value != value)  # only NaN and NaT differ from themselves
     except (TypeError, ValueError):
         return False
 
 
 def as_sequence(parameter: str, values: Any, what: str) -> npt.NDArray[Any] | list[Any]:
-    """Return `values` as a list, or as an array where it knows how to be one.
+    """Return `values` as a list, or as an array if it can be converted to one.
 
-    Raises a DataError for what has no order of its own (sets: the order would depend on a hash), for mappings
-    and for a single string.
+    Raises a DataError for unordered collections (sets, whose order depends on hashes), for mappings and for
+    a single string.
     """
     remedy = f"Pass a list or a one-dimensional array of {what}."
     if isinstance(values, np.ma.MaskedArray) and values.ndim == 1:
@@ -46,7 +47,7 @@ def as_sequence(parameter: str, values: Any, what: str) -> npt.NDArray[Any] | li
 
 
 def hashable(value: Any) -> bool:
-    """Say whether a value has a hash."""
+    """Whether a value is hashable."""
     try:
         hash(value)
     except TypeError:
@@ -55,7 +56,7 @@ def hashable(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return the Python object of a NumPy scalar; dates stay, since their unit would be lost."""
+    """Return the Python object of a NumPy scalar; dates are unchanged, since their unit would be lost."""
     if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         return value.item()
     return value
@@ -64,7 +65,7 @@ def plain(value: Any) -> Any:
 def check_names(
     parameter: str, values: Any, n: int | None, unit: str, *, strings: bool = True
 ) -> tuple[Any, ...]:
-    """Return names (of documents, groups or terms) as a tuple, checked.
+    """Check names (of documents, groups or terms) and return them as a tuple.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def check_names(
     values : sequence
         Names, all different.
     n : int or None
-        How many there must be; None for any number.
+        Required number of names; None for any number.
     unit : str
-        What is named, for errors.
+        What the names are of, for errors.
     strings : bool
         Whether names must be strings; otherwise any hashable value that isn't missing.
 

@@ -1,4 +1,4 @@
-"""Tables of numbers with names of rows and columns: CSV, TSV, and what R's write.table writes."""
+"""Tables of numbers with names of rows and columns: CSV, TSV, and the output of R's write.table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NumberTable:
     lines : tuple of int
         Line in which each row begins, from 1.
     header : int
-        Line of the names of the columns.
+        Number of the line with the names of the columns.
     """
 
     place: str
@@ -56,7 +56,7 @@ class NumberTable:
 
 
 def delimiter_of(path: Path) -> str:
-    """Return what separates the columns of a table, by its name's end or else by its first line.
+    """Return the delimiter of a table, from its suffix or else from its first line.
 
     Parameters
     ----------
@@ -84,19 +84,19 @@ def read_number_table(
     names: Callable[[Sequence[str]], int] = _one,
     join: Callable[[Sequence[str]], str] = "".join,
 ) -> NumberTable:
-    """Read a table whose first columns name the rows and whose others are numbers.
+    """Read a table whose first columns name the rows and whose other columns are numbers.
 
     Parameters
     ----------
     path : Path
-        Plain, or packed by gzip, bzip2 or xz. A header may lack the names of the first columns, as R's
-        ``write.table`` leaves it.
+        Plain, or compressed by gzip, bzip2 or xz. The header may lack the names of the first columns, as in
+        the output of R's ``write.table``.
     delimiter : str, optional
-        By default as `delimiter_of` says.
+        By default the result of `delimiter_of`.
     names : callable
-        Of the first row; returns how many of its first fields name the row.
+        Takes the first row; returns how many of its first fields name the row.
     join : callable
-        Makes one name of these fields.
+        Joins these fields into one name.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def read_number_table(
     Raises
     ------
     DataError
-        With line and column, if a field is no finite number; if a row has another number of fields than the
-        header, or there are none.
+        If a field isn't a finite number (with line and column), if the number of fields of a row differs from
+        the header, or there are no rows.
     """
     letter = delimiter_of(path) if delimiter is None else delimiter
     layout = Layout(delimiter=letter)
@@ -152,7 +152,7 @@ def _columns(path: Path, header: tuple[int, list[str]], width: int, n_names: int
 
 def _numbers(path: Path, line: int, row: str, columns: list[str], fields: list[str]) -> Any:
     try:
-        if not any("_" in field for field in fields):  # which Python would read 1_000 by
+        if not any("_" in field for field in fields):  # since Python accepts 1_000
             found = np.array([float(field) for field in fields])
             if np.isfinite(found).all():
                 return found

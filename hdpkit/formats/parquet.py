@@ -15,25 +15,24 @@ from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
 __all__ = ["read_parquet"]
 
 _ROWS = 1024
-"""Rows that are read at once."""
+"""Number of rows read at once."""
 
 
 def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read a Parquet file, some rows at a time.
+    """Read a Parquet file in blocks of rows.
 
     Parameters
     ----------
     path : Path
     layout : Layout
-        Only its columns count. A text that is null is empty, a label that is null missing. Dates become
-        strings.
+        Only its columns are used. A null text is empty, a null label missing. Dates become strings.
     notes : ReadingNotes
 
     Raises
     ------
     DataError
-        With the row, from 1, if a text is no string, an id neither string nor whole number, or a label
-        can't be one; with the file's name, if it is damaged; as `find_columns`.
+        With the row, from 1, if a text isn't a string, an id is neither a string nor an integer, or a value
+        can't be a label; with the file name, if the file is damaged; also as for `find_columns`.
     MissingExtraError
         If pyarrow isn't installed.
     """

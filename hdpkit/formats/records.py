@@ -1,4 +1,4 @@
-"""Documents as the readers of tables and of files of text yield them, and how they lie there."""
+"""Documents, as yielded by the readers of tables and text files, and the layout of such files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hdpkit.formats.encodings import check_encoding
 __all__ = ["TEXT_COLUMNS", "Document", "Fields", "Layout", "ReadingNotes", "find_columns"]
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
-"""Names of a column that is taken for the text where none is given and there are several."""
+"""Names of the column used as text if none is given and there are several columns."""
 
 
 class Document(NamedTuple):
-    """A document that was read.
+    """A document from a file.
 
     Attributes
     ----------
     text : str
     place : int or str
-        The line or row that it begins in, from 1, or the path of its file.
+        The line or row in which it begins, from 1, or the path of its file.
     name : str or None
         Its id.
     labels : tuple
-        A value for each group column, None where it is missing.
+        A value for each group column; None if it is missing.
     """
 
     text: str
@@ -77,29 +77,29 @@ def _files(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """How documents lie in a file of texts, or in a folder of such files.
+    """Layout of documents in a file of texts, or in a folder of such files.
 
     Parameters
     ----------
     text_column, id_column : str or int, optional
         Name of the column (of JSON lines: of the key) that holds the text or the id, or its number, from 1.
-        By default the text is in the only column, or in one that is called "text", "body" or the like
+        By default the text is in the only column, or in one called "text", "body" or similar
         (`TEXT_COLUMNS`), and documents have no ids.
     group_columns : sequence of str or int
         Columns that become labels of the corpus; a name that is also a number is a name.
     encoding : str, optional
-        By default it is detected: UTF-8, what a byte order mark says, or else the most probable of those in
-        use, by charset-normalizer.
+        By default it is detected: UTF-8, the encoding given by a byte order mark, or else the most probable
+        of the encodings in use, by charset-normalizer.
     delimiter : str, optional
-        Of tables: one character; by default a comma (csv) or a tab (tsv).
+        For tables: one character; by default a comma (csv) or a tab (tsv).
     quotes : bool
-        Of tables: whether a field may stand in double quotes, which may then hold delimiters and line ends.
+        For tables: whether a field may be in double quotes, and then contain delimiters and line ends.
     header : bool
-        Of tables: whether the first row has the names of the columns.
+        For tables: whether the first row has the names of the columns.
     files : str
-        Of folders: the pattern of the files' names.
+        For folders: the pattern of the file names.
     strict : bool
-        Of folders: whether a file that can't be decoded is an error; otherwise it is left out.
+        For folders: whether a file that can't be decoded is an error; otherwise it is left out.
     optional_groups : bool
         Whether a group column may be missing: documents then lack the label.
 
@@ -128,13 +128,13 @@ class Layout:
                 object.__setattr__(self, name, _column(name, value))
 
     def as_data(self) -> dict[str, Any]:
-        """Return the fields as what JSON can hold."""
+        """Return the fields as JSON-compatible data."""
         return attrs.asdict(self) | {"group_columns": list(self.group_columns)}
 
 
 @attrs.define(eq=False)
 class ReadingNotes:
-    """What readers have to say beside the documents; filled as these are read.
+    """Notes of readers about the files; filled while documents are read.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class ReadingNotes:
     skipped : list of (str, str)
         Paths of files that were left out, and why.
     groups : tuple of str
-        Names of the group columns, as the header has them.
+        Names of the group columns, from the header.
     """
 
     encodings: dict[str, int] = attrs.Factory(dict)
@@ -151,13 +151,13 @@ class ReadingNotes:
     groups: tuple[str, ...] = ()
 
     def detected(self, encoding: str) -> None:
-        """Count a file in an encoding that nobody gave."""
+        """Count a file with a detected encoding."""
         if encoding not in ("utf-8", "utf-8-sig"):
             self.encodings[encoding] = self.encodings.get(encoding, 0) + 1
 
 
 class Fields(NamedTuple):
-    """Places of the fields in a row: of the text, of the id and of the groups (None: there is none)."""
+    """Indices of the text, the id and the groups in a row; None if there is none."""
 
     text: int
     name: int | None
@@ -167,24 +167,24 @@ class Fields(NamedTuple):
 def find_columns(
     layout: Layout, columns: Sequence[str], place: str, notes: ReadingNotes, *, what: str = "column"
 ) -> Fields:
-    """Find the columns of a table that a layout names.
+    """Find the columns of a table that are named by a layout.
 
     Parameters
     ----------
     layout : Layout
     columns : sequence of str
-        Their names; without a header their numbers, from 1.
+        Names of the columns; without a header their numbers, from 1.
     place : str
-        Of the header, for errors.
+        Location of the header, for errors.
     notes : ReadingNotes
-        It is told what the group columns are called.
+        The names of the group columns are stored here.
     what : str
-        What a column is called, for errors.
+        The word for a column, for errors.
 
     Raises
     ------
     DataError
-        If there is no such column or two of the name, or nothing says which one holds the text.
+        If a column doesn't exist or its name isn't unique, or the column of the text can't be determined.
     """
     find = _finder(columns, place, what)
     if layout.text_column is not None:

@@ -1,4 +1,4 @@
-"""Files of sentences, one a line, as lists of words."""
+"""Files of sentences, one per line, as lists of words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hdpkit.formats.lines import MAX_LINE_BYTES, Progress, Source, decode_line, 
 
 __all__ = ["read_sentences"]
 
-# What separates words: the blanks of ASCII, as in other tools for n-grams. To str.split() a no-break space
-# and U+2028 would be blanks too.
+# Words are separated by ASCII blanks, as in other n-gram tools. str.split() would also split at no-break
+# spaces and U+2028.
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")
 
-# Encodings in which the bytes of blanks are nothing else, and the blanks of ASCII no other bytes.
+# Encodings in which the bytes of ASCII blanks always and only represent these blanks.
 _TRANSPARENT = ("utf-8", "ascii", "iso8859-1")
 
 _MARKERS = ("<s>", "</s>")
@@ -35,32 +35,33 @@ def read_sentences(
     max_line_bytes: int | None = MAX_LINE_BYTES,
     progress: Progress | None = None,
 ) -> Iterator[list[str]]:
-    r"""Read sentences, one a line, as they are asked for.
+    r"""Yield sentences, one per line, read on demand.
 
-    A line ends with ``\n``. Words are what the blanks of ASCII separate (space, tab, ``\r``, ``\v``, ``\f``);
-    other characters, a no-break space or U+2028 among them, are part of a word. A byte order mark at the
-    beginning is dropped. No word is special but ``<s>`` and ``</s>``, which are refused: they are added
-    later.
+    A line ends with ``\n``. Words are separated by ASCII blanks (space, tab, ``\r``, ``\v``, ``\f``); all
+    other characters, including no-break spaces and U+2028, are part of words. A byte order mark at the
+    beginning is dropped. The only special words are ``<s>`` and ``</s>``, which raise an error since they are
+    added later.
 
     Parameters
     ----------
     source : path or open file
-        Path of a file, plain or packed by gzip, bzip2 or xz (detected by name or first bytes); "-" for
-        standard input; or a file that is open, for text (then encoding and errors are its own) or bytes.
+        Path of a file, plain or compressed by gzip, bzip2 or xz (detected by name or first bytes); "-" for
+        standard input; or an open file, of bytes or of text (which then has its own encoding and errors).
     encoding : str
-        Any that agrees with ASCII: "utf-8", "latin-1", "gb18030", ... (not "utf-16").
+        Any encoding compatible with ASCII: "utf-8", "latin-1", "gb18030", ... (not "utf-16").
     errors : str
-        "strict": bytes that aren't valid are refused; "replace": they become U+FFFD.
+        "strict": invalid bytes raise an error; "replace": they become U+FFFD.
     lowercase : bool
-        Whether to turn words into lower case.
+        Whether to convert words to lower case.
     empty : str
-        What becomes of a line without words: "skip" (as SRILM does) or "keep", as an empty sentence (as KenLM
-        does).
+        How to treat a line without words: "skip" it (like SRILM), or "keep" it as an empty sentence (like
+        KenLM).
     max_line_bytes : int or None
-        Longest line, with its end (of a file that is open for text: characters); None: any.
+        Longest line, including its end (for a file opened as text: in characters); None for any length.
     progress : callable, optional
-        Called about once a megabyte and at the end with the number of bytes read and their total; of packed
-        files both are of the packed bytes. The total is None for what isn't a regular file given by its path.
+        Called about once per megabyte and at the end with the number of bytes read and their total; for
+        compressed files both refer to compressed bytes. The total is None except for a regular file given by
+        its path.
 
     Yields
     ------
@@ -70,11 +71,11 @@ def read_sentences(
     Raises
     ------
     DataError
-        Naming the file and the line (from 1), when it comes to it: invalid bytes (their offset in the
-        unpacked file, from 0, is named), a NUL byte, ``<s>`` or ``</s>`` as a word, too long a line, a packed
-        file that is damaged or cut off, or a file that can't be read.
+        With the file and the line (from 1), when the line is reached: invalid bytes (with their offset in the
+        uncompressed file, from 0), a NUL byte, ``<s>`` or ``</s>`` as a word, a line that is too long, a
+        compressed file that is damaged or truncated, or a file that can't be read.
     ParameterError
-        At once, if an argument makes no sense.
+        Immediately, if an argument isn't valid.
     """
     if not hasattr(source, "readline"):
         source = (
@@ -104,14 +105,14 @@ def _check_encoding(encoding: Any) -> str:
     try:
         if ascii.decode(text("encoding", encoding, remedy=remedy)) == ascii.decode("ascii"):
             return codecs.lookup(encoding).name
-    except (LookupError, UnicodeError):  # no encoding, or none of text
+    except (LookupError, UnicodeError):  # not an encoding, or not one of text
         pass
     raise ParameterError("encoding", encoding, "an encoding that agrees with ASCII", remedy)
 
 
 @attrs.frozen(kw_only=True)
 class _Reader:
-    """How sentences are read; arguments checked."""
+    """A reader of sentences, with checked arguments."""
 
     encoding: str
     errors: str
@@ -134,7 +135,7 @@ class _Reader:
             nul = line.find(b"\0")
             fast = self.encoding in _TRANSPARENT and begin > 0
             try:
-                # blanks are made one at a time, which takes a quarter of the time of looking for words
+                # blanks are made uniform first, which takes a quarter of the time of searching for words
                 content = (b" ".join(line.split()) if fast else line).decode(self.encoding, self.errors)
             except UnicodeDecodeError:
                 content = decode_line(line, source, number, begin, self.encoding, self.errors)

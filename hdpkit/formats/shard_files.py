@@ -1,20 +1,20 @@
-"""A corpus in shards: a folder of its own for each run of documents, and a manifest about all of them.
+"""A corpus in shards: one folder for each range of documents, and a manifest of all shards.
 
 ==============================  =============================================================================
 ``manifest.json``               sizes, vocabulary, keys of labels, and for each shard its place among the
                                 documents and the SHA-256 of each of its files; written last
 ``shard-0000/begin.npy``        cells: int64, shape (n_documents + 1,): first cell of each document, the end
 ``shard-0000/term.npy``         cells: int32, shape (n_cells,): term of each cell, ascending in a document
-``shard-0000/count.npy``        cells: int32, shape (n_cells,): how often the document has the term
+``shard-0000/count.npy``        cells: int32, shape (n_cells,): count of the term in the document
 ``shard-0000/terms.npy``        tokens: int32, shape (n_tokens,)
 ``shard-0000/document.npy``     tokens: int32, shape (n_tokens,): number of the document in the shard, from 1
 ``shard-0000/lengths.npy``      tokens: int64, shape (n_documents,)
 ``shard-0000/label-0.npy`` ..   int64, shape (n_documents,): codes of labels, -1 = missing
-``shard-0000/names.json``       names of the documents, where they have names
+``shard-0000/names.json``       names of the documents, if they have names
 ==============================  =============================================================================
 
-A corpus that was made from counts has cells, any other has tokens. A shard is read with the manifest alone:
-the other shards need not be there.
+A corpus made from counts has cells, any other has tokens. Reading a shard needs only the manifest; the other
+shards may be absent.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ _FOLDER = re.compile(r"shard-[0-9]{4,9}")
 
 @attrs.frozen(kw_only=True)
 class ShardInfo:
-    """A shard of a corpus: a run of its documents.
+    """A shard of a corpus: a range of consecutive documents.
 
     Attributes
     ----------
     number : int
-        From 0.
+        Number of the shard, from 0.
     first_document, n_documents : int
-        Its documents.
+        Range of its documents.
     first_token, n_tokens : int
-        Its tokens.
+        Range of its tokens.
     n_cells : int or None
-        Its pairs of a document and a term; None where the corpus is not one of counts.
+        Number of its pairs of a document and a term; None if the corpus wasn't made from counts.
     sha256 : dict
         File name -> SHA-256 (hex) of the file.
     """
@@ -95,7 +95,7 @@ class ShardInfo:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Manifest:
-    """What a manifest says; ``digest`` is the SHA-256 (hex) of the file itself."""
+    """The content of a manifest; ``digest`` is the SHA-256 (hex) of the file itself."""
 
     folder: Path
     digest: str
@@ -118,7 +118,7 @@ class Manifest:
 
     @property
     def n_cells(self) -> int | None:
-        """Number of cells of all shards; None of tokens."""
+        """Number of cells of all shards; None if the corpus has tokens."""
         return None if self.kind == "tokens" else sum(shard.n_cells or 0 for shard in self.shards)
 
     def files(self) -> tuple[str, ...]:
@@ -137,12 +137,12 @@ def shard_name(number: int) -> str:
 
 
 def is_sharded_folder(folder: Path) -> bool:
-    """Whether a folder holds the manifest of a corpus in shards."""
+    """Whether a folder contains the manifest of a corpus in shards."""
     return (folder / MANIFEST).is_file()
 
 
 def is_shard(folder: Path) -> bool:
-    """Whether a folder is called like a shard and has a manifest above it."""
+    """Whether a folder has the name of a shard, and its parent a manifest."""
     place = Path(os.path.abspath(folder))
     return _FOLDER.fullmatch(place.name) is not None and is_sharded_folder(place.parent)
 
@@ -154,12 +154,12 @@ def checksum_of(head: dict[str, Any]) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a corpus in shards; no shard need be there.
+    """Read the manifest of a corpus in shards; shards may be absent.
 
     Raises
     ------
     DataError
-        If it is missing, damaged, of another version, or contradicts itself.
+        If it is missing, damaged, of another version, or inconsistent.
     """
     path = folder / MANIFEST
     content = _content(path)
@@ -196,11 +196,11 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def shard_at(folder: Path) -> tuple[Manifest, int] | None:
-    """Return the manifest above a shard's folder, and the shard's number; None if it is none's.
+    """Return the manifest of a shard's folder, and the shard's number; None if the folder isn't a shard.
 
-    Raises a DataError as `read_manifest`, or if the manifest knows no such shard.
+    Raises a DataError as for `read_manifest`, or if the manifest has no such shard.
     """
-    place = Path(os.path.abspath(folder))  # a link to a local disk is followed by the files alone
+    place = Path(os.path.abspath(folder))  # links aren't resolved: a shard may be a link to a local disk
     if not is_shard(place):
         return None
     manifest = read_manifest(place.parent.resolve())

@@ -1,4 +1,4 @@
-"""A shard of a corpus, mapped into memory after it was checked in pieces."""
+"""A shard of a corpus, mapped into memory after a check in pieces."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = ["MappedShard", "open_shard"]
 _REMEDY = "The file was damaged or changed: restore this shard from a copy, or convert the corpus again."
 
 Check = Callable[[int, npt.NDArray[Any]], str | None]
-"""Looks at numbers of a file, of which the first has this place; says what they should be, or None."""
+"""Checks numbers of a file, given with the index of the first; returns what they should be, or None."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class MappedShard:
-    """What `open_shard` found; arrays are mapped, but for the lengths of documents of cells.
+    """The result of `open_shard`; arrays are mapped, except the lengths of documents of a shard with cells.
 
     Attributes
     ----------
     arrays : dict
         File name without ``.npy`` -> array; see `hdpkit.formats.shard_files`.
     names : tuple of str or None
-        Of its documents.
+        Names of its documents.
     labels : dict
-        Label name -> (codes of its documents, keys of the whole corpus).
+        Label name -> (codes of its documents, keys of the entire corpus).
     files : MappedFiles
     """
 
@@ -51,26 +51,26 @@ class MappedShard:
 def open_shard(manifest: Manifest, number: int, verify: bool = True) -> MappedShard:
     """Map a shard.
 
-    Sizes are compared, and all numbers that compiled code follows are checked against their ranges: the
-    shard is read once, in pieces that are not kept.
+    Sizes are compared, and all numbers that compiled code uses as indices are checked against their ranges;
+    for this the shard is read once, in pieces that are not kept.
 
     Parameters
     ----------
     manifest : Manifest
     number : int
     verify : bool
-        Compare the SHA-256 of each file, too.
+        Whether to compare the SHA-256 of each file too.
 
     Raises
     ------
     ShardError
-        Naming shard and file, if a file is missing, truncated or damaged.
+        If a file is missing, truncated or damaged; the message names shard and file.
     """
     return _Opening(manifest, number, verify).opened()
 
 
 class _Opening:
-    """One shard that is being opened."""
+    """The opening of one shard."""
 
     def __init__(self, manifest: Manifest, number: int, verify: bool) -> None:
         self.manifest, self.verify = manifest, verify
@@ -132,7 +132,7 @@ class _Opening:
             if len(numbers) and wanted is None:
                 wanted = check(first, numbers)
             first += len(numbers)
-        self._compare(path, found)  # rather this, where both are wrong
+        self._compare(path, found)  # this error takes precedence if both are wrong
         if first != n:
             raise self.damaged(path, f"{first} numbers", f"{n} numbers")
         if wanted is not None:
@@ -140,7 +140,7 @@ class _Opening:
         return array
 
     def _pieces(self, path: Path, start: int, itemsize: int, found: Any) -> Iterator[bytes]:
-        """The numbers of a file in pieces, read rather than mapped: pages of a mapping would stay."""
+        """The numbers of a file in pieces; read, not mapped, since mapped pages would stay in memory."""
         try:
             with open_file(path, self.damaged) as file:
                 found.update(file.read(start))
@@ -181,7 +181,7 @@ def _between(low: int, end: int) -> Check:
 
 
 def _documents_of(ends: npt.NDArray[np.int64]) -> Check:
-    """Numbers of the documents, from 1, that end at these tokens."""
+    """Check for the numbers of documents, from 1, that end at these tokens."""
 
     def check(first: int, numbers: npt.NDArray[Any]) -> str | None:
         documents = np.searchsorted(ends, np.arange(first, first + len(numbers)), side="right") + 1
@@ -191,7 +191,7 @@ def _documents_of(ends: npt.NDArray[np.int64]) -> Check:
 
 
 class _Ends:
-    """Numbers that don't fall, from 0 to the number of cells."""
+    """Check for nondecreasing numbers from 0 to the number of cells."""
 
     def __init__(self, n: int, last: int) -> None:
         self._n, self._last, self._before = n, last, 0
@@ -206,7 +206,7 @@ class _Ends:
 
 
 class _Counts:
-    """Numbers of customers, so many and with this sum."""
+    """Check for the counts of cells: their range and their sum."""
 
     def __init__(self, n: int, total: int, least: int) -> None:
         self._n, self._left, self._total, self._least = n, total, total, least
@@ -220,7 +220,7 @@ class _Counts:
 
 
 class _Terms:
-    """Terms in range, ascending within each document."""
+    """Check for terms in range, ascending within each document."""
 
     def __init__(self, n_terms: int, begin: npt.NDArray[np.int64]) -> None:
         self._n_terms, self._begin, self._before = n_terms, begin, -1

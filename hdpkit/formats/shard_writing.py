@@ -1,4 +1,4 @@
-"""Writes a corpus in shards: consecutive documents, cut so that shards are about equally large."""
+"""Writes a corpus in shards of consecutive documents of about equal size."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Content:
     lengths : int64 array, shape (n_documents,)
         Tokens of each document.
     cells : int64 array, shape (n_documents,), or None
-        Cells of each document; None for tokens.
+        Number of cells of each document; None for tokens.
     read : callable
-        Takes the first cell (or token) and the end, and yields pieces: arrays of the terms and, of cells,
+        Takes the first cell (or token) and the end, and yields pieces: arrays of the terms and, for cells, of
         the counts.
     n_terms : int
     vocabulary, names : sequence of str or None
@@ -68,12 +68,12 @@ class Content:
 
 
 def check_shards(shards: Any) -> int:
-    """Return a number of shards, or raise a ParameterError."""
+    """Check and return a number of shards, or raise a ParameterError."""
     return whole_number("shards", shards, 1, ID_LIMIT, remedy="Give the number of shards.")
 
 
 def storing_shards(folder: Path) -> AbstractContextManager[None]:
-    """Turn the system's refusals to write into StorageErrors about the folder that a user named."""
+    """Turn errors of the operating system on writing into StorageErrors about the user's folder."""
     return storing(
         folder, "a corpus in shards",
         "Free some space (while it is written, it takes twice its size), or name another folder. What was "
@@ -83,9 +83,9 @@ def storing_shards(folder: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def folder_aside(folder: Path) -> Iterator[Path]:
-    """Make a folder beside `folder` that takes its place when all went well, and otherwise goes.
+    """Make a temporary folder next to `folder` that replaces it on success, and is removed otherwise.
 
-    Raises a ParameterError unless `folder` is new or empty, a StorageError if the system refuses.
+    Raises a ParameterError unless `folder` is new or empty, and a StorageError if writing fails.
     """
     if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError("folder", str(folder), "a new or empty folder", "Name another one.")
@@ -109,9 +109,9 @@ def folder_aside(folder: Path) -> Iterator[Path]:
 
 
 def cuts(sizes: npt.NDArray[np.int64], shards: int) -> list[int]:
-    """Cut documents of these sizes into shards of consecutive ones, each about equally large.
+    """Divide documents of these sizes into shards of consecutive documents of about equal size.
 
-    Every shard has a document that isn't empty.
+    Every shard has at least one nonempty document.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def cuts(sizes: npt.NDArray[np.int64], shards: int) -> list[int]:
     Raises
     ------
     ParameterError
-        If there are fewer documents that aren't empty.
+        If there are fewer nonempty documents than shards.
     """
     filled = np.flatnonzero(sizes)
     if shards > len(filled):
@@ -134,7 +134,7 @@ def cuts(sizes: npt.NDArray[np.int64], shards: int) -> list[int]:
     for shard in range(1, shards):
         wanted = int(ends[-1]) * shard // shards
         place = int(np.searchsorted(ends, wanted)) + 1
-        if place > 1 and wanted - ends[place - 2] < ends[place - 1] - wanted:  # the nearer of both ends
+        if place > 1 and wanted - ends[place - 2] < ends[place - 1] - wanted:  # the nearer of the two ends
             place -= 1
         found.append(min(max(place, found[-1] + 1), len(filled) - (shards - shard)))
     return [0, *(int(filled[place]) for place in found[1:]), len(sizes)]
@@ -146,11 +146,11 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
     Raises
     ------
     ParameterError
-        If there are more shards than documents that aren't empty, or a shard would have 2^31 tokens.
+        If there are more shards than nonempty documents, or a shard would have 2^31 tokens.
     DataError
         If a string or a key of a label can't be written.
     OSError
-        If the system refuses.
+        If writing fails.
     """
     check_writable(content.vocabulary, content.names, content.labels)
     labels = [[name, plain_keys(name, keys)] for name, (_, keys) in content.labels.items()]
@@ -203,7 +203,7 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
 
 
 def _write_shard(folder: Path, content: Content, first: int, last: int, at: int, end: int) -> dict[str, str]:
-    """Write the files of the documents first .. last - 1, whose cells or tokens are at .. end - 1."""
+    """Write the files of documents first .. last - 1, whose cells or tokens are ``at`` .. ``end - 1``."""
     lengths, n = content.lengths[first:last], end - at
     digests: dict[str, str] = {}
     if content.cells is None:

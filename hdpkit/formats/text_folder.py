@@ -1,4 +1,4 @@
-"""A folder of text files in any encoding, a document each."""
+"""A folder of text files in any encoding, one document per file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Itera
     ----------
     folder : Path
     layout : Layout
-        Its encoding, files and strict count.
+        Its encoding, files and strict are used.
     notes : ReadingNotes
-        Told which files are left out since they can't be decoded.
+        Files that are left out since they can't be decoded are recorded here.
 
     Raises
     ------
     DataError
-        If there is no such file, or one is no regular file, can't be read or is larger than 64 MiB; with
-        ``strict``, or if no file is left, also for one that can't be decoded.
+        If there are no such files, or one isn't a regular file, can't be read or is larger than 64 MiB; with
+        ``strict``, or if no file is left, also if one can't be decoded.
     """
     read, failed = 0, None
     for path in _text_files(folder, layout.files):
@@ -49,7 +49,7 @@ def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Itera
 
 
 class _Undecodable(Exception):
-    """A file that can't be decoded: why in some words, and the whole error."""
+    """A file that can't be decoded: a short reason, and the complete error."""
 
     def __init__(self, why: str, told: DataError) -> None:
         self.why, self.told = why, told
@@ -102,5 +102,5 @@ def _text_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def _name(path: Path) -> str:
-    """A path as text, also where its bytes are none."""
+    """A path as text, even if its bytes aren't valid text."""
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")

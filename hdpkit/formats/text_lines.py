@@ -14,24 +14,24 @@ from hdpkit.formats.records import Document, Layout, ReadingNotes
 __all__ = ["encoding_of", "read_document_lines", "text_lines"]
 
 _BEGINNING = 1 << 20
-"""Bytes that are looked at to see whether a file is UTF-8."""
+"""Number of bytes used to check whether a file is UTF-8."""
 
 
 def read_document_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read a file with a document per line; an empty line is a document without a word.
+    """Read a file with a document per line; an empty line is a document without words.
 
     Parameters
     ----------
     path : Path
         Plain, or packed by gzip, bzip2 or xz.
     layout : Layout
-        Only its encoding counts.
+        Only its encoding is used.
     notes : ReadingNotes
 
     Raises
     ------
     DataError
-        With the line number, as `text_lines`.
+        With the line number, as for `text_lines`.
     """
     for number, line in text_lines(path, layout.encoding, notes):
         yield Document(line.rstrip("\r\n"), number)
@@ -45,14 +45,14 @@ def text_lines(path: Path, encoding: str | None, notes: ReadingNotes) -> Iterato
     path : Path
         Plain, or packed by gzip, bzip2 or xz.
     encoding : str or None
-        None: it is detected from the file's beginning.
+        If None, it is detected from the beginning of the file.
     notes : ReadingNotes
 
     Raises
     ------
     DataError
-        With the line number, if a line isn't in the encoding, holds a byte of number 0 or is longer than
-        64 MiB; with the file's name, if it can't be read, is no text, or is packed and damaged.
+        With the line number, if a line isn't in the encoding, contains a zero byte or is longer than 64 MiB;
+        with the file name, if the file can't be read, isn't text, or is compressed and damaged.
     """
     if encoding is None:
         encoding = encoding_of(path)
@@ -70,12 +70,12 @@ def text_lines(path: Path, encoding: str | None, notes: ReadingNotes) -> Iterato
 
 
 def encoding_of(path: Path) -> str:
-    """Detect the encoding of a file of text from its beginning.
+    """Detect the encoding of a text file from its beginning.
 
     Raises
     ------
     DataError
-        If it is none that is looked for, or no text.
+        If the encoding isn't one of those supported, or the file isn't text.
     """
     content = unpacked_beginning(path, _BEGINNING + 1)
     encoding = detect_encoding(content[:_BEGINNING], whole=len(content) <= _BEGINNING)

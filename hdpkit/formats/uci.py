@@ -1,7 +1,7 @@
 """The bag-of-words format of the UCI repository.
 
-Three lines with the numbers of documents, terms and entries, then an entry a line, ``document term count``,
-ids from 1, sorted by document.
+Three lines with the numbers of documents, terms and entries, then one entry per line, ``document term
+count``, with ids from 1, sorted by document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 
 __all__ = ["is_uci", "read_uci"]
 
-# At most 18 digits, so that int64 holds the number. Possessive (+): no backtracking over megabytes.
+# At most 18 digits, so that the number fits int64. Possessive (+): no backtracking over megabytes.
 _NUMBER = rb"[ \t]*+[0-9]{1,18}+[ \t\r]*+"
 _HEAD = re.compile(rb"(" + _NUMBER + rb")\n(" + _NUMBER + rb")\n(" + _NUMBER + rb")(?:\n|$)")
 _ENTRY = re.compile(rb"[ \t]*+[0-9]{1,18}[ \t]++[0-9]{1,18}[ \t]++[0-9]{1,18}[ \t\r]*+")
@@ -31,11 +31,11 @@ _REMEDY = "Each line reads `document term count`, ids from 1, after three lines 
 
 
 def is_uci(path: str | os.PathLike[str]) -> bool:
-    """Whether a file, plain or gzip, begins with three numbers alone on their lines, the first not 0.
+    """Whether a file, plain or gzip, begins with three lines of one number each, the first not 0.
 
     (A line of LDA-C with a single number is an empty document: that number is 0.)
     """
-    with contextlib.suppress(DataError):  # whoever reads it will say what is wrong with it
+    with contextlib.suppress(DataError):  # reading the file will raise the error
         for _, content in line_blocks(path):
             head = _HEAD.match(content)
             return head is not None and int(head[1]) > 0
@@ -43,7 +43,7 @@ def is_uci(path: str | os.PathLike[str]) -> bool:
 
 
 def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterator[Counts]:
-    """Read a bag-of-words file, plain or gzip, in blocks of documents; those without an entry are empty.
+    """Read a bag-of-words file, plain or gzip, in blocks of documents; documents without entries are empty.
 
     Parameters
     ----------
@@ -56,20 +56,20 @@ def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterat
     ------
     DataError
         With the line number (from 1), if a line is malformed, an id is out of range, documents don't ascend,
-        or there are more or fewer entries than promised.
+        or there are more or fewer entries than declared.
     OSError
         If the file can't be read.
     """
     blocks = line_blocks(path)
     head = b""
-    for _, content in blocks:  # a block has a whole line at least
+    for _, content in blocks:  # a block has at least one complete line
         head += content
         if head.count(b"\n") >= 3:
             break
     shape = _shape(path, head, n_terms)
     begun = head.split(b"\n", 3)[3] if head.count(b"\n") >= 3 else b""
-    seen, done = 0, 0  # entries; documents that went out
-    held = np.empty((0, 3), np.int64)  # entries of the last document, which may go on in the next block
+    seen, done = 0, 0  # numbers of entries read, and of documents yielded
+    held = np.empty((0, 3), np.int64)  # entries of the last document, which may continue in the next block
     for first, content in chain([(4, begun)], blocks):
         rows = _entries(path, first, content)
         seen += len(rows)
@@ -109,7 +109,7 @@ def _shape(path: Any, content: bytes, n_terms: int | None) -> tuple[int, int, in
             "vocabulary", f"{n_terms} terms", f"{terms} terms, as line 2 of {os.fspath(path)} says",
             "Give the vocabulary of this file.",
         )  # fmt: skip
-    # Before space is made for what a header promises.
+    # Before memory is allocated for the declared sizes.
     most = 1000 + 100 * entries
     if not 1 <= documents <= most:
         raise DataError(
@@ -126,7 +126,7 @@ def _entries(path: Any, first: int, content: bytes) -> npt.NDArray[np.int64]:
 
 
 def _complain(path: Any, first: int, content: bytes) -> NoReturn:
-    """Raise the DataError that says which line is wrong."""
+    """Raise the DataError that names the invalid line."""
     lines = content.split(b"\n")
     number, line = next((i, one) for i, one in enumerate(lines) if _ENTRY.fullmatch(one) is None)
     raise DataError(
@@ -138,7 +138,7 @@ def _complain(path: Any, first: int, content: bytes) -> NoReturn:
 
 
 def _check(path: Any, first: int, rows: Any, shape: tuple[int, int, int], last: int) -> None:
-    """Ids in range, documents ascending from the ``last`` one on."""
+    """Check that ids are in range, and documents ascend from ``last``."""
     for column, what, low, high in (
         (0, "document", 1, shape[0]),
         (1, "term", 1, shape[1]),
@@ -159,5 +159,5 @@ def _check(path: Any, first: int, rows: Any, shape: tuple[int, int, int], last: 
 
 
 def _counts(rows: Any, begin: int, end: int, n_terms: int) -> Counts:
-    """Documents begin .. end - 1, numbered from 0, of entries that number them from 1."""
+    """Counts of documents begin .. end - 1, numbered from 0, from entries that number them from 1."""
     return Counts(rows[:, 0] - (begin + 1), rows[:, 1] - 1, rows[:, 2], end - begin, n_terms)

@@ -1,4 +1,4 @@
-"""Files that are written beside their place and renamed: whole or not there."""
+"""Files that are written under another name and then renamed, so they are complete or absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hdpkit.errors import StorageError
 
 __all__ = ["OPEN_FLAGS", "storing", "sync_folder", "write_aside", "written_aside"]
 
-# Flags that a system lacks (Windows has no links that are followed unasked, and no pipes as files) are zero.
+# Flags that the system lacks are zero (Windows doesn't follow links by default, and has no pipes as files).
 OPEN_FLAGS = 0
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
     OPEN_FLAGS |= getattr(os, _flag, 0)
@@ -22,26 +22,26 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` that takes its place when all went well, and otherwise goes.
+    """Open a temporary file next to `path` that replaces it on success, and is removed otherwise.
 
-    For files that a user names, wherever they are: not a link is replaced, but what it leads to. What is
-    there and no regular file (a device, a pipe) is written to as it is: it can't be replaced.
+    For files named by a user: if the path is a link, its target is replaced, not the link. An existing path
+    that isn't a regular file (a device, a pipe) can't be replaced and is written to directly.
     """
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
             yield file
         return
     path = Path(os.path.realpath(path))
-    # A name that nobody can guess: another file of the user's may be called NAME.tmp.
+    # A random name, since the user may have another file called NAME.tmp.
     with write_aside(path, path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")) as file:
         yield file
 
 
 @contextmanager
 def write_aside(path: Path, aside: Path) -> Iterator[IO[bytes]]:
-    """Open a new file that takes the place of `path` when all went well, and otherwise goes."""
+    """Open a new file that replaces `path` on success, and is removed otherwise."""
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(aside)  # what a kill left, or a link, which goes without being followed
+        os.unlink(aside)  # a file left by a killed process, or a link, which isn't followed
     number = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o666)
     try:
         with open(number, "wb") as file:
@@ -57,7 +57,7 @@ def write_aside(path: Path, aside: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable, where the system can."""
+    """Flush the entries of a folder to disk, if the system supports it."""
     if os.name != "posix":
         return
     number = os.open(folder, os.O_RDONLY)
@@ -69,7 +69,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
-    """Turn the system's refusals to write ``what`` to a folder into StorageErrors."""
+    """Turn errors of the operating system on writing ``what`` to a folder into StorageErrors."""
     try:
         yield
     except OSError as error:

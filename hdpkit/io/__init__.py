@@ -1,1 +1,1 @@
-"""Data in, results out, and the demo corpus."""
+"""Reading data, writing results, and the demo corpus."""

@@ -1,4 +1,4 @@
-"""Back-off language models as ARPA files, to import from here; see `hdpkit.formats.arpa`."""
+"""Back-off language models as ARPA files: public names of `hdpkit.formats.arpa`."""
 
 from hdpkit.formats.arpa import ArpaModel, Row, read_arpa, write_arpa
 

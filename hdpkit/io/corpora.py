@@ -1,4 +1,4 @@
-"""Corpora as files: counts, arrays and texts in several formats. `read_corpus` tells them apart."""
+"""Corpora in files: counts, arrays and texts in several formats, which `read_corpus` detects."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SUFFIXES = {
 }  # fmt: skip
 _PACKED = (".gz", ".bz2", ".xz")
 _COUNTS = re.compile(rb"\s*[0-9]+(?:\s+[0-9]+:[0-9]+)*\s*")
-"""The first line of a file of counts; any other makes a file *.txt one of text."""
+"""The first line of a file of counts; a *.txt file with any other first line is a file of text."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -68,9 +68,9 @@ class ReadCorpus:
     format : str
         One of `FORMATS`.
     layout : Layout or None
-        Of texts.
+        For texts only.
     counter : TextCounter or None
-        Of texts, with the vocabulary.
+        For texts only, with the vocabulary.
     notes : ReadingNotes
     """
 
@@ -96,19 +96,19 @@ def read_corpus(
     path : path
         Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
         terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote, or of
-        shards, which are read into memory together.
-        Texts: a table (CSV, TSV, Parquet) with a document per row, JSON lines with one an object, a file with
-        one a line, all but Parquet plain or packed by gzip, bzip2 or xz; or a folder of text files
-        (``*.txt``, at any depth), in the order of their paths, which become their names.
+        shards, all of which are read into memory.
+        Texts: a table (CSV, TSV, Parquet) with a document per row, JSON lines with one per object, or a file
+        with one per line, all except Parquet plain or compressed by gzip, bzip2 or xz; or a folder of text
+        files (``*.txt``, at any depth), in the order of their paths, which become their names.
     format : str, optional
-        One of `FORMATS`; by default what `detect_format` says.
+        One of `FORMATS`; by default the result of `detect_format`.
     vocabulary : path, optional
         File with a term per line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
-        arrays and shards, which have theirs.
+        arrays and shards, which include their vocabulary.
     text : TextOptions, optional
-        How words are made of text.
+        How text is split into words.
     limits : Limits, optional
-        The largest corpus that is taken from a file of counts; see `hk.Limits`.
+        The largest corpus accepted from a file of counts; see `hk.Limits`.
     layout : Layout, optional
         Where the texts are: columns of tables, encoding, names of files.
 
@@ -119,11 +119,11 @@ def read_corpus(
     Raises
     ------
     DataError
-        If a file can't be read or makes no sense; it names the file and, where there is one, the line.
+        If a file can't be read or isn't valid; the message names the file and, if applicable, the line.
     ParameterError
         If `format` isn't known, or `text` or `layout` is given for counts.
     MissingExtraError
-        If text is to be read and a package for it isn't installed.
+        If a package needed to read text isn't installed.
     """
     read = read_any(path, format, vocabulary, text, limits, layout)
     if read.notes.skipped:
@@ -132,7 +132,7 @@ def read_corpus(
 
 
 def skipped_text(notes: ReadingNotes, most: int = 5) -> str:
-    """A sentence about the files that were left out; at most so many are named."""
+    """A sentence about the files that were left out; at most ``most`` of them are named."""
     named = [f"{name} ({why})" for name, why in notes.skipped[:most]]
     more = len(notes.skipped) - len(named)
     files = "1 file" if len(notes.skipped) == 1 else f"{len(notes.skipped):,} files"
@@ -148,7 +148,7 @@ def read_any(
     limits: Limits | None = None,
     layout: Layout | None = None,
 ) -> ReadCorpus:
-    """Read a corpus, and say how. Parameters and errors as in `read_corpus`."""
+    """Read a corpus, and return how it was read. Parameters and errors as in `read_corpus`."""
     request = Request.of(path, format, vocabulary, text, limits, layout)
     place, format, words = request.place, request.format, request.words
     with reading(place):
@@ -164,7 +164,7 @@ def read_any(
 
 @attrs.frozen(kw_only=True)
 class Request:
-    """The arguments of `read_corpus`, checked, and the terms of the vocabulary's file."""
+    """The arguments of `read_corpus`, checked, and the terms of the vocabulary file."""
 
     place: Path
     format: str
@@ -219,8 +219,8 @@ def convert_corpus(
 ) -> Corpus:
     """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
 
-    LDA-C and bags of words go through memory block by block, and may be larger; other formats are read whole.
-    Parameters and errors as in `read_corpus`, and a StorageError where the folder can't be written.
+    LDA-C and bags of words are read block by block, and may be larger than memory; other formats are read
+    completely. Parameters and errors as in `read_corpus`; also a StorageError if the folder can't be written.
     """
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     place, format = _place_and_format(path, format)
@@ -258,16 +258,16 @@ def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
-    """Name of the format of a corpus, by what is there.
+    """Detect the format of a corpus from its files.
 
-    A folder is text unless it has the header of arrays or the manifest of shards. Suffixes name tables,
-    JSON lines and Matrix Market, which a banner says, too; three numbers on lines of their own say a bag of
-    words. A file ``*.txt`` whose first line isn't one of counts has a document per line.
+    A folder is text unless it contains the header of arrays or the manifest of shards. Tables, JSON lines and
+    Matrix Market are recognised by suffix, Matrix Market also by its banner, and bags of words by three
+    lines with one number each. A ``*.txt`` file whose first line isn't one of counts has a document per line.
 
     Raises
     ------
     DataError
-        If there is nothing, or something that is neither a file nor a folder.
+        If nothing exists at the path, or it is neither a file nor a folder.
     """
     place = check_place(path)
     with reading(place):
@@ -277,7 +277,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
             return "arrays" if is_corpus_folder(place) or is_shard(place) else "text"
         if not place.exists():
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
-        if not place.is_file():  # a pipe would keep us waiting
+        if not place.is_file():  # opening a pipe might block
             raise DataError(f"corpus {place}", "a device", "a file or a folder", "Give a regular file.")
         name = place.name.lower()
         for packed in _PACKED:
@@ -317,7 +317,7 @@ def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_column
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
-    """Return a path that the system can be asked for, or raise a DataError."""
+    """Return a path that the operating system accepts, or raise a DataError."""
     if "\0" in os.fspath(path):
         raise DataError("path", os.fspath(path), "without a character of number 0", "Check the path.")
     return Path(path)
@@ -325,7 +325,7 @@ def check_place(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn the system's refusals into DataErrors that name the file."""
+    """Turn errors of the operating system into DataErrors that name the file."""
     try:
         yield
     except OSError as error:

@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 EXPORTS = ("csv", "parquet", "json", "pyldavis", "arviz")
-"""What a run is exported to."""
+"""Formats to which a run can be exported."""
 
 _DIGITS = 9
 
 
 def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Columns of a table of shares: the document, each topic (from 1), and all else.
+    """Columns of a table of shares: the document, each topic (from 1), and the rest.
 
     Parameters
     ----------
     names : sequence
-        Of the documents.
+        Names of the documents.
     shares : float64 array, shape (n_documents, K + 1)
     """
     topics = {f"topic_{k}": shares[:, k - 1] for k in range(1, shares.shape[1])}
@@ -54,14 +54,14 @@ def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]
 
 
 def topic_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
-    """A row per topic: number, share, where they are aligned its interval and occurrence, and the top terms.
+    """A row per topic: number, share, if topics are aligned its interval and occurrence, and the top terms.
 
     Parameters
     ----------
     topics : RunTopics
     corpus : Corpus
     n_terms : int
-        How many terms.
+        Number of terms per topic.
     """
     columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1), "share": topics.shares}
     if topics.intervals is not None:
@@ -76,14 +76,14 @@ def topic_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
 
 
 def term_table(topics: RunTopics, corpus: Corpus, n_terms: int) -> Columns:
-    """A row for each of the top terms of a topic: topic, term, probability and, over samples, its interval.
+    """A row for each top term of each topic: topic, term, probability and, with samples, its interval.
 
     Parameters
     ----------
     topics : RunTopics
     corpus : Corpus
     n_terms : int
-        How many terms of a topic.
+        Number of terms per topic.
     """
     top = [topics.top_terms(k, n_terms) for k in range(topics.n_topics)]
     lengths = [len(terms) for terms in top]
@@ -121,14 +121,14 @@ def export_topics(
     ----------
     topics : RunTopics
     corpus : Corpus
-        That of the run.
+        Corpus of the run.
     to : str
         "csv" or "parquet": a folder with the tables topics, terms and documents; "json": a file with all of
         them; "pyldavis": a JSON file with the arguments of ``pyLDAvis.prepare``.
     out : path
-        The folder, new or empty, or the file.
+        A folder, new or empty, or a file.
     n_terms : int
-        How many terms of a topic are written (pyldavis: all).
+        Number of terms written per topic (pyldavis: all).
 
     Returns
     -------
@@ -138,7 +138,11 @@ def export_topics(
     Raises
     ------
     ParameterError
-        If the folder isn't empty. MissingExtraError: without pyarrow. StorageError: if it can't be written.
+        If the folder isn't empty.
+    MissingExtraError
+        For "parquet", without pyarrow.
+    StorageError
+        If the files can't be written.
     """
     choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
@@ -173,8 +177,13 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     Raises
     ------
     ParameterError
-        If its name ends otherwise. RunError: if there is a folder of that name. MissingExtraError: if the
-        package that writes it is missing or too old. StorageError.
+        If the name has another extension.
+    RunError
+        If a folder with that name exists.
+    MissingExtraError
+        If the package that writes the format is missing or too old.
+    StorageError
+        If it can't be written.
     """
     path = Path(out)
     if path.suffix not in (".nc", ".zarr"):
@@ -183,7 +192,7 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
         raise RunError("out", str(path), "new", "Choose another name.")
     engine = _writer_of(path.suffix)
     data = trace.to_arviz()
-    if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x itself takes zarr 2 alone
+    if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x by itself supports only zarr 2
         data = data.to_datatree()
     aside = path.with_name(f"{path.name}.tmp")
     with refusals(path, "write a file"):
@@ -192,7 +201,7 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
                 data.to_netcdf(str(aside), engine=engine)
             else:
                 data.to_zarr(str(aside), mode="w")
-        except ImportError as error:  # xarray imports more as it writes, and may want newer packages
+        except ImportError as error:  # xarray imports further packages when writing, and may need newer ones
             raise _missing(path.suffix, f"{type(error).__name__}: {error}") from error
         else:
             os.replace(aside, path)
@@ -227,7 +236,7 @@ def _missing(suffix: str, found: str) -> MissingExtraError:
 
 
 def new_folder(path: Path) -> None:
-    """Make a folder; raises a ParameterError if there is something in it."""
+    """Make a folder; raises a ParameterError if it exists and isn't empty."""
     with refusals(path, "make a folder"):
         path.mkdir(parents=True, exist_ok=True)
         there = sorted(entry.name for entry in path.iterdir())

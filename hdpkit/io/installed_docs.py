@@ -1,7 +1,7 @@
-"""A corpus that everybody already has: the documentation of the installed NumPy and SciPy.
+"""A corpus that is always available: the documentation of the installed NumPy and SciPy.
 
-`demo_documents` walks the packages, reads every docstring once, and makes lists of words of them. Nothing is
-downloaded and nothing is made up; with other versions of the two packages the corpus differs a little.
+`demo_documents` imports the modules of the packages, reads every docstring once, and splits them into words.
+Nothing is downloaded; with other versions of the two packages the corpus differs slightly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ __all__ = ["CollectedDocs", "DemoDocuments", "collect_docstrings", "demo_documen
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)``: modules done, all modules, and the name of the next one."""
 
-# Modules whose import does something (builds, runs, registers), that test, or that only forward to others.
+# Modules whose import has side effects (builds, runs, registers), test modules, and modules that only
+# forward to others.
 _SKIPPED_PARTS = frozenset(
     {"tests", "conftest", "setup", "distutils", "f2py", "typing", "__main__"}
     | {"_lib", "_precompute", "_pyinstaller", "_typing", "_vendored", "_examples"}
@@ -44,7 +45,7 @@ class CollectedDocs:
     Attributes
     ----------
     names : tuple of str
-        Dotted name of the first object, in sorted order, that carries the text.
+        Dotted name of the first object, in sorted order, with each text.
     texts : tuple of str
         The docstrings, indentation removed.
     failed : tuple of str
@@ -65,13 +66,13 @@ class DemoDocuments:
     documents : list of list of str
         Words of each document, in order; none is empty.
     names : list of str
-        What each document documents.
+        Dotted name of the object that each document documents.
     vocabulary : list of str
         All words, sorted.
     failed : tuple of str
         Modules that could not be imported.
     n_docstrings, n_words : int
-        How many distinct docstrings were read, and how many words of three letters or more are in them.
+        Number of distinct docstrings, and number of words of three letters or more in them.
     """
 
     documents: list[list[str]]
@@ -89,7 +90,7 @@ class DemoDocuments:
 
 @contextlib.contextmanager
 def _muted() -> Iterator[None]:
-    """Throw away what is printed or warned of inside the block."""
+    """Discard all output and warnings inside the block."""
     nowhere = io.StringIO()
     with (
         contextlib.redirect_stdout(nowhere),
@@ -109,7 +110,7 @@ def _skipped(name: str) -> bool:
 
 
 def _submodules(name: str, path: Sequence[str]) -> Iterator[str]:
-    """Names of the modules below a package, read off the folders: nothing is imported to list them."""
+    """Names of the modules of a package, listed from its folders without importing anything."""
     for info in pkgutil.iter_modules(path):
         full = f"{name}.{info.name}"
         if _skipped(full):
@@ -126,9 +127,9 @@ def _is_private(module: str) -> bool:
 
 
 def _module_names(package: str) -> list[str]:
-    """A package and all its modules, public ones first: a text goes by the name that users know it by."""
+    """A package and all its modules, public ones first, so that texts get their public names."""
     spec = None
-    with _muted(), contextlib.suppress(Exception, SystemExit):  # a dotted name imports its parent
+    with _muted(), contextlib.suppress(Exception, SystemExit):  # finding a dotted name imports its parent
         spec = importlib.util.find_spec(package)
     if spec is None:
         raise DataError("packages", package, "names of installed packages", "Install it or leave it out.")
@@ -143,26 +144,26 @@ def _import_muted(name: str) -> ModuleType | None:
             return importlib.import_module(name)
         except KeyboardInterrupt:
             raise
-        except BaseException:  # a module may end in SystemExit or worse; it is counted, not obeyed
+        except BaseException:  # an import may raise SystemExit or similar; it counts as failed
             return None
 
 
 def _docstring(thing: object) -> str | None:
-    """The docstring of an object itself: an instance that only shows its class's has none."""
+    """The docstring of an object itself; None for an instance that only inherits that of its class."""
     try:
         text = getattr(thing, "__doc__", None)
         if not isinstance(text, str) or (not inspect.isclass(thing) and text == type(thing).__doc__):
             return None
-    except Exception:  # a lazy or broken attribute is no documentation
+    except Exception:  # a lazy or broken attribute counts as without documentation
         return None
     return inspect.cleandoc(text)
 
 
 def _belongs(thing: object, module: str, roots: frozenset[str]) -> bool:
-    """Whether an object found in a module was made by the packages (and not, say, imported from `math`)."""
+    """Whether an object found in a module is defined in the packages (and not, say, imported from `math`)."""
     try:
         owner = getattr(thing, "__module__", None)
-    except Exception:  # an attribute of a foreign package may raise anything: then it isn't one of ours
+    except Exception:  # attributes of other packages may raise any error; such objects don't belong
         return False
     return (owner if isinstance(owner, str) else module).partition(".")[0] in roots
 
@@ -175,7 +176,7 @@ def _public(members: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _attributes(cls: type, roots: frozenset[str]) -> list[tuple[str, object]]:
-    """What a class has of its own and from bases that belong to the packages, sorted by name."""
+    """Attributes of a class and of its bases in the packages, sorted by name."""
     found: dict[str, object] = {}
     for base in reversed(cls.__mro__):
         if _belongs(base, "", roots):
@@ -184,7 +185,7 @@ def _attributes(cls: type, roots: frozenset[str]) -> list[tuple[str, object]]:
 
 
 def _documented(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Dotted names and docstrings of a module and of what is public in it, sorted by name."""
+    """Dotted names and docstrings of a module and of its public objects, sorted by name."""
     here = module.__name__
     text = _docstring(module)
     if text:
@@ -209,14 +210,14 @@ def collect_docstrings(
 ) -> CollectedDocs:
     """The docstrings of the modules, classes, methods and functions of installed packages.
 
-    A text is collected once, under the first name that carries it (public modules before private ones, each
-    sorted by module and then by name), so that re-exports and inherited documentation don't count twice.
+    A text is collected once, under the first name that has it (public modules before private ones, each
+    sorted by module and then by name), so re-exports and inherited documentation don't count twice.
     Modules are imported with standard output, standard error and warnings muted.
 
     Parameters
     ----------
     packages : sequence of str
-        Names of importable packages; a dotted name takes a part of one.
+        Names of importable packages; a dotted name selects a part of one.
     progress : callable, optional
         Called as ``progress(done, total, what)`` before each module is imported, and once at the end.
 
@@ -242,7 +243,7 @@ def collect_docstrings(
             failed.append(name)
         else:
             modules.append(module)
-    first: dict[str, str] = {}  # read when all are imported: a module may add to another
+    first: dict[str, str] = {}  # read after all imports, since a module may change another
     with _muted():
         for module in modules:
             for name, text in _documented(module, roots):
@@ -267,17 +268,17 @@ def demo_documents(
     packages, progress
         As for `collect_docstrings`.
     pasted : int
-        A line that stands verbatim in so many docstrings is a form letter and is left out.
+        Lines that occur in at least this many docstrings are left out.
     min_documents : int
-        A word must stand in at least so many documents.
+        The smallest number of documents in which a word must occur.
     max_share : float
-        A word may stand in at most this share of the documents.
+        The largest share of the documents in which a word may occur.
 
     Returns
     -------
     DemoDocuments
-        Words, names and vocabulary. Docstrings of which no word is left, or the same words as of an earlier
-        one (the single- and double-precision twins of LAPACK), are not in it.
+        Words, names and vocabulary. Docstrings without remaining words, or with the same words as an earlier
+        one (the single- and double-precision versions of LAPACK routines), are left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Labels of documents or samples from a table of their own, and whether labels lie within each other."""
+"""Labels of documents or samples from a separate table, and a check that labels are nested."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def read_labels(
     id_column: str | None = None,
     delimiter: str | None = None,
 ) -> dict[str, list[str]]:
-    """Read labels of documents from a table with a row for each: what ``groups`` of a corpus takes.
+    """Read labels of documents, for ``groups`` of a corpus, from a table with a row per document.
 
     Parameters
     ----------
     path : path
-        CSV, TSV, Parquet or JSON lines, as for texts. Rows of documents that `names` lacks are left out.
+        CSV, TSV, Parquet or JSON lines, as for texts. Rows of documents that aren't in `names` are left out.
     names : sequence of str
         The documents, in the order of the corpus: ``corpus.names``.
     columns : sequence of str, optional
-        Columns that become labels, the widest groups first; by default all but that of the names, in their
-        order. Parquet and JSON lines need them.
+        Columns that become labels, the largest groups first; by default all except that of the names, in
+        their order. Required for Parquet and JSON lines.
     id_column : str, optional
-        The column of the names; by default the first. Parquet and JSON lines need it.
+        The column of the names; by default the first. Required for Parquet and JSON lines.
     delimiter : str, optional
         By default it is detected.
 
@@ -55,9 +55,9 @@ def read_labels(
     Raises
     ------
     DataError
-        With the line: if a document has no row or two, or a value is missing; if there is no such column.
+        If a document has no row or several, a value is missing (with the line), or a column doesn't exist.
     ParameterError
-        If an argument is none of these.
+        If an argument isn't valid.
     """
     wanted = [str(name) for name in items("names", names, "names of documents", remedy="corpus.names.")]
     place = check_place(path)
@@ -93,7 +93,7 @@ def _layout(path: Path, format: str, columns: Any, id_column: str | None, delimi
             "Say what separates the columns.",
         )  # fmt: skip
     own = header[0] if id_column is None else id_column
-    if own == "":  # as R's write.csv leaves it
+    if own == "":  # as written by R's write.csv
         own = "1"
     others = [name for name in header if name not in (own, "")] if columns is None else columns
     return Layout(text_column=own, id_column=own, group_columns=others, delimiter=letter)
@@ -127,12 +127,12 @@ def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
     Parameters
     ----------
     groups : mapping
-        Label -> one value per document, the widest groups first.
+        Label -> one value per document, the largest groups first.
 
     Raises
     ------
     DataError
-        Naming a value that lies within several, and what to do.
+        The message names a value that lies within several, and what to do.
     """
     labels = list(groups)
     for outer, inner in pairwise(labels):

@@ -1,4 +1,4 @@
-"""How the corpus of a run was read, kept beside the run, so that new texts are counted the same way."""
+"""How the corpus of a run was read, kept in its folder so that new texts are counted in the same way."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Reading:
     format : str
         One of `FORMATS`.
     layout : Layout or None
-        Where texts were; None of counts.
+        Layout of the texts; None for counts.
     counter : TextCounter or None
-        What counted them, with its vocabulary; None of counts.
+        The counter of the texts, with its vocabulary; None for counts.
     """
 
     format: str
@@ -56,7 +56,7 @@ class Reading:
         return cls(format=read.format, layout=read.layout, counter=read.counter)
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as what JSON can hold; `from_data` reads it."""
+        """Return the fields as JSON-compatible data, which `from_data` reads."""
         return {
             "format": self.format,
             "layout": None if self.layout is None else self.layout.as_data(),
@@ -65,20 +65,22 @@ class Reading:
 
     @classmethod
     def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "reading") -> Reading:
-        """Return what `as_data` described.
+        """Return the object described by the result of `as_data`.
 
         Parameters
         ----------
         data : dict
         allow : iterable
-            Where a tokenizer that it names may come from; as in `hk.open_run`.
+            Modules or functions from which a named tokenizer may be imported; as in `hk.open_run`.
         where : str
-            What it was read from, for errors.
+            Where the data are from, for errors.
 
         Raises
         ------
         DataError
-            If it is something else. NotAllowed: if there is no leave for the tokenizer.
+            If the data aren't valid.
+        NotAllowed
+            If the tokenizer isn't allowed.
         """
         remedy = "It was damaged or changed; write it anew."
         if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
@@ -99,14 +101,14 @@ class Reading:
 
 @attrs.frozen(eq=False, kw_only=True)
 class NewDocuments:
-    """Documents that were read like the corpus of a run.
+    """New documents, read in the same way as the corpus of a run.
 
     Attributes
     ----------
     corpus : Corpus
-        Over the terms of the run's corpus.
+        The documents, over the terms of the run's corpus.
     n_words : ndarray of int64, shape (n_documents,)
-        Words of each document, those among them that the run's vocabulary lacks.
+        Number of words of each document, including words outside the run's vocabulary.
     notes : ReadingNotes
     """
 
@@ -116,12 +118,12 @@ class NewDocuments:
 
     @property
     def n_unknown(self) -> int:
-        """How many words were left out since the vocabulary lacks them."""
+        """Number of words that were left out since they aren't in the vocabulary."""
         return int(self.n_words.sum()) - self.corpus.n_tokens
 
 
 def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
-    """Write ``reading.json`` into a run folder, or into one that a run is about to begin in.
+    """Write ``reading.json`` into a run folder, or into a folder in which a run will begin.
 
     Parameters
     ----------
@@ -131,7 +133,9 @@ def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
     Raises
     ------
     ParameterError
-        If the tokenizer has no name. StorageError: if the file can't be written.
+        If the tokenizer has no name.
+    StorageError
+        If the file can't be written.
     """
     content = reading.as_data()
     text = {"format": _FORMAT, "version": _VERSION, "sha256": _sha256(content), "content": content}
@@ -143,7 +147,7 @@ def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
 
 @contextmanager
 def kept_reading(folder: str | os.PathLike[str], reading: Reading) -> Iterator[None]:
-    """Keep `reading` in the folder of a run that begins inside; it goes where none began.
+    """Keep `reading` in the folder of a run that begins inside the block; remove it if no run began.
 
     Parameters and errors as in `save_reading`.
     """
@@ -167,13 +171,14 @@ def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> R
     ----------
     folder : path
     allow : iterable
-        Where a tokenizer that it names may come from; as in `hk.open_run`.
+        Modules or functions from which a named tokenizer may be imported; as in `hk.open_run`.
 
     Raises
     ------
     RunError
-        If there is none; CorruptRunError or RunVersionError if it is damaged or of a newer hdpkit.
-        NotAllowed: if there is no leave for the tokenizer.
+        If there is no such file; CorruptRunError or RunVersionError if it is damaged or from a newer hdpkit.
+    NotAllowed
+        If the tokenizer isn't allowed.
     """
     path = absolute_path("folder", folder, remedy="That of the run.") / READING
     if not os.path.lexists(path):
@@ -211,21 +216,21 @@ def read_like(
     allow: Iterable[Any] = (),
     limits: Limits | None = None,
 ) -> NewDocuments:
-    """Read new documents as the corpus of a run was read, over the run's terms.
+    """Read new documents over a run's terms, in the same way as the corpus of the run.
 
     Parameters
     ----------
     run_folder : path
-        Of a run that ``hdpkit fit`` began.
+        Folder of a run begun by ``hdpkit fit``.
     path : path
-        Texts where the run was of texts (a table after a folder is fine), counts where it was of counts.
+        Texts if the run's corpus was texts (the format may differ), counts if it was counts.
     format : str, optional
-        Of the new documents; by default it is detected.
+        Format of the new documents; by default it is detected.
     layout : Layout, optional
-        Where the texts are; by default as in the run's corpus. Group columns may be missing, and values of
-        them that the run didn't see are: the documents then lack the label.
+        Layout of the texts; by default that of the run's corpus. Group columns may be missing; if one is
+        missing, or its value doesn't occur in the run, the document lacks the label.
     allow : iterable
-        Where a tokenizer of your own may come from; as in `hk.open_run`.
+        Modules or functions from which your tokenizer may be imported; as in `hk.open_run`.
     limits : Limits, optional
 
     Returns
@@ -235,9 +240,9 @@ def read_like(
     Raises
     ------
     RunError
-        If the run doesn't say how its corpus was read, or is damaged.
+        If the run folder doesn't record how its corpus was read, or is damaged.
     DataError
-        As `read_corpus`; if counts are to be read like texts or texts like counts.
+        As for `read_corpus`; also if counts are given for a run over texts, or texts for a run over counts.
     """
     known = load_reading(run_folder, allow)
     data = RunFolder.open(absolute_path("run_folder", run_folder, remedy="That of the run.")).data()
@@ -246,7 +251,7 @@ def read_like(
     place = check_place(path)
     if format is None:
         found = detect_format(place)
-        # A file whose name doesn't tell what it is, is of the run's format.
+        # A file whose name doesn't determine the format is read in the run's format.
         untold = ("lines",) if known.counter is None else ("ldac", "uci")
         format = known.format if found in untold else found
     choice("format", format, FORMATS, remedy="Leave it out to have it detected.")

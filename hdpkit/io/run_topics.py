@@ -1,4 +1,4 @@
-"""The topics of a run as they are shown and written: of one chain's newest state, or aligned over chains."""
+"""The topics of a run, as shown and written: of one chain's newest state, or aligned over chains."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ Ints = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False, kw_only=True)
 class RunTopics:
-    """Topics, numbered by falling share of the tokens.
+    """Topics, in descending order of their shares of the tokens.
 
     Attributes
     ----------
     source : str
-        What they are of, in words.
+        Where the topics are from, in words.
     shares : float64 array, shape (K,)
-        Share of the tokens that each has.
+        Share of the tokens of each topic.
     topics : float64 array, shape (K, n_terms)
         Posterior mean probabilities of the terms; rows sum to one.
     groups : float64 array, shape (n_documents, K + 1)
-        Posterior mean shares of the documents, and of all else in the last column; rows sum to one.
+        Posterior mean shares of the topics in the documents, with the rest in the last column; rows sum to
+        one.
     names : tuple
-        Of the documents.
+        Names of the documents.
     places : tuple of int64 arrays
-        For each chain's newest state the topic of each dish, -1 for those that belong to none.
+        For each chain's newest state the topic of each dish; -1 for dishes in no topic.
     occurrence : float64 array, shape (K,), or None
-        Share of the samples that have each topic, where they are aligned.
+        Share of the samples that have each topic, if topics are aligned.
     intervals : float64 array, shape (K, 2), or None
-        Of the shares, where topics are aligned.
+        Intervals of the shares, if topics are aligned.
     aligned : AlignedTopics or None
-        What intervals are taken from.
+        The alignment from which intervals are computed.
     common : int64 array, shape (K,), or None
         Number of each topic in ``aligned``.
     """
@@ -68,14 +69,14 @@ class RunTopics:
         return len(self.shares)
 
     def top_terms(self, topic: int, n_terms: int) -> Ints:
-        """The most probable terms of a topic, the most probable first; of equal ones the lower id.
+        """The most probable terms of a topic in descending order of probability, ties by lower id.
 
         Parameters
         ----------
         topic : int
-            From 0.
+            Number of the topic, from 0.
         n_terms : int
-            How many at most.
+            The largest number of terms.
         """
         row = self.topics[topic]
         n_terms = min(n_terms, len(row))
@@ -83,12 +84,12 @@ class RunTopics:
         return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
 
     def term_intervals(self, topic: int, terms: Ints) -> tuple[Floats, Floats] | None:
-        """Ends of the credible intervals of terms' probabilities in a topic; None where there are no samples.
+        """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples.
 
         Parameters
         ----------
         topic : int
-            From 0.
+            Number of the topic, from 0.
         terms : int64 array
 
         Returns
@@ -101,17 +102,17 @@ class RunTopics:
         return self.aligned.topics_lower[at, terms], self.aligned.topics_upper[at, terms]
 
     def gather(self, proportions: Sequence[Floats]) -> Floats:
-        """Average weights over dishes of the chains' states to weights over topics.
+        """Convert weights over dishes of the chains' states to weights over topics, averaged over the chains.
 
         Parameters
         ----------
         proportions : sequence of float64 arrays, shape (n, K_chain + 1)
-            For each of `places`; the last column is that of new dishes.
+            One for each of `places`; the last column is for new dishes.
 
         Returns
         -------
         float64 array, shape (n, K + 1)
-            The last column is that of all else; rows sum to one.
+            The last column is the rest; rows sum to one.
         """
         total = np.zeros((len(proportions[0]), self.n_topics + 1))
         for place, weights in zip(self.places, proportions, strict=True):
@@ -125,23 +126,25 @@ def topics_of_run(
 ) -> tuple[RunTopics, list[Franchise]]:
     """The topics of a run, and the newest states of its chains.
 
-    Of one chain they are the dishes of its newest state. Those of several chains are aligned
-    (`summaries.align_topics`, over the samples that the run kept and the newest states), and the consensus is
-    taken: what occurs in half of the samples of a chain at least, in half of the chains.
+    For one chain they are the dishes of its newest state. For several chains the samples that the run kept
+    and the newest states are aligned (`summaries.align_topics`), and the consensus is used: topics that occur
+    in at least half of the samples of at least half of the chains.
 
     Parameters
     ----------
     run : Run
     chain : int, optional
-        This chain alone.
+        Number of a chain, to use only this one.
     intervals : bool
-        Of one chain: compare its newest state with the samples that it kept, for intervals and occurrence.
-        Those of several chains always have them.
+        For one chain: compute intervals and occurrence by comparing its newest state with the samples that it
+        kept. For several chains these are always computed.
 
     Raises
     ------
     RunError
-        If no chain has a checkpoint. DataError: if the data are no corpus.
+        If no chain has a checkpoint.
+    DataError
+        If the data are not a corpus.
     """
     if not isinstance(run.data, Corpus):
         raise DataError(
@@ -166,11 +169,11 @@ def topics_of_run(
 
 
 def _with_intervals(topics: RunTopics, run: Run, newest: Sample) -> RunTopics:
-    """The same with intervals over the samples that the chain of a state kept, and this state."""
+    """The same topics with intervals over a state and the samples that its chain kept."""
     kept = [one for one in run.samples if one.chain == newest.chain and one.sweep != newest.sweep]
     if not kept:
         return topics
-    aligned = align_topics([*kept, newest], min_occurrence=0.0)  # so that each of its topics is there
+    aligned = align_topics([*kept, newest], min_occurrence=0.0)  # so that each topic of the state is included
     common = aligned.which(newest)[np.argsort(topics.places[0])]
     return attrs.evolve(
         topics,

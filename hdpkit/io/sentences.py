@@ -1,4 +1,4 @@
-"""Files of sentences, one a line, to import from here; see `hdpkit.formats.sentences`."""
+"""Files of sentences, one per line: public names of `hdpkit.formats.sentences`."""
 
 from hdpkit.formats.sentences import read_sentences
 

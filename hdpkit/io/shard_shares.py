@@ -1,4 +1,4 @@
-"""Shares of documents of a run over shards as tables, a file a shard."""
+"""Topic shares of the documents of a run over shards as tables, one file per shard."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def write_shares(
 ) -> list[Path]:
     """Write the topics of documents, a table for each shard: ``shares-0000.csv`` and so on.
 
-    A row for each topic that a document has tokens of; see `ShardedState.shares`. Several processes can each
-    write some of the shards to the same folder.
+    A table has one row for each document and topic with tokens; see `ShardedState.shares`. Several processes
+    can each write some of the shards to the same folder.
 
     Parameters
     ----------
     state : ShardedState
     out : path
-        A folder; it is made if it isn't there. Files of these names are replaced.
+        A folder, which is created if it doesn't exist. Existing files with these names are replaced.
     suffix : str
         ".csv", ".tsv", ".jsonl" or ".parquet".
     shards : sequence of int, optional
-        Which shards; by default all.
+        Numbers of the shards; by default all.
 
     Returns
     -------
@@ -48,7 +48,9 @@ def write_shares(
     ShardError
         If a shard, or its state, is missing or damaged.
     StorageError
-        If a file can't be written. MissingExtraError: if pyarrow isn't installed.
+        If a file can't be written.
+    MissingExtraError
+        For ".parquet", if pyarrow isn't installed.
     """
     instance("state", state, ShardedState, "a ShardedState", remedy="ShardedState.open(folder, ...).")
     choice("suffix", suffix, TABLE_SUFFIXES, remedy="Leave it out for CSV.")

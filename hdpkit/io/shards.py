@@ -1,4 +1,4 @@
-"""A corpus of any format as one in shards, without ever being in memory."""
+"""Conversion of a corpus of any format to shards, without loading it into memory."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def convert_shards(
     limits: Limits | None = None,
     layout: Layout | None = None,
 ) -> ShardedCorpus:
-    """Write a corpus in shards: consecutive documents, about equally many cells (or tokens) each.
+    """Write a corpus in shards of consecutive documents, with about equal numbers of cells (or tokens).
 
-    Shards together are the corpus that `read_corpus` returns. Of the corpus, no more is in memory at once
-    than some megabytes, and of documents their lengths, names and labels; of texts, also each word once.
-    While the folder is written, twice to three times its space is needed.
+    Together the shards are the corpus that `read_corpus` returns. At any time only a few megabytes of the
+    corpus are in memory, and the lengths, names and labels of all documents; for texts, also each distinct
+    word. While the folder is written, two to three times its size is needed on disk.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def convert_shards(
     folder : path
         New or empty.
     shards : int
-        Number of shards, at most that of the documents that have tokens.
+        Number of shards, at most the number of documents with tokens.
 
     Returns
     -------
@@ -61,9 +61,9 @@ def convert_shards(
     Raises
     ------
     DataError, ParameterError, MissingExtraError
-        As `read_corpus`, and if there are too many shards or something is in the folder.
+        As for `read_corpus`; also if there are too many shards or the folder isn't empty.
     StorageError
-        If the folder can't be written, for instance since the disk is full; nothing is left in this case.
+        If the folder can't be written, for instance because the disk is full; nothing is left behind then.
     """
     n = check_shards(shards)
     place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")

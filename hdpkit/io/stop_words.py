@@ -1,4 +1,4 @@
-"""Stop words: lists for languages, and from files, as words that a counter of texts would find."""
+"""Stop words: lists for languages and from files, in the form in which a text counter finds words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["stop_words_of", "with_stop_words"]
 
 
 def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | None = None) -> Any:
-    """Return stop words as `TextOptions` take them.
+    """Return stop words in the form accepted by `TextOptions`.
 
     Parameters
     ----------
     languages : sequence of str
-        "english" is scikit-learn's list of function words, "none" none; other languages (German, Spanish,
-        Russian, some thirty) are those of the package stop-words.
+        "english" is scikit-learn's list of function words, "none" is no words; lists for about thirty other
+        languages (German, Spanish, Russian, ...) are those of the package stop-words.
     file : path, optional
-        More of them, one a line (UTF-8, plain or gzip).
+        Further stop words, one per line (UTF-8, plain or gzip).
 
     Returns
     -------
@@ -36,9 +36,11 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
     Raises
     ------
     ParameterError
-        If there is no list for a language; it names those that there are.
+        If there is no list for a language; the message names the available ones.
     MissingExtraError
-        If a package is needed that isn't installed. DataError: if a line of the file isn't a word.
+        If a required package isn't installed.
+    DataError
+        If a line of the file isn't a word.
     """
     names = items("languages", languages, "a sequence of languages", remedy='["german", "english"].')
     wanted = [text("languages", name, remedy='["german", "english"].').lower() for name in names]
@@ -55,19 +57,19 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
 
 
 def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
-    """Return options that leave these words out, as they are after case, accents and the splitting of words.
+    """Return options that leave out these words, after the options' treatment of case, accents and splitting.
 
-    A stop word with an apostrophe, such as "aujourd'hui", is two words of a text to the default pattern.
+    The default pattern splits a stop word with an apostrophe, such as "aujourd'hui", into two words.
 
     Parameters
     ----------
     options : TextOptions
     words : str or tuple of str
-        As `stop_words_of` returns them.
+        As returned by `stop_words_of`.
     """
     if isinstance(words, str) or callable(options.tokenizer):
         return attrs.evolve(options, stop_words=words)
-    if options.tokenizer is not None:  # a name: it is not imported to split stop words
+    if options.tokenizer is not None:  # may be a name, which is not imported just to split stop words
         return attrs.evolve(options, stop_words=words)
     plain = attrs.evolve(options, stop_words="none", ngrams=(1, 1))
     return attrs.evolve(options, stop_words=tuple(sorted(set(TextCounter(plain).words("\n".join(words))))))

@@ -1,4 +1,4 @@
-"""Tables written for other programs: CSV, TSV, Parquet, JSON lines, a piece of the rows at a time."""
+"""Tables written for other programs: CSV, TSV, Parquet, JSON lines, in chunks of rows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from hdpkit.record.files import refusals
 __all__ = ["TABLE_SUFFIXES", "Columns", "table_suffix", "table_text", "write_table"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
-"""By which the format of a table is told."""
+"""File suffixes of the table formats."""
 
 Columns = Mapping[str, Any]
-"""Name -> values: a sequence or an array, one a row; all of one length."""
+"""Name -> values: a sequence or an array with one value per row; all of the same length."""
 
 _ROWS = 4096
-"""Rows that are written at once."""
+"""Number of rows written at once."""
 
 
 def table_suffix(path: Path, parameter: str = "out") -> str:
-    """Return the suffix by which a file's format is told, or raise a ParameterError.
+    """Return the suffix that gives a file's format, or raise a ParameterError.
 
     Parameters
     ----------
     path : Path
     parameter : str
-        Its name, for the error.
+        Name of the parameter, for the error.
     """
     suffix = path.suffix.lower()
     if suffix not in TABLE_SUFFIXES:
@@ -46,18 +46,22 @@ def table_suffix(path: Path, parameter: str = "out") -> str:
 
 
 def write_table(path: Path, columns: Columns) -> None:
-    """Write a table to a file, in the format of its suffix: whole, or not at all.
+    """Write a table to a file in the format of its suffix, completely or not at all.
 
     Parameters
     ----------
     path : Path
     columns : mapping
-        Name -> values, one a row. Floats are written with nine significant digits (Parquet: as they are).
+        Name -> values, one per row. Floats are written with nine significant digits (Parquet: unchanged).
 
     Raises
     ------
     ParameterError
-        If the suffix isn't known. MissingExtraError: for Parquet, if pyarrow isn't installed. StorageError.
+        If the suffix isn't known.
+    MissingExtraError
+        For Parquet, if pyarrow isn't installed.
+    StorageError
+        If the file can't be written.
     """
     suffix = table_suffix(path)
     with refusals(path, "write a file"), written_aside(path) as file:
@@ -69,7 +73,7 @@ def write_table(path: Path, columns: Columns) -> None:
 
 
 def table_text(columns: Columns) -> Iterator[str]:
-    """Yield a table as CSV, in pieces."""
+    """Yield a table as CSV, in chunks of rows."""
     return _texts(columns, ".csv")
 
 

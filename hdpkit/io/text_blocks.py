@@ -1,4 +1,4 @@
-"""Texts as blocks of counts: never in memory together, neither texts nor counts."""
+"""Texts as blocks of counts; neither texts nor counts are all in memory at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hdpkit.io.vectorizer import TextCounter
 
 __all__ = ["text_blocks"]
 
-_WORDS = 1 << 18  # of a block
+_WORDS = 1 << 18  # words per block
 _TEXTS = 1 << 10
 
 
@@ -37,24 +37,24 @@ def text_blocks(
 ) -> Iterator[Counts]:
     """Count the words of texts; a counter without a vocabulary takes that of these texts.
 
-    Texts are gone through once. If their vocabulary is yet to be found, all words wait on disk until it is
-    known which of them are counted; in memory are the words of all texts, each once.
+    Texts are iterated over once. If the vocabulary isn't known yet, all words are kept on disk until the
+    vocabulary has been found; only the distinct words of all texts are in memory.
 
     Parameters
     ----------
     texts : iterable of str
     counter : TextCounter
     folder : Path
-        New; it goes when all was yielded.
+        A new folder, which is removed after the last block.
     refusals : callable
-        Makes a context in which the system's refusals to write become errors of ours.
+        Returns a context in which errors of the operating system on writing become errors of hdpkit.
 
     Yields
     ------
     Counts
-        In all, those of `TextCounter.fit_count`.
+        Together, the counts of `TextCounter.fit_count`.
 
-    Raises as `TextCounter.fit_count`.
+    Raises the errors of `TextCounter.fit_count`.
     """
     if counter.vocabulary is not None:
         rest = iter(texts)
@@ -80,7 +80,7 @@ def text_blocks(
 def _numbered(
     texts: Iterable[str], words_of: Callable[[str], list[str]], numbers: _Numbers
 ) -> Iterator[Counts]:
-    """Words by number, in blocks of texts."""
+    """Numbers of the words, in blocks of texts."""
     words, lengths = array("q"), array("q")
     for text in texts:
         before = len(words)

@@ -13,7 +13,7 @@ from hdpkit.errors import ParameterError
 __all__ = ["WORD", "TextOptions", "name_of_function"]
 
 WORD = r"[^\W\d_]{2,}"
-"""A word: two letters or more, of any script."""
+"""Pattern of a word: two or more letters of any script."""
 
 
 def _share(instance: Any, attribute: Any, value: Any) -> None:
@@ -91,7 +91,7 @@ class TextOptions:
         Keep only this many words, the most frequent ones [max_features].
     stop_words : str or list of str
         "none"; "english": leave out scikit-learn's list of English function words; or the words to leave
-        out, as they are after lower case and accents.
+        out, in the form that they have after conversion to lower case and removal of accents.
     lowercase : bool
         Whether to convert the text to lower case.
     strip_accents : {"unicode", "ascii"}, optional
@@ -119,12 +119,12 @@ class TextOptions:
     tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the options as what JSON can hold: strings, numbers, lists; the tokenizer by its name.
+        """Return the options as JSON-compatible data: strings, numbers, lists; the tokenizer by its name.
 
         Raises
         ------
         ParameterError
-            If the tokenizer is no function of a module's, so that no name finds it.
+            If the tokenizer isn't a function defined in a module, and so can't be found by name.
         """
         held = attrs.asdict(self)
         held["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
@@ -134,12 +134,12 @@ class TextOptions:
 
 
 def name_of_function(tokenizer: Any) -> str | None:
-    """Return the name "module:function" of a tokenizer that is given as a function; others as they are.
+    """Return the name "module:function" of a tokenizer given as a function; other values unchanged.
 
     Raises
     ------
     ParameterError
-        If it is none that a module defines by that name.
+        If no module defines a function with that name.
     """
     if tokenizer is None or isinstance(tokenizer, str):
         return tokenizer

@@ -45,9 +45,9 @@ class ReadTexts:
     corpus : Corpus
         Documents in their order, with the ids as names and the group columns as labels.
     notes : ReadingNotes
-        Encodings that were detected, files that were left out, and the like.
+        Detected encodings, files that were left out, and similar notes.
     n_words : ndarray of int64, shape (n_documents,), or None
-        Numbers of words of each document, words that the vocabulary lacks among them; None unless asked for.
+        Number of words of each document, including words outside the vocabulary; None unless requested.
     """
 
     corpus: Corpus
@@ -56,7 +56,7 @@ class ReadTexts:
 
     @property
     def n_unknown(self) -> int:
-        """How many words (tokens) were left out since the vocabulary lacks them; 0 where nobody asked."""
+        """Number of tokens left out since their words aren't in the vocabulary; 0 unless requested."""
         return 0 if self.n_words is None else int(self.n_words.sum()) - self.corpus.n_tokens
 
 
@@ -100,18 +100,18 @@ def read_texts(
         One of `TEXT_FORMATS`.
     layout : Layout
     counter : TextCounter
-        One without a vocabulary takes that of these texts.
+        A counter without a vocabulary takes that of these texts.
     limits : Limits, optional
     count_unknown : bool
-        Whether words that the vocabulary lacks are counted too; there must be one.
+        Whether to count words outside the vocabulary too; the counter must then have a vocabulary.
     known_labels : dict, optional
-        Label name -> values: these labels the corpus has, and other values are missing.
+        Label name -> values: the corpus gets these labels; other values count as missing.
 
     Raises
     ------
     DataError
-        Naming the file and the line, if a document can't be read or its id is there twice; if no word is
-        left, or there are too many documents or terms.
+        If a document can't be read or its id is duplicated (the message names the file and the line), if no
+        word is left, or if there are too many documents or terms.
     """
     gathered = Gathered(path, layout.id_column is not None or format == "text", limits or Limits())
     notes = ReadingNotes()
@@ -129,7 +129,7 @@ def read_texts(
 
 
 class Gathered:
-    """What is kept of documents beside their words, as they go by."""
+    """Names and labels of documents, collected while their texts are read."""
 
     def __init__(self, path: Path, named: bool, limits: Limits) -> None:
         self._path = path
@@ -159,13 +159,13 @@ class Gathered:
 
     @property
     def names(self) -> list[str] | None:
-        """Ids of the documents; None where they have none."""
+        """Ids of the documents; None if they have none."""
         return None if self._places is None else list(self._places)
 
     def groups(
         self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
     ) -> dict[str, list[Any]] | None:
-        """Label name -> a value per document; of ``known`` labels, other values than these are missing."""
+        """Label name -> a value per document; for ``known`` labels, any other value counts as missing."""
         values = (
             dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True)) if columns else {}
         )

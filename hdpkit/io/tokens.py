@@ -1,10 +1,10 @@
-"""Words out of documentation: what in a docstring is about its subject, and which words say so.
+"""Words from documentation: the part of a docstring about its subject, as words.
 
-Three steps, each a pure function. `prose` keeps what says something of the subject: it drops what examples
-print, formulas, references, signatures and markup. `recurring_lines` finds the lines that a project pastes
-into many docstrings (the ``out`` and ``where`` of every ufunc, the table of methods of every distribution,
-the footnote on array back ends): whatever stands in many places verbatim says nothing about any of them, and
-left in it becomes a topic of its own. `tokenise` makes words.
+Three steps, each a pure function. `prose` keeps the text about the subject: it removes the output of
+examples, formulas, references, signatures and markup. `recurring_lines` finds lines that a project repeats
+in many docstrings (the ``out`` and ``where`` of every ufunc, the table of methods of every distribution,
+the footnote on array back ends): such lines say nothing about the individual subjects, and would become a
+separate topic. `tokenise` splits text into words.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ wrapper www xarray xlabel yield yields ylabel zorder
 """
 
 STOP_WORDS: frozenset[str] = frozenset((_ENGLISH + _DOCSTRING).split())
-"""English function words, and the words with which every docstring is written."""
+"""English function words, and words common to all docstrings."""
 
 _WORD = re.compile(r"[a-z]{3,}")
 _RULE = re.compile(r"^[-=~^*\s]{3,}$")
@@ -90,18 +90,18 @@ _DIRECTIVE = re.compile(r"^\.\.\s+([\w-]+)::")
 _TYPED_SECTIONS = frozenset(
     {"parameters", "other parameters", "returns", "yields", "attributes", "keyword parameters", "arguments"}
 )
-_CALL = re.compile(r"^[\w\s,.*]*=?\s*[\w.]+\(.*\)\s*(?:->.*)?$")  # a signature, alone on its line
+_CALL = re.compile(r"^[\w\s,.*]*=?\s*[\w.]+\(.*\)\s*(?:->.*)?$")  # a signature on its own line
 _TYPED = re.compile(r"^(\s*[*\w`]+(?:\s*,\s*[*\w`.]+)*)\s*: .*$")  # name : type
 _CHORE = re.compile(r"\bimport\b|\b(?:plt|fig|ax\d?|axs)\b")  # imports and plotting, the same in all examples
 _FOOTNOTE = re.compile(r"^\.\.\s+\[")
 _MARKUP = (
-    re.compile(r":math:`[^`]*`"),  # formulas: \frac and \left are nobody's subject
+    re.compile(r":math:`[^`]*`"),  # formulas: \frac and \left say nothing about a subject
     re.compile(r":(?:doi|arxiv|wikipedia|issue|gh):`[^`]*`"),
     re.compile(r"\bhttps?://\S+"),
-    re.compile(r"\[[A-Za-z0-9_-]{1,12}\]_"),  # marks of footnotes
+    re.compile(r"\[[A-Za-z0-9_-]{1,12}\]_"),  # footnote marks
     re.compile(r"\b(?:np|numpy|scipy|sp)(?:\.\w+)*\.(?=\w)"),  # the dotted path before a name
     re.compile(r"\\[A-Za-z]+"),
-    re.compile(r"\{'[^{}]*'\}"),  # a set that a decorator printed: its order changes with every process
+    re.compile(r"\{'[^{}]*'\}"),  # a set printed by a decorator: its order differs between processes
 )
 
 
@@ -110,10 +110,10 @@ def _indent(line: str) -> int:
 
 
 def prose(text: str) -> str:
-    """The part of a docstring that is about its subject.
+    """Extract the part of a docstring that is about its subject.
 
-    Dropped are formulas, references, signatures, the types of parameters, what examples print, and their
-    imports and plotting. The other code of examples stays: its names are often the best words there are.
+    Formulas, references, signatures, types of parameters, and the output, imports and plotting of examples
+    are removed. Other code of examples is kept, since its names are often informative.
 
     Parameters
     ----------
@@ -123,13 +123,13 @@ def prose(text: str) -> str:
     Returns
     -------
     str
-        The lines that are left, in order, with inline formulas, addresses and footnote marks taken out.
+        The remaining lines, in order, without inline formulas, addresses and footnote marks.
     """
     kept: list[str] = []
     lines = text.splitlines()
     typed_section = skip_section = False
-    skip_until_blank = False  # a doctest runs, with what it prints, to the next empty line
-    skip_deeper_than: int | None = None  # a directive runs over everything indented below it
+    skip_until_blank = False  # a doctest, with its output, ends at the next empty line
+    skip_deeper_than: int | None = None  # a directive includes everything indented below it
     for number, line in enumerate(lines):
         bare = line.strip()
         following = lines[number + 1] if number + 1 < len(lines) else ""
@@ -158,7 +158,7 @@ def prose(text: str) -> str:
             continue
         typed = _TYPED.match(line) if typed_section else None
         if typed:
-            line = typed[1]  # the name may say something, the type does not
+            line = typed[1]  # the name may be informative, the type is not
         for pattern in _MARKUP:
             line = pattern.sub(" ", line)
         kept.append(line)
@@ -169,12 +169,12 @@ _QUOTED = re.compile(r"`+[^`]*`+|\*{1,2}\w+\*{1,2}|\w+\.(?=\w)|\d+")
 
 
 def _normal(line: str) -> str:
-    """A line without what a template fills in: white space, case, quoted names, numbers."""
+    """A line without the parts that vary in a template: white space, case, quoted names, numbers."""
     return " ".join(_QUOTED.sub("`", line).split()).lower()
 
 
 def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
-    """The lines that stand in at least `at_least` of the texts, up to what a template fills in.
+    """The lines that occur in at least `at_least` of the texts, up to the parts that vary in a template.
 
     Lines are compared without case, white space, quoted names, the path before a dotted name, and numbers.
 
@@ -183,12 +183,12 @@ def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
     texts : iterable of str
         The texts.
     at_least : int
-        In how many different texts a line must stand to count as pasted.
+        The smallest number of texts in which a line must occur to count as recurring.
 
     Returns
     -------
     frozenset of str
-        The lines in the form that `tokenise` takes as `without`.
+        The lines in the form of the argument `without` of `tokenise`.
     """
     seen: Counter[str] = Counter()
     for text in texts:
@@ -197,10 +197,10 @@ def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
 
 
 def tokenise(text: str, *, without: Container[str] = ()) -> list[str]:
-    """The words of a text that can carry a subject.
+    """Split a text into words.
 
-    Runs of at least three letters, in lower case; an identifier joined by underscores falls into its parts;
-    `STOP_WORDS` are left out.
+    Words are runs of at least three letters, in lower case; an identifier with underscores is split into its
+    parts; `STOP_WORDS` are left out.
 
     Parameters
     ----------
@@ -222,14 +222,15 @@ def tokenise(text: str, *, without: Container[str] = ()) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """The number of words of three letters or more, stop words and all."""
+    """The number of words of three letters or more, including stop words."""
     return len(_WORD.findall(text.lower()))
 
 
 def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Write a word in -s as its singular wherever the singular occurs as often in the same documents.
+    """Replace plurals in -s by the singular if the singular occurs as often in the same documents.
 
-    No grammar: ``filters`` becomes ``filter`` because ``filter`` is there, ``basis`` and ``class`` stay.
+    No grammar is used: ``filters`` becomes ``filter`` if ``filter`` occurs; ``basis`` and ``class`` don't
+    change.
 
     Parameters
     ----------
@@ -254,23 +255,23 @@ def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
 def trim_vocabulary(
     documents: Sequence[Sequence[str]], *, min_documents: int = 5, max_share: float = 0.2
 ) -> tuple[list[list[str]], list[str]]:
-    """Drop words that are too rare to be tied to others and words that are everywhere.
+    """Remove words that occur in too few or too many documents.
 
     Parameters
     ----------
     documents : sequence of sequence of str
         Words of each document.
     min_documents : int
-        A word must stand in at least so many documents.
+        The smallest number of documents in which a word must occur.
     max_share : float
-        A word may stand in at most this share of the documents.
+        The largest share of the documents in which a word may occur.
 
     Returns
     -------
     documents : list of list of str
-        The documents without those words; one may be empty.
+        The documents without those words; some may be empty.
     vocabulary : list of str
-        The words that are left, sorted.
+        The remaining words, sorted.
     """
     spread: Counter[str] = Counter()
     for document in documents:

@@ -1,4 +1,4 @@
-"""What the topics of a fitted corpus are, in plain NumPy: top terms and shares."""
+"""Summaries of the topics of a fitted corpus, in plain NumPy: top terms and shares."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ __all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares"
 
 @attrs.frozen
 class TopicSummary:
-    """A topic as a reader meets it.
+    """Summary of a topic.
 
     Attributes
     ----------
     dish : int
         Its row in the counts.
     terms : tuple of str
-        Its most frequent terms, the most frequent first; only terms that it has.
+        Its most frequent terms in descending order; only terms with at least one token.
     tokens : int
-        Number of tokens that it holds.
+        Number of tokens in the topic.
     token_share : float
-        The same as a share of all tokens.
+        ``tokens`` as a share of all tokens.
     document_share : float
-        Share of the documents in which it holds at least a given share of the tokens.
+        Share of the documents in which the topic has at least a given share of the tokens.
     distinct_terms : int
-        Number of different terms among its tokens.
+        Number of distinct terms among its tokens.
     sparsity : float or None
-        Expected share of the vocabulary that the topic doesn't select, where topics select terms (Wang & Blei
-        2009); None elsewhere.
+        Expected share of the vocabulary that the topic doesn't select, if topics select terms (Wang & Blei
+        2009); otherwise None.
     occurrence : float or None
-        Share of the samples that have the topic, where topics are aligned over samples; None elsewhere.
+        Share of the samples that have the topic, if topics are aligned over samples; otherwise None.
     """
 
     dish: int
@@ -61,12 +61,12 @@ def top_terms(
     vocabulary : sequence of str, length V, optional
         The terms' words; by default their numbers.
     n_terms : int
-        How many terms at most. A topic that has fewer gets fewer.
+        The largest number of terms per topic.
 
     Returns
     -------
     list of tuple of str
-        One for each topic; among equally frequent terms the first of the vocabulary comes first.
+        One for each topic; equally frequent terms are in the order of the vocabulary.
     """
     counts = _checked_counts(dish_counts)
     if n_terms < 1:
@@ -83,7 +83,7 @@ def top_terms(
 
 
 def token_shares(dish_counts: ArrayLike) -> NDArray[np.float64]:
-    """Share of all tokens that each topic holds, shape (K,); zeros where there is no token."""
+    """Share of all tokens in each topic, shape (K,); zeros if there are no tokens."""
     sizes = _checked_counts(dish_counts).sum(axis=1)
     return np.asarray(sizes / max(int(sizes.sum()), 1), dtype=np.float64)
 
@@ -91,7 +91,7 @@ def token_shares(dish_counts: ArrayLike) -> NDArray[np.float64]:
 def document_shares(
     dishes: ArrayLike, document: ArrayLike, n_dishes: int, n_documents: int, at_least: float = 0.05
 ) -> NDArray[np.float64]:
-    """Share of the documents in which a topic is more than a guest.
+    """Share of the documents in which each topic is present.
 
     Parameters
     ----------
@@ -100,12 +100,13 @@ def document_shares(
     n_dishes, n_documents : int
         Numbers of topics and of documents, empty ones included.
     at_least : float
-        The share of a document's tokens from which the topic counts as present; 0 counts every token.
+        The smallest share of a document's tokens with which a topic counts as present; with 0 a single token
+        is enough.
 
     Returns
     -------
     ndarray of float64, shape (K,)
-        Shares of the documents that have a token at all.
+        Relative to the documents that have at least one token.
     """
     topic = np.asarray(dishes, dtype=np.int64)
     where = np.asarray(document, dtype=np.int64)
@@ -148,18 +149,18 @@ def summarise_topics(
     n_documents : int, optional
         Number of documents; by default the largest number in `document` plus one.
     n_terms : int
-        How many terms at most.
+        The largest number of terms per topic.
     at_least : float
         See `document_shares`.
     selected_terms : array_like of float, shape (K,), optional
         Expected number of terms that each topic selects (`Franchise.selected_terms`).
     document_counts : csr_array of int, shape (n_documents, K), optional
-        Tokens of each topic in each document: `dishes` and `document` are not looked at then.
+        Tokens of each topic in each document, used instead of `dishes` and `document`.
 
     Returns
     -------
     list of TopicSummary
-        By falling number of tokens; among equals the lower row comes first.
+        In descending order of the number of tokens, ties by lower row.
     """
     counts = _checked_counts(dish_counts)
     where = np.asarray(document, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Counts of words in texts, by scikit-learn's CountVectorizer, with all settings as plain data."""
+"""Word counts of texts by scikit-learn's CountVectorizer, with all settings as plain data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TextCounter:
     NotAllowed
         If the tokenizer is given by name and not allowed.
     DataError
-        If a term of the vocabulary could never be found in a text, or is there twice.
+        If a term of the vocabulary could never be found in a text, or is duplicated.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TextCounter:
 
     @property
     def options(self) -> TextOptions:
-        """What words are, and which are left out."""
+        """The options: what counts as a word, and which words are left out."""
         return self._options
 
     @property
@@ -84,17 +84,17 @@ class TextCounter:
         return self._vocabulary
 
     def fit(self, texts: Iterable[str]) -> TextCounter:
-        """Find the vocabulary of texts, and keep it. Arguments and errors as in `fit_count`."""
+        """Find and keep the vocabulary of texts. Arguments and errors as in `fit_count`."""
         self.fit_count(texts)
         return self
 
     def fit_count(self, texts: Iterable[str]) -> Any:
-        """Count the words of texts, and keep their vocabulary if none is known yet.
+        """Count the words of texts, and keep their vocabulary if there is none yet.
 
         Parameters
         ----------
         texts : iterable of str
-            A list, a column of a data frame, a generator: it is gone through once.
+            A list, a column of a data frame, a generator, ...; iterated over once.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class TextCounter:
         Raises
         ------
         DataError
-            If something is no string, or no word is left.
+            If an element isn't a string, or no word is left.
         MissingExtraError
             If scikit-learn isn't installed.
         """
@@ -116,7 +116,7 @@ class TextCounter:
             raise
         except ValueError as error:
             if not str(error).startswith(("empty vocabulary", "After pruning", "max_df corresponds")):
-                raise  # a tokenizer's own
+                raise  # raised by a tokenizer
             raise _none_left(str(error)) from error
         self._vocabulary = tuple(str(term) for term in counter.get_feature_names_out())
         return counts
@@ -142,7 +142,7 @@ class TextCounter:
         -------
         scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
         ndarray of int64, shape (n_texts,)
-            Words of each text, those among them that the vocabulary lacks.
+            Number of words of each text, including words outside the vocabulary.
         """
         if self._vocabulary is None:
             raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
@@ -158,8 +158,8 @@ class TextCounter:
         return counts, np.array(lengths, np.int64)
 
     def words(self, text: str) -> list[str]:
-        """Return the words (and runs of words) of one text, in order, as they are counted, before any are
-        left out by number or by the vocabulary.
+        """Return the words and n-grams of one text in order, before any are left out by frequency or by the
+        vocabulary.
         """
         (given,) = _strings([text])
         return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
@@ -181,14 +181,14 @@ class TextCounter:
         n_words: npt.NDArray[np.int64],
         of_texts: int,
     ) -> npt.NDArray[np.int64]:
-        """Keep the vocabulary that `fit_count` would have found, given how often each word was there.
+        """Keep the vocabulary that `fit_count` would have found, given the frequency of each word.
 
         Parameters
         ----------
         found : dict
-            Number of each word that was found in texts, from 0.
+            Word -> number, from 0, for each word found in the texts.
         n_texts, n_words : int64 arrays, shape (len(found),)
-            By number: texts that have the word, and how often it is there in all.
+            By number: how many texts contain the word, and how often it occurs in total.
         of_texts : int
             Number of texts.
 
@@ -210,7 +210,7 @@ class TextCounter:
             raise _none_left("max_df corresponds to < documents than min_df")
         kept = np.flatnonzero((n_texts[order] >= least) & (n_texts[order] <= most))
         if options.max_terms is not None and len(kept) > options.max_terms:
-            # The expression of scikit-learn, whose order among equal counts is that of its sort.
+            # The same expression as in scikit-learn, since the order of equal counts depends on its sort.
             kept = np.sort(kept[(-n_words[order][kept]).argsort()[: options.max_terms]])
         if not len(kept):
             raise _none_left("After pruning, no terms remain" if words else "empty vocabulary")
@@ -220,7 +220,7 @@ class TextCounter:
         return ids
 
     def as_data(self) -> dict[str, Any]:
-        """Return all of it as what JSON can hold; `from_data` reads it.
+        """Return options and vocabulary as JSON-compatible data, which `from_data` reads.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class TextCounter:
 
     @classmethod
     def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "text counter") -> TextCounter:
-        """Return the counter that `as_data` described.
+        """Return the counter described by the result of `as_data`.
 
         Parameters
         ----------
@@ -245,14 +245,14 @@ class TextCounter:
         allow : iterable
             As for the class.
         where : str
-            What it was read from, for errors.
+            Where the data are from, for errors.
 
         Raises
         ------
         DataError
-            If it is something else.
+            If the data aren't valid.
         NotAllowed
-            If it names a tokenizer that there is no leave for.
+            If the data name a tokenizer that isn't allowed.
         """
         remedy = "It was damaged or changed; write it anew."
         head = (data.get("format"), data.get("version")) if isinstance(data, dict) else None
@@ -278,7 +278,9 @@ class TextCounter:
         Raises
         ------
         StorageError
-            If the file can't be written. ParameterError: if the tokenizer has no name.
+            If the file can't be written.
+        ParameterError
+            If the tokenizer has no name.
         """
         text = json.dumps(self.as_data(), ensure_ascii=False, indent=1)
         place = checked_path("path", path, remedy="Name the file to write.")
@@ -298,7 +300,9 @@ class TextCounter:
         Raises
         ------
         DataError
-            If it is no such file. StorageError: if it can't be read.
+            If the file isn't one written by `save`.
+        StorageError
+            If it can't be read.
         """
         place = checked_path("path", path, remedy="Name a file that was saved.")
         with refusals(place, "read a file"):
@@ -346,7 +350,7 @@ class TextCounter:
         )
 
     def _take(self, vocabulary: Iterable[str], chosen: bool) -> None:
-        """Keep a vocabulary: one that a user chose, or one that was found in texts."""
+        """Keep a vocabulary, either given by the user or found in texts."""
         remedy = "Give a list of strings."
         terms = items("vocabulary", vocabulary, "a sequence of terms", remedy=remedy)
         if not terms:
@@ -364,7 +368,7 @@ class TextCounter:
             if term in seen:
                 raise DataError(f"vocabulary, line {number}", term, "there once", "Remove one of the two.")
             seen.add(term)
-        if chosen and self._options.tokenizer is None:  # a user's may look at what is around
+        if chosen and self._options.tokenizer is None:  # a user's may depend on the context
             self._check_words(terms)
         self._vocabulary = tuple(str(term) for term in terms)
         self._counter = None
@@ -398,5 +402,5 @@ def _strings(texts: Iterable[str]) -> Iterator[str]:
                 f"text {number}", text, "a string (counted from 0)",
                 "Fill what is missing with '', decode bytes, or leave such rows out.",
             )  # fmt: skip
-        # Composed letters: a letter and its accent as two characters would be no word.
+        # Composed form: as two characters, a letter and its accent would not match the pattern of a word.
         yield unicodedata.normalize("NFC", text)

@@ -1,4 +1,4 @@
-"""Is a run folder whole? Every file, every state, every trace."""
+"""Verification of a run folder: every file, every state, every trace."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
 @attrs.frozen
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes
     ----------
     name : str
-        Of the file, below the folder, or of the chain.
+        Path of the file within the folder, or name of the chain.
     passed : bool
     detail : str
-        What was found, what is wrong, or what it takes to look.
+        What was found, what is wrong, or what is needed for the check.
     looked : bool
-        False for what could not be looked at, since a class of the user's is needed and not allowed. It
+        False if the check could not be made since it needs a user's class that isn't allowed. The check then
         counts as passed.
     """
 
@@ -49,8 +49,8 @@ class Check:
 def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:
     """Check a run folder: the checksum of every file, the digest of the data, every state, every trace.
 
-    A state is loaded into a franchise, recounted (`Franchise.audit`), and compared with the trace. Nothing
-    in the folder is changed.
+    Each state is loaded into a franchise, its counts are recomputed (`Franchise.audit`), and it is compared
+    with the trace. The folder isn't changed.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
 
 
 def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
-    """Check a corpus in shards: the manifest, and every file of the shards that are on this disk.
+    """Check a corpus in shards: the manifest, and every file of the shards that are on this machine.
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
 
 
 class _Checks:
-    """What was found so far."""
+    """Collects the results of checks."""
 
     def __init__(self) -> None:
         self.found: list[Check] = []
 
     def attempt(self, name: str, what: Callable[[], Any], detail: Callable[[Any], str]) -> Any:
-        """Do something that should work; returns its answer, None if it fails."""
+        """Run a check and record whether it passed; returns its result, or None if it fails."""
         try:
             answer = what()
             self.found.append(Check(name, True, detail(answer)))
@@ -128,13 +128,13 @@ class _Checks:
         except HdpkitError as error:
             self.found.append(Check(name, False, str(error)))
             return None
-        except Exception as error:  # whatever a damaged content leads to
+        except Exception as error:  # damaged content may cause any error
             self.found.append(Check(name, False, f"{type(error).__name__}: {error}"))
             return None
         return answer
 
     def drain(self) -> list[Check]:
-        """Those since the last time."""
+        """Return the results since the last call."""
         found, self.found = self.found, []
         return found
 
@@ -173,7 +173,7 @@ def _check_chain(
 
 
 def _check_samples(files: RunFolder, chain: ChainFolder, loaded: Checkpointed) -> str:
-    """Read every sample up to the checkpoint; there must be one after each sweep that the rule says."""
+    """Read every sample up to the checkpoint; there must be one after each sweep given by the rule."""
     rule, there = files.settings.samples, chain.samples(loaded)
     wanted = set() if rule is None else set(Samples(**rule).sweeps(loaded.sweep))
     if missing := sorted(wanted.difference(file.sweep for file in there)):
@@ -203,7 +203,7 @@ def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> t
     for key in trace:
         if len(trace[key]) != trace.n_draws:
             raise RunError(key, len(trace[key]), f"{trace.n_draws} values", "Restore a copy of the trace.")
-    if behind:  # a kill in the middle of a block leaves this
+    if behind:  # left if the process was killed while a block was written
         detail += f"; {behind} bytes of an unfinished block at the end, which resuming cuts off"
     return trace, detail
 
@@ -216,7 +216,7 @@ def _check_state(
     franchise.audit()
     detail = f"the state passes its audit: {franchise.n_dishes} dishes, {franchise.n_tables} tables"
     rows = np.flatnonzero(trace["sweep"] == loaded.sweep) if trace is not None and trace.n_draws else None
-    if trace is not None and rows is not None and len(rows):  # thinning may have left it out
+    if trace is not None and rows is not None and len(rows):  # with thinning the sweep may not be recorded
         values = scalars(franchise)
         for key in _COMPARED:
             then, now = float(trace[key][rows[-1]]), float(values[key])

@@ -52,7 +52,7 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
 
     - ``"frex"``: the mean over the first terms of 1 / (w / F_k(share) + (1 - w) / F_k(beta)), where F_k are
       the ranks of a term within topic k divided by V (Bischof & Airoldi 2012). The R package stm uses the sum
-        over terms (Roberts et al. 2014).
+      over terms (Roberts et al. 2014).
     - ``"share"``: the mean share of the first terms.
 
     Parameters
