@@ -50,6 +50,7 @@ VERBS = {
     "reseat": False,
     "slice_sweep": False,
     "cell_sweep": False,
+    "topics_part": False,
     "slice_part": False,
     "settle_parts": False,
     "leave": False,
@@ -208,6 +209,7 @@ TABLE = [
             SimpleNamespace(
                 slice_sweep=fused_slices.slice_sweep,
                 cell_sweep=fused_cells.cell_sweep,
+                topics_part=fused_slices.topics_part,
                 slice_part=fused_slices.slice_part,
                 settle_parts=fused_slices.settle_parts,
             ),

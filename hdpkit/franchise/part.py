@@ -13,7 +13,16 @@ from hdpkit.franchise.elsewhere import Changes, Elsewhere
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.random import ChoiceSource
 
-__all__ = ["begin_part", "common_state", "end_parts", "part_counts", "part_seating", "sweep_part"]
+__all__ = [
+    "begin_part",
+    "common_state",
+    "draw_part",
+    "end_parts",
+    "part_counts",
+    "part_seating",
+    "share_topics",
+    "sweep_part",
+]
 
 Ints = npt.NDArray[np.int32]
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
@@ -151,9 +160,19 @@ def part_seating(franchise: Franchise) -> dict[str, Ints]:
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
 
 
-def sweep_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> Changes:
-    """Begin a sweep over the documents of all parts: `Slices.sweep_part`."""
-    found: Changes = franchise._turns.within(franchise._slices.sweep_part, source, proportions, threads)
+def share_topics(franchise: Franchise, memory: Any, part: int, n_parts: int) -> None:
+    """Have topics in common with other parts, each of which draws some: `Slices.share_topics`."""
+    franchise._turns.within(franchise._slices.share_topics, memory, part, n_parts)
+
+
+def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
+    """Begin a sweep over the documents of all parts: `Slices.draw_part`."""
+    franchise._turns.within(franchise._slices.draw_part, source, proportions, threads)
+
+
+def sweep_part(franchise: Franchise) -> Changes:
+    """Sweep over the documents of this part: `Slices.sweep_part`."""
+    found: Changes = franchise._turns.within(franchise._slices.sweep_part)
     return found
 
 

@@ -98,7 +98,7 @@ class Slices(Owner):
         super().__init__(state)
         self.verbs = verbs
         self.workspace = SliceWorkspace()
-        self._under_way: SlicePlan | None = None
+        self._under_way: tuple[SlicePlan, ChoiceSource] | None = None
 
     @changes
     def reseat_documents(
@@ -189,23 +189,37 @@ class Slices(Owner):
         above.take(slots, np.append(plan.weights[kept], remainder))
 
     @changes
-    def sweep_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> Changes:
-        """Sweep over the documents of a franchise that has a part of a corpus; `end_parts` comes next.
+    def draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+        """Begin a sweep over all parts of a corpus, of which this franchise has one: labels, and topics.
+
+        Where parts have the memory of topics in common (`share_topics`) each draws some of them, and
+        `sweep_part` may be called when all are done.
 
         Parameters
         ----------
         source, proportions, threads
             As in `reseat_documents`. All parts have the same source, at the same place.
+        """
+        check_source(source)
+        self.verbs.seats.tell_apart()
+        plan = self.plan(source, proportions == "integrated", threads)
+        self.run_topics(plan, source)
+        self._under_way = plan, source
+
+    def run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        """Draw topics by a plan that all parts have."""
+        self.verbs.run("topics_part", self.state.bank, self.workspace, plan, source=source)
+
+    @changes
+    def sweep_part(self) -> Changes:
+        """Sweep over the documents of the franchise given the topics; `end_parts` comes next.
 
         Returns
         -------
         Changes
             Of all that parts have in common. Nothing of it has changed here yet.
         """
-        check_source(source)
-        self.verbs.seats.tell_apart()
-        self._under_way = self.plan(source, proportions == "integrated", threads)
-        return self.run_part(self._under_way, source)
+        return self.run_part(*self._begun())
 
     def run_part(self, plan: SlicePlan, source: ChoiceSource) -> Changes:
         """Sweep over a part by a plan that all parts have."""
@@ -215,11 +229,19 @@ class Slices(Owner):
 
     @changes
     def end_parts(self, total: Changes) -> None:
-        """End the sweep that `sweep_part` began, given the sum of what all parts returned."""
-        plan, self._under_way = self._under_way, None
-        if plan is None:
-            raise StateError("sweep", None, "begun", "Call sweep_part first.")
+        """End the sweep that `draw_part` began, given the sum of what all parts returned."""
+        plan, _ = self._begun()
+        self._under_way = None
         self.settle_parts(plan, total)
+
+    def _begun(self) -> tuple[SlicePlan, ChoiceSource]:
+        if self._under_way is None:
+            raise StateError("sweep", None, "begun", "Call draw_part first.")
+        return self._under_way
+
+    def share_topics(self, memory: Any, part: int, n_parts: int) -> None:
+        """Draw a part of the topics into memory that all parts have: see `SliceWorkspace.share_topics`."""
+        self.workspace.share_topics(memory, part, n_parts)
 
     def settle_parts(self, plan: SlicePlan, total: Changes) -> None:
         """Dishes, the root and its weights after a sweep over all parts by this plan."""

@@ -41,6 +41,7 @@ _DRAW_TABLES = frozenset(
         "reseat",
         "slice_sweep",
         "cell_sweep",
+        "topics_part",
         "slice_part",
         "settle_parts",
         "leave",

@@ -31,14 +31,21 @@ class Carrier(abc.ABC):
     sent: int = 0
 
     def scatter(self, job: Job) -> None:
-        """Give every part its shards and the state that the chain begins in."""
+        """Give every part its shards and the state that the chain begins in.
+
+        Parts on one machine have the memory of topics in common from here on, and each draws some of them.
+        """
         self._place(job)
         self._call("enter")
         self._call("begin", self._total())
         self._total()
+        self._call("share")
+        self._total()
 
     def sweep(self) -> None:
-        """Have every part sweep over its documents; `reduce` comes next."""
+        """Have every part draw topics and, when all are drawn, sweep over its documents; then `reduce`."""
+        self._call("draw")
+        self._total()
         self._call("sweep")
 
     def reduce(self) -> dict[str, Any]:

@@ -18,8 +18,8 @@ __all__ = ["Local"]
 class Local(Carrier):
     """Parts of a run in threads of this process.
 
-    Every part has statistics and topics of its own, as in other processes: one part with several threads
-    takes less memory, and draws topics once.
+    Every part has statistics of its own, as in other processes: one part with several threads takes less
+    memory.
 
     Parameters
     ----------

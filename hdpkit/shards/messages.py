@@ -33,16 +33,28 @@ class Failed:
 
 @attrs.frozen(eq=False)
 class Opening:
-    """What a part has at the start: its counts, and the customers of its documents by the first document."""
+    """What a part has at the start.
+
+    Attributes
+    ----------
+    changes : Changes
+        Its counts.
+    lengths : dict
+        Customers of its documents by the number of the first document.
+    name : str
+        One that it proposes for `hdpkit.shards.memory.Meeting`: the least one is taken.
+    """
 
     changes: Changes
     lengths: dict[int, npt.NDArray[np.int64]]
+    name: str
 
     def plus(self, other: Any) -> Any:
         """Return the opening of both parts."""
         if isinstance(other, Failed):
             return other
-        return Opening(self.changes.plus(other.changes), self.lengths | other.lengths)
+        name = min(self.name, other.name)
+        return Opening(self.changes.plus(other.changes), self.lengths | other.lengths, name)
 
     def all_lengths(self) -> npt.NDArray[np.int64]:
         """Customers of every document, in order."""

@@ -135,7 +135,8 @@ def spread(source: Source, n_workers: int) -> list[range]:
     workers = min(n_workers, n)
     begins = [0]
     for i in range(1, workers):
-        at = int(np.searchsorted(ends, i * int(ends[-1]) / workers, side="left")) + 1
+        share = i * int(ends[-1]) / workers
+        at = int(np.argmin(np.abs(ends - share))) + 1  # the end of a shard that is nearest
         begins.append(min(max(at, begins[-1] + 1), n - (workers - i)))
     begins.append(n)
     found = [range(a, b) for a, b in itertools.pairwise(begins)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,14 +18,17 @@ from hdpkit.franchise.part import (
     COLUMNS,
     begin_part,
     common_state,
+    draw_part,
     end_parts,
     part_counts,
     part_seating,
+    share_topics,
     sweep_part,
 )
 from hdpkit.random import STARTS
 from hdpkit.shards.files import write_counts, write_shard
 from hdpkit.shards.job import OVER_DOCUMENTS, Job
+from hdpkit.shards.memory import Meeting
 from hdpkit.shards.messages import Done, Failed, Opening, Swept
 
 __all__ = ["Worker"]
@@ -52,6 +56,7 @@ class Worker:
         self.place = next(i for i, move in enumerate(job.moves) if isinstance(move, OVER_DOCUMENTS))
         self.franchise: Franchise
         self._seating: dict[str, Ints]
+        self._meeting: Meeting | None = None
 
     def call(self, verb: str, *arguments: Any) -> Any:
         """Call a method, and return an error in place of raising it: another part may wait for an answer."""
@@ -85,7 +90,7 @@ class Worker:
         _check_served(self.franchise)
         slots = job.start.common()["slots"]
         counts = part_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
-        return Opening(counts, {before: np.asarray(corpus.document_lengths)})
+        return Opening(counts, {before: np.asarray(corpus.document_lengths)}, secrets.token_hex(16))
 
     def begin(self, total: Opening) -> Done:
         """Take the state over, given the sum of what all parts entered with."""
@@ -96,18 +101,31 @@ class Worker:
         begin_part(self.franchise, self._seating, total.changes, common, elsewhere, source)
         self.franchise.streams = self.streams
         del self._seating
+        self._meeting = Meeting.at(total.name, self.shards[0])
+        return Done()
+
+    def share(self) -> Done:
+        """Have topics in common with other parts on this machine; all parts have begun."""
+        found = None if self._meeting is None else self._meeting.end()
+        self._meeting = None
+        if found is not None:
+            share_topics(self.franchise, *found)
         return Done()
 
     # ------------------------------------------------------------------ sweeps
 
-    def sweep(self) -> Swept:
-        """Begin a sweep: the moves before the one over documents, and that one over the own documents."""
+    def draw(self) -> Done:
+        """Begin a sweep: the moves before the one over documents, and this part's topics."""
         self.franchise.data.check_unchanged()
         for place in range(self.place):
             self._apply(place)
         move: Any = self.job.moves[self.place]
-        source = self._source(self.place)
-        changes = sweep_part(self.franchise, source, move.proportions, self.job.threads)
+        draw_part(self.franchise, self._source(self.place), move.proportions, self.job.threads)
+        return Done()
+
+    def sweep(self) -> Swept:
+        """Sweep over the own documents; all parts have drawn their topics."""
+        changes = sweep_part(self.franchise)
         self.franchise.data.check_unchanged()  # a sweep over other data is none
         return Swept(changes)
 

@@ -41,6 +41,7 @@ class Parts(Model):
             begin_part(part, dict(seating), total, common, elsewhere, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
+            part._turns.within(part._slices.run_topics, own, source)
             changes.append(part._turns.within(part._slices.run_part, own, source))
         for part in self.parts:
             part._turns.within(part._slices.settle_parts, plan, self.sum(changes))

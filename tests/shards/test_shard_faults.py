@@ -48,7 +48,24 @@ def seed_of_the_sweep_before(patch):
     patch.setattr(Worker, "_source", source)
 
 
+def topics_of_a_part_not_drawn(patch):
+    share = Slices.share_topics
+    patch.setattr(Slices, "share_topics", lambda self, memory, part, n: share(self, memory, 1, n))
+
+
+def topics_drawn_with_the_keys_of_others(patch):
+    share = Slices.share_topics
+
+    def keyed(self, memory, part, n):
+        self.state._elsewhere.n_customers += part  # another threshold, so that labels and keys are others
+        share(self, memory, part, n)
+
+    patch.setattr(Slices, "share_topics", keyed)
+
+
 BUGS = [
+    topics_of_a_part_not_drawn,
+    topics_drawn_with_the_keys_of_others,
     documents_numbered_from_0,
     customers_of_a_part_for_all,
     counts_of_a_part_left_out,

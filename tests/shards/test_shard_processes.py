@@ -14,6 +14,7 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
 from hdpkit import shards
+from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 SWEEPS = 4
@@ -65,11 +66,19 @@ def test_ranks_of_mpi(chain):
     done = on_mpi(3, folder, SWEEPS, 1)
     assert done.returncode == 0, done.stderr
     same(pickle.loads((folder / "ended.pickle").read_bytes()), ended)
+    assert [(folder / f"in-common-{rank}").read_text() for rank in range(3)] == ["True"] * 3
+
+
+def has_topics_in_common():
+    return str(FOLDER / "hdpkit-") in Path("/proc/self/maps").read_text()
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
 def test_workers_of_dask(chain, client, parts):
-    same(here(chain, shards.Dask(client, parts=parts)).state(), chain[2])
+    run = here(chain, shards.Dask(client, parts=parts))
+    same(run.state(), chain[2])
+    if parts > 1:
+        assert list(client.run(has_topics_in_common).values()) == [True, True]
 
 
 def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, client, tmp_path):

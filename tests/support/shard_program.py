@@ -10,6 +10,7 @@ from shard_cases import SCHEDULE, restaurant
 
 import hdpkit as hk
 from hdpkit import shards
+from hdpkit.shards.memory import FOLDER
 
 
 def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None):
@@ -27,6 +28,8 @@ def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None):
         init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
         progress=progress,
     )  # fmt: skip
+    in_common = str(FOLDER / "hdpkit-") in Path("/proc/self/maps").read_text()
+    (folder / f"in-common-{carrier.rank}").write_text(str(in_common))
     state = run.state()
     if carrier.leads:
         (folder / "ended.pickle").write_bytes(pickle.dumps(state))

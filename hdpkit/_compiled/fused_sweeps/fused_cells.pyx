@@ -14,7 +14,7 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELL_FAULTS_END, HDPKIT_CELLS_CAPSULE, hdpkit_cell_faults_of, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, end, finish
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, begin_topics, end, finish
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
@@ -155,6 +155,7 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     bank.grow(int(slots.max()) + 1)
     check_cells(walk, store)
     stride = bank.b.stride
+    begin_topics(bank, work, plan, source, scripted)
     begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
     work.s.fault = 0
     work.s.labels = NULL

@@ -11,7 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
-    Sweep, add_up, begin, check_threads, end, finish, settle)
+    Sweep, add_up, begin, begin_topics, check_threads, end, finish, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
@@ -66,14 +66,13 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
     return 0
 
 
-cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
-                               ChoiceSource source):
-    """Draw the dishes of the documents' customers, and then their tables; returns the store.
+cdef bint is_scripted(ChoiceSource source):
+    return not isinstance(source, RandomStream) or source.overridden
 
-    Over a script, which needs topics that are given, one document comes after the other.
-    """
-    cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
-    cdef int n_threads = 1 if scripted else plan.threads
+
+cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
+                         ChoiceSource source) except -1:
+    """Check and index the documents, and draw topics or a part of them."""
     cdef CountsStore store
     if type(walk.store) is not CountsStore:
         raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
@@ -84,6 +83,19 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     work.index_documents(walk.topology[0], bank.terms, walk.home, min(len(plan.values), walk.home.shape[0]),
                          walk.parent.shape[0])
     check_seated(walk, work, store)
+    begin_topics(bank, work, plan, source, is_scripted(source))
+    return 0
+
+
+cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
+                               ChoiceSource source):
+    """Draw the dishes of the documents' customers, and then their tables; returns the store.
+
+    Over a script, which needs topics that are given, one document comes after the other.
+    """
+    cdef bint scripted = is_scripted(source)
+    cdef int n_threads = 1 if scripted else plan.threads
+    cdef CountsStore store = walk.store
     begin(sweep, walk, bank, work, store, plan, source, scripted)
     work.s.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
@@ -107,13 +119,22 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     cdef Sweep sweep
     cdef CountsStore store
     work.apart = False
+    begin_documents(walk, bank, work, plan, source)
     store = run_documents(&sweep, walk, bank, work, plan, source)
     end(&sweep, walk, bank, work, store, plan, "customer")
 
 
+def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+                ChoiceSource source not None):
+    """Draw topics, or those that are this part's to draw (`SliceWorkspace.share_topics`), for `slice_part`."""
+    cdef Held hold = in_turn(walk.turn)
+    work.apart = True
+    begin_documents(walk, bank, work, plan, source)
+
+
 def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                ChoiceSource source not None):
-    """The same for a part of the documents, the others of which are in other processes.
+    """A sweep over a part of the documents, the others of which are in other processes, after `topics_part`.
 
     Dishes, the root and the counts of terms are what they were before, until `settle_parts` is given what all
     parts have changed.
@@ -131,7 +152,6 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     changed = np.zeros((2, n_slots), dtype=np.int64)
     cdef int64_t[:, ::1] out = changed
-    work.apart = True
     store = run_documents(&sweep, walk, bank, work, plan, source)
     add_up(&sweep, work, store)
     check_threads(&sweep, work, "customer")

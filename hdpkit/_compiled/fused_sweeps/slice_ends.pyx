@@ -19,17 +19,10 @@ from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
 from hdpkit.random.philox cimport philox, philox_next_uint64
 
 
-cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
-               ChoiceSource source, bint scripted) except -1:
-    """Lay out labels, draw topics unless the plan has some, and the key of the documents' streams."""
-    cdef const double[:, ::1] theta
-    cdef const int8_t[::1] held
+cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+                      bint scripted) except -1:
+    """Lay out labels, and draw topics, or a part of them, unless the plan has some."""
     cdef int i
-    sweep.held = NULL
-    if plan.held is not None:
-        held = plan.held         # the plan keeps it for as long as the sweep lasts
-        check_length("held", held.shape[0], walk.parent.shape[0])
-        sweep.held = &held[0]
     work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
     work.take_labels(plan)
     if plan.topics is not None:
@@ -40,6 +33,22 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
         for i in range(2):
             work.shared.topic_key[i] = philox_next_uint64(<philox *>source.c.state)
         work.draw_topics()
+    return 0
+
+
+cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+               ChoiceSource source, bint scripted) except -1:
+    """Weights of labels, now that all topics are drawn, and the key of the documents' streams."""
+    cdef const double[:, ::1] theta
+    cdef const int8_t[::1] held
+    cdef int i
+    sweep.held = NULL
+    if plan.held is not None:
+        held = plan.held         # the plan keeps it for as long as the sweep lasts
+        check_length("held", held.shape[0], walk.parent.shape[0])
+        sweep.held = &held[0]
+    if plan.topics is None:
+        work.scale_topics()
     work.weigh()
     for i in range(2):
         work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)

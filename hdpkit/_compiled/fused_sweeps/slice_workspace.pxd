@@ -24,6 +24,7 @@ cdef cppclass Shared:                # what threads see that draw topics
     bint wide                        # doubles instead of floats
     uint64_t topic_key[2]
     once_each tail_done
+    int64_t part, n_parts            # blocks part, part + n_parts, ... are drawn here
 
 
 cdef class SliceWorkspace:
@@ -43,6 +44,9 @@ cdef class SliceWorkspace:
     cdef DirichletCounts *counts
     cdef double *psi
     cdef double *factor
+    cdef double *sums                # of the topics as they were drawn
+    cdef object memory               # of the topics and sums, where processes have them in common; None: they are our own
+    cdef object room                 # what it has lent
     cdef double inverted             # eta that `inverse` was made for
     cdef vector[float] inverse
     cdef bint wide                   # doubles instead of floats
@@ -56,6 +60,7 @@ cdef class SliceWorkspace:
     cdef bint is_fixed(self, int64_t slot) noexcept
     cdef int take_labels(self, object plan) except -1
     cdef int draw_topics(self) except -1
+    cdef int scale_topics(self) except -1
     cdef int invert(self, double eta) except -1
     cdef int take_topics(self, object topics, object slots) except -1
     cdef int weigh(self) except -1

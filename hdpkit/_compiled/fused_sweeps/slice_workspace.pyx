@@ -69,9 +69,9 @@ cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
 cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     """Topics of sixteen slots each."""
     cdef Shared *work = <Shared *>argument
-    cdef int64_t block
-    for block in range(first, last):
-        functions.draw_topics(work.blocks + block)
+    cdef int64_t i
+    for i in range(first, last):
+        functions.draw_topics(work.blocks + work.part + i * work.n_parts)
 
 
 cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -83,7 +83,10 @@ cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) 
 
 
 cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
-    """Draw the topic of a label of the tail: what another thread reads of it before is multiplied by 0."""
+    """Draw the topic of a label of the tail: what another thread reads of it before is multiplied by 0.
+
+    Processes that have topics in common write the same bits at the same place.
+    """
     cdef Shared *work = <Shared *>argument
     cdef hdpkit_gamma_block block
     cdef int32_t slot = work.s.tail_slots[e]
@@ -116,26 +119,51 @@ cdef int draw_tail(void *argument, int64_t e) noexcept nogil:
 cdef class SliceWorkspace:
     """Arrays that a franchise keeps from one sweep over documents in parallel to the next."""
 
+    def __cinit__(self):
+        self.shared.part = 0
+        self.shared.n_parts = 1
+
+    def share_topics(self, memory, int part, int n_parts):
+        """Draw a part of the topics from now on, into memory that others, who draw the others, have too.
+
+        Parameters
+        ----------
+        memory : object
+            ``memory.room(n)`` is a writable buffer of n bytes, the same for all parts, at the start of a page.
+        part, n_parts : int
+            Which part this is, from 0, and their number.
+        """
+        self.memory = memory
+        self.shared.part = part
+        self.shared.n_parts = n_parts
+
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1:
         """Arrays for so many slots and threads. What they held goes."""
         cdef int64_t real = sizeof(double) if wide else sizeof(float), n_terms = counts.n_terms, line = LINE_BYTES
         cdef int i
         cdef int8_t *at
+        cdef int8_t[::1] in_common
         cdef int64_t words
         self.counts = counts
         self.wide = wide
-        if not in_large_pages(self.topics, n_terms * stride * real + line):
-            raise MemoryError
-        self.by_slot.assign(stride * (2 * sizeof(double) + 2 * real) + line, 0)
+        self.by_slot.assign(stride * (3 * sizeof(double) + 2 * real) + line, 0)
         self.smooth.resize(n_terms)
         self.blocks.resize(stride // LANES)
         at = on_a_line(&self.by_slot)
         self.psi = <double *>at
         self.factor = self.psi + stride
+        self.sums = self.factor + stride
         self.s.psi = self.psi
-        self.s.factor = at + 2 * stride * sizeof(double)
-        self.s.share = at + 2 * stride * sizeof(double) + stride * real
-        self.s.phi = on_a_line(&self.topics)
+        self.s.factor = at + 3 * stride * sizeof(double)
+        self.s.share = at + 3 * stride * sizeof(double) + stride * real
+        if self.memory is None:
+            if not in_large_pages(self.topics, n_terms * stride * real + line):
+                raise MemoryError
+            self.s.phi = on_a_line(&self.topics)
+        else:
+            self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
+            self.sums = <double *>&in_common[0]
+            self.s.phi = self.sums + stride
         self.s.smooth = self.smooth.data()
         self.s.terms = counts.terms
         self.s.counts = counts.counts
@@ -254,7 +282,10 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int draw_topics(self) except -1:
-        """Draw topics given the counts, each times a factor of its own: those of all labels but of the tail."""
+        """Draw the topics of this part given the counts, each times a factor of its own: all labels' but the tail's.
+
+        Others draw the other parts. When all are drawn, `scale_topics` comes next.
+        """
         cdef int64_t b, lane, slot, v
         cdef hdpkit_gamma_block *block
         cdef vector[int8_t] in_tail
@@ -283,15 +314,24 @@ cdef class SliceWorkspace:
             for lane in range(LANES):
                 slot = b * LANES + lane
                 block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot] and not self.is_fixed(slot)
+        own = range(self.shared.part, self.s.stride // LANES, self.shared.n_parts)
+        cdef int64_t n_own = len(own)
         with nogil:
-            share_out(self.n_threads, self.s.stride // LANES, 1, draw_blocks, <void *>&self.shared)
+            share_out(self.n_threads, n_own, 1, draw_blocks, <void *>&self.shared)
+        for b in own:
+            for lane in range(LANES):
+                self.sums[b * LANES + lane] = self.blocks[b].sum[lane]
+        return 0
+
+    cdef int scale_topics(self) except -1:
+        """Divide by the sums of topics that were drawn, and take those that are given."""
+        cdef int64_t b, lane, slot, v
         for b in range(self.s.stride // LANES):
-            block = &self.blocks[b]
             for lane in range(LANES):
                 slot = b * LANES + lane
-                if block.used[lane]:
+                if self.blocks[b].used[lane]:
                     # A sum that underflows leaves a topic without a term: it can be no customer's.
-                    self.factor[slot] = self.factor[slot] / block.sum[lane] if block.sum[lane] > 0.0 else 0.0
+                    self.factor[slot] = self.factor[slot] / self.sums[slot] if self.sums[slot] > 0.0 else 0.0
         for slot in range(self.counts.n_fixed):
             if self.is_fixed(slot):
                 for v in range(self.s.n_terms):
@@ -364,7 +404,7 @@ cdef class SliceWorkspace:
     def memory_bytes(self):
         """Bytes of all arrays."""
         cdef int i
-        cdef int64_t total = self.topics.capacity() + self.by_slot.capacity() + self.smooth.capacity() * sizeof(double)
+        cdef int64_t total = self.topics.capacity() + (0 if self.room is None else len(self.room)) + self.by_slot.capacity() + self.smooth.capacity() * sizeof(double)
         total += self.changes.capacity() * sizeof(int32_t)
         total += self.begin.capacity() * sizeof(int64_t) + self.order.capacity() * sizeof(int32_t)
         for i in range(<int>self.arrays.size()):

@@ -1,0 +1,119 @@
+"""Parts on one machine have the memory of their topics in common, and each draws some of them."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+
+import hdpkit as hk
+from hdpkit import shards
+from hdpkit.errors import StorageError
+from hdpkit.franchise.slices import Slices
+from hdpkit.shards import memory
+from hdpkit.shards.memory import Meeting
+from hdpkit.shards.source import spread
+
+pytestmark = pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="a file system in memory is Linux's")
+
+
+def met(name, numbers):
+    """What parts of these numbers have after their meeting."""
+    meetings = [Meeting.at(name, number) for number in numbers]
+    return [one.end() for one in meetings]
+
+
+def there():
+    return [path.name for path in memory.FOLDER.iterdir() if path.name.startswith("hdpkit-")]
+
+
+def test_those_who_meet_have_one_memory_and_no_file_is_left():
+    found = met("test-of-a-name", [4, 0, 9])
+    assert [place for _, place, _ in found] == [1, 0, 2]
+    assert {n for _, _, n in found} == {3}
+    rooms = [common.room(1000) for common, _, _ in found]
+    rooms[0][:] = 7
+    assert all(np.all(room == 7) for room in rooms)
+    wider = [common.room(100_000) for common, _, _ in found]
+    wider[1][99_999] = 3
+    assert wider[2][99_999] == 3
+    assert wider[0][999] == 7  # it grows, and moves
+    assert "hdpkit-test-of-a-name" not in there()
+
+
+def test_a_part_alone_has_memory_of_its_own(monkeypatch, tmp_path):
+    assert met("alone", [3]) == [None]
+    monkeypatch.setattr(memory, "FOLDER", tmp_path / "none")
+    assert Meeting.at("nowhere", 0) is None
+
+
+def test_a_full_machine_is_a_typed_error(monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (common, _, _), _ = met("full", [0, 1])
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(StorageError, match="room for the topics, 4,096 bytes"):
+        common.room(4096)
+
+
+def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch):
+    """Sixty dishes are four blocks of slots, drawn by up to three parts."""
+    data, drawn = corpus(), []
+    share = Slices.share_topics
+    monkeypatch.setattr(Slices, "share_topics", lambda *a: (drawn.append(a[2:]), share(*a))[1])
+
+    def ended(parts):
+        return shards.run(
+            restaurant(), shards.cut(data, 4), SCHEDULE, sweeps=3, rng=3, init=hk.init.Random(60),
+            carrier=shards.Local(parts), threads=1 + parts % 2,
+        )  # fmt: skip
+
+    one = ended(1)
+    assert drawn == []
+    assert one.numbers["n_dishes"][0] > 32
+    for parts in (2, 3):
+        same(ended(parts).state(), one.state())
+    assert sorted(drawn, key=lambda place: place[::-1]) == [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
+    assert there() == []
+
+
+def test_without_memory_in_common_each_part_draws_all_topics(monkeypatch, tmp_path):
+    data = corpus()
+    begun, ended, _ = in_one_process(2, data)
+    monkeypatch.setattr(memory, "FOLDER", tmp_path / "none")
+    run = shards.run(
+        restaurant(), shards.cut(data, 3), SCHEDULE, sweeps=2, rng=11, init=begun, carrier=shards.Local(2)
+    )
+    same(run.state(), ended)
+
+
+PROGRAM = """
+import os, signal
+from hdpkit.shards.memory import Meeting
+one, other = Meeting.at("of-a-killed-process", 0), Meeting.at("of-a-killed-process", 1)
+(common, _, _), _ = one.end(), other.end()
+common.room(1 << 20)[:] = 1
+print(common.room(1)[0], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_is_left_of_a_killed_process():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "1\n")
+    assert there() == []
+
+
+def test_parts_have_about_the_same_number_of_tokens():
+    class Source:
+        def __init__(self, sizes):
+            self.shards = [type("Info", (), {"n_tokens": n}) for n in sizes]
+
+    assert spread(Source([19, 18, 18, 25]), 2) == [range(2), range(2, 4)]
+    assert spread(Source([1, 1, 98]), 3) == [range(1), range(1, 2), range(2, 3)]
+    assert spread(Source([98, 1, 1]), 3) == [range(1), range(1, 2), range(2, 3)]
