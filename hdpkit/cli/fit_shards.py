@@ -45,8 +45,15 @@ def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
         Those of ``hdpkit fit``.
     """
     _check_options(options)
-    source = ShardedCorpus.open(corpus)
     carrier = _carrier(options["carrier"])
+    try:
+        _fit(ShardedCorpus.open(corpus), carrier, options)
+    except BaseException:
+        carrier.give_up()
+        raise
+
+
+def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]) -> None:
     quiet = options["quiet"] or not carrier.leads
     if not quiet:
         sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"

@@ -67,6 +67,12 @@ class Content:
     labels: Mapping[str, Codes]
 
 
+FREE_SPACE = (
+    "Free some space (while it is written, it takes twice its size), or name another folder. What was "
+    "written so far was removed."
+)
+
+
 def check_shards(shards: Any) -> int:
     """Check and return a number of shards, or raise a ParameterError."""
     return whole_number("shards", shards, 1, ID_LIMIT, remedy="Give the number of shards.")
@@ -74,11 +80,7 @@ def check_shards(shards: Any) -> int:
 
 def storing_shards(folder: Path) -> AbstractContextManager[None]:
     """Turn errors of the operating system on writing into StorageErrors about the user's folder."""
-    return storing(
-        folder, "a corpus in shards",
-        "Free some space (while it is written, it takes twice its size), or name another folder. What was "
-        "written so far was removed.",
-    )  # fmt: skip
+    return storing(folder, "a corpus in shards", FREE_SPACE)
 
 
 @contextmanager
@@ -149,8 +151,8 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
         If there are more shards than nonempty documents, or a shard would have 2^31 tokens.
     DataError
         If a string or a key of a label can't be written.
-    OSError
-        If writing fails.
+    StorageError
+        If a shard can't be written: it names the shard. OSError: if the manifest can't.
     """
     check_writable(content.vocabulary, content.names, content.labels)
     labels = [[name, plain_keys(name, keys)] for name, (_, keys) in content.labels.items()]
@@ -172,8 +174,9 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
     for number, (first, last) in enumerate(itertools.pairwise(bounds)):
         end = at + int(sizes[first:last].sum())
         folder = aside / shard_name(number)
-        folder.mkdir()
-        digests = _write_shard(folder, content, first, last, at, end)
+        with storing(folder, f"shard {number} of a corpus", FREE_SPACE):
+            folder.mkdir()
+            digests = _write_shard(folder, content, first, last, at, end)
         listed.append(
             {
                 "first_document": first,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from hdpkit.errors import StateError
@@ -61,6 +62,13 @@ class Carrier(abc.ABC):
         """Collect the answers of all parts to a method of `Worker`, in order; empty where others lead."""
         self._call(what, *arguments)
         return self._collected()
+
+    def lead(self, act: Callable[[], None]) -> None:
+        """Have the process that leads do something; all wait for it, and all raise its error."""
+        act()
+
+    def give_up(self) -> None:  # noqa: B027 - a process that drives the others ends them anyway
+        """End the other processes too when this one ends: it has an error that they don't know of."""
 
     # ------------------------------------------------------------------ what carriers differ in
 

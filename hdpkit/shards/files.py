@@ -8,7 +8,8 @@ one at any moment.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import Corpus
-from hdpkit.errors import CorruptRunError, RunError, ShardError
+from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
 from hdpkit.formats.writing import write_aside
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, seal, write_whole
+from hdpkit.record.files import read_sealed, refuse_others, seal
 from hdpkit.shards.source import Info
 
 __all__ = [
     "FromFolder",
+    "make_folder",
     "read_run",
     "remove_others",
     "state_folder",
@@ -48,23 +50,44 @@ def shard_file(folder: Path, number: int) -> Path:
     return folder / f"shard-{number:04d}.bin"
 
 
-def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:
-    """Write the state of a shard; returns its checksum (hex)."""
-    path = shard_file(Path(folder), number)
-    with refusals(path.parent, "make a folder"):
+@contextmanager
+def _storing(what: str, path: Path) -> Iterator[None]:
+    """Make the folder of a file; raise a StorageError that says what it is if it can't be written."""
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise StorageError(
+            what, str(path), f"at a place where it can be written ({error.strerror or error})",
+            "Free some space and run again: the run goes on from its last checkpoint.",
+        ) from error  # fmt: skip
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, if it isn't there."""
+    with _storing("folder", folder / "run.bin"):
+        pass
+
+
+def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:
+    """Write the state of a shard; returns its checksum (hex). A StorageError names the shard."""
+    path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
     data = seal(SHARD, pack({"shard": number, "seating": narrow}))
-    write_whole(path, data)
+    _write(f"shard {number}", path, data)
     return data[-32:].hex()
+
+
+def _write(what: str, path: Path, data: bytes) -> None:
+    refuse_others(path)
+    with _storing(what, path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
+        file.write(data)
 
 
 def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
     """Write columns of a shard's documents as a file of `numpy.savez`."""
     path = Path(folder) / f"shard-{number:04d}.npz"
-    with refusals(path.parent, "make a folder"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with refusals(path, "write a file"), write_aside(path, path.with_name(path.name + ".tmp")) as file:
+    with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
         np.savez(file, **columns)
 
 
@@ -75,7 +98,7 @@ def _narrow(column: Ints) -> npt.NDArray[Any]:
 
 def write_run(folder: Path, settings: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     """Make a checkpoint the present one."""
-    write_whole(folder / "run.bin", seal(RUN, pack({"settings": dict(settings), "state": dict(state)})))
+    _write("run.bin", folder / "run.bin", seal(RUN, pack({"settings": dict(settings), "state": dict(state)})))
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:

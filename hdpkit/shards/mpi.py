@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hdpkit.errors import MissingExtraError, ParameterError
@@ -72,6 +73,24 @@ class MPI(Carrier):
         for answer in self._comm.allgather(self._answer if failed else None):
             checked([answer])
         return self._comm.gather(self._answer) or []
+
+    def lead(self, act: Callable[[], None]) -> None:
+        """Have rank 0 do something; all wait for it, and all raise its error."""
+        failed = None
+        if self.leads:
+            try:
+                act()
+            except Exception as error:
+                failed = error
+        failed = self._comm.bcast(failed)
+        if failed is not None:
+            raise failed
+
+    def give_up(self) -> None:
+        """End all ranks when this process ends."""
+        from mpi4py.run import set_abort_status
+
+        set_abort_status(1)
 
 
 def _plus(one: Any, other: Any) -> Any:

@@ -17,9 +17,8 @@ from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.franchise.part import COLUMNS
-from hdpkit.record.files import refusals
 from hdpkit.shards.carrier import Carrier
-from hdpkit.shards.files import FromFolder, read_run, remove_others, state_folder, write_run
+from hdpkit.shards.files import FromFolder, make_folder, read_run, remove_others, state_folder, write_run
 from hdpkit.shards.job import Job, as_moves, as_seed, check_job
 from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
@@ -123,12 +122,14 @@ class ShardedRun:
     def _checkpoint(self, folder: Path) -> None:
         written = self._carrier.gather("write", str(state_folder(folder, self.sweep)))
         commons = self._carrier.gather("common")
-        if not self._carrier.leads:
-            return
-        digests = {str(i): digest for part in written for i, digest in part.items()}
-        state = {"common": commons[0], "digests": digests, "rows": self._rows}
-        write_run(folder, self._job.settings(), state)
-        remove_others(folder, self.sweep)
+
+        def seal() -> None:
+            digests = {str(i): digest for part in written for i, digest in part.items()}
+            state = {"common": commons[0], "digests": digests, "rows": self._rows}
+            write_run(folder, self._job.settings(), state)
+            remove_others(folder, self.sweep)
+
+        self._carrier.lead(seal)
 
 
 def run(
@@ -196,7 +197,8 @@ def run(
         If a shard, or its state, is missing or damaged: it names the shard.
     RunError
         If the folder has a run with other arguments. LostPartError: if a worker of a cluster is lost and
-        there is no folder, or several in a row before a sweep is done. StorageError: if the disk is full.
+        there is no folder, or several in a row before a sweep is done. StorageError: if the disk is full; it
+        names the shard whose state can't be written. Errors are raised in every process.
     """
     carrier = Local() if carrier is None else carrier
     instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
@@ -275,8 +277,7 @@ def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) ->
         job = attrs.evolve(job, start=FromFolder(str(at), kept["common"], kept["digests"]))
     run._rows = [] if kept is None else list(kept["rows"])
     if kept is None and folder is not None:
-        with refusals(folder, "make a folder"):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     run._carrier.scatter(job)
     run.sweep = int(job.start.common()["sweep"])
 

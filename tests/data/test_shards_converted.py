@@ -285,6 +285,7 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
         return write(path, mode, *arguments, **more)
 
     monkeypatch.setattr("builtins.open", opened)
+    told = []
     for room in range(100):
         left = room
         try:
@@ -293,8 +294,11 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
         except StorageError as failure:
             error = failure
         assert "No space left" in str(error)
+        told.append(str(error))
         assert [path.name for path in tmp_path.iterdir()] == [name]
     assert room > 8
+    assert any("shard 0 of a corpus" in one for one in told)
+    assert any("shard 1 of a corpus" in one for one in told)
     assert (tmp_path / "shards" / MANIFEST).is_file()
 
 

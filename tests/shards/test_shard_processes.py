@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -13,21 +14,25 @@ import shard_kills
 from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
-from hdpkit import shards
+from hdpkit import moves, shards
 from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 SWEEPS = 4
 
 
+def prepared(folder, data, schedule):
+    """The corpus in shards, and the schedule and the state at the start; the state at the end."""
+    hk.ShardedCorpus.write(data, folder / "corpus", 4)
+    begun, ended, _ = in_one_process(SWEEPS, data, schedule=schedule)
+    (folder / "begun.pickle").write_bytes(pickle.dumps((schedule, begun)))
+    return folder, begun, ended
+
+
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory):
-    """A folder with the corpus in shards and the state at the start; the state at the end."""
-    data, folder = corpus(), tmp_path_factory.mktemp("shards")
-    hk.ShardedCorpus.write(data, folder / "corpus", 4)
-    begun, ended, _ = in_one_process(SWEEPS, data)
-    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
-    return folder, begun, ended
+    """Of every test but where another schedule runs."""
+    return prepared(tmp_path_factory.mktemp("shards"), corpus(), SCHEDULE)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +58,49 @@ def on_mpi(ranks, *arguments):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def here(chain, carrier, sweeps=SWEEPS, folder=None):
+def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
+    """Rank 1 doesn't find the corpus: nobody waits for it."""
+    program = "from hdpkit.cli.main import main; main()"
+    ranks = [
+        ["-n", "1", sys.executable, "-c", program, "fit", "--shards", where, "--out", tmp_path / "run"]
+        for where in (chain[0] / "corpus", tmp_path / "nowhere")
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+    command = list(map(str, [mpiexec(), *ranks[0], ":", *ranks[1]]))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "nowhere" in done.stderr
+
+
+def here(chain, carrier, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
     root, begun, _ = chain
     return shards.run(
-        restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=sweeps, rng=11, init=begun,
+        restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
         carrier=carrier, folder=folder, checkpoint=2,
     )  # fmt: skip
+
+
+def test_drawn_proportions_on_every_carrier(client, tmp_path):
+    """`CountGibbs` over a corpus of counts, whose customers a run over shards tells apart."""
+    schedule = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
+    counted = prepared(tmp_path, hk.Corpus.from_counts(corpus().to_counts()), schedule)
+    for carrier in (shards.Local(3), shards.Dask(client, parts=2)):
+        same(here(counted, carrier, schedule=schedule).state(), counted[2])
+    done = on_mpi(2, tmp_path, SWEEPS, 1)
+    assert done.returncode == 0, done.stderr
+    same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
+
+
+@pytest.mark.parametrize(("rank", "what"), [(1, r"shard [23] = "), (0, r"shard [01] = ")])
+def test_a_disk_that_is_full_for_one_rank_ends_all_and_the_run_goes_on(chain, tmp_path, rank, what):
+    kept = tmp_path / "run"
+    done = on_mpi(2, chain[0], SWEEPS, 1, kept, 1, -1, 2, rank)
+    assert done.returncode != 0
+    assert len(re.findall(r"StorageError: " + what, done.stderr)) == 2, done.stderr
+    assert "run again: the run goes on from its last checkpoint" in done.stderr
+    run = here(chain, shards.Local(), folder=kept)
+    assert len(run.seconds) == 3
+    same(run.state(), chain[2])
 
 
 def test_ranks_of_mpi(chain):

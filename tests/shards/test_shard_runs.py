@@ -91,6 +91,36 @@ def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
         np.testing.assert_array_equal(second.numbers[key], values, err_msg=key)
 
 
+def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(folder, tmp_path):
+    """A limit on the size of files, which the state of a shard is above, or what all have in common."""
+    resource = pytest.importorskip("resource")
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limited(limit):
+        def progress(sweep, numbers):
+            if sweep == 2:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited[1]))
+
+        return progress
+
+    whole = run(source, sweeps=4)
+    run(source, sweeps=2, folder=kept)
+    states = [path.stat().st_size for path in kept.glob("sweep-*/shard-*")]
+    assert (kept / "run.bin").stat().st_size > max(states)
+    for limit, what in ((min(states) - 1, r"shard [0-3] = "), (max(states), r"run\.bin = ")):
+        shutil.rmtree(kept, ignore_errors=True)
+        try:
+            with pytest.raises(hk.errors.StorageError, match=what + r".*\(File too large\).*run again"):
+                run(source, sweeps=4, parts=2, folder=kept, checkpoint=1, progress=limited(limit))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        again = run(source, sweeps=4, parts=3, folder=kept)
+        assert len(again.seconds) == 3
+        same(again.state(), whole.state())
+        assert [path.name for path in kept.glob("sweep-*")] == ["sweep-00000004"]
+
+
 def test_other_arguments_than_those_of_the_run_are_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)

@@ -1,30 +1,36 @@
-"""What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in."""
+"""What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in.
+
+Options: after which sweep the last rank is killed, or a rank may write no files of more than 100 bytes.
+"""
 
 import os
 import pickle
+import resource
 import signal
 import sys
 from pathlib import Path
 
-from shard_cases import SCHEDULE, restaurant
+from shard_cases import restaurant
 
 import hdpkit as hk
 from hdpkit import shards
 from hdpkit.shards.memory import FOLDER
 
 
-def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None):
+def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None, full_at=None, full_rank=None):
     folder = Path(folder)
-    begun = pickle.loads((folder / "begun.pickle").read_bytes())
+    schedule, begun = pickle.loads((folder / "begun.pickle").read_bytes())
     carrier = shards.MPI()
     (folder / f"pid-{carrier.rank}").write_text(str(os.getpid()))
 
     def progress(sweep, numbers):
         if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
             os.kill(os.getpid(), signal.SIGKILL)
+        if full_at is not None and sweep == int(full_at) and carrier.rank == int(full_rank):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
     run = shards.run(
-        restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=int(sweeps), rng=11,
+        restaurant(), hk.ShardedCorpus.open(folder / "corpus"), schedule, sweeps=int(sweeps), rng=11,
         init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
         progress=progress,
     )  # fmt: skip

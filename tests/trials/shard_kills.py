@@ -38,7 +38,7 @@ def begin(folder):
     data = corpus()
     hk.ShardedCorpus.write(data, folder / "corpus", 4)
     begun, ended, _ = in_one_process(SWEEPS, data)
-    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
+    (folder / "begun.pickle").write_bytes(pickle.dumps((SCHEDULE, begun)))
     return begun, ended
 
 
