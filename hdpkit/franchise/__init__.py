@@ -5,7 +5,9 @@ from hdpkit.franchise.fold_in import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.look import Look
-from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.sample_draws import TopicLaw
+from hdpkit.franchise.sample_parts import Level, TermMeans
 from hdpkit.franchise.sampling import check_latent, hyperparameter_values, sample_of
 from hdpkit.franchise.snapshot import Snapshot
 from hdpkit.franchise.starts import Random, check_start, start
@@ -31,6 +33,7 @@ __all__ = [
     "Sample",
     "Snapshot",
     "TermMeans",
+    "TopicLaw",
     "Topology",
     "check_latent",
     "check_start",

@@ -334,6 +334,16 @@ class KnownDishes:
         found[: self.n] -= self.pseudo[: len(found)]
         return found
 
+    def add_seen(self, totals: Ints) -> Ints:
+        """Customers of dishes, the known ones first, with what prior components have seen before."""
+        found = np.array(totals, dtype=np.int64)
+        found[: self.n] += self.pseudo[: len(found)].sum(axis=1)
+        return found
+
+    def is_fixed(self, n: int) -> npt.NDArray[np.bool_]:
+        """Whether each of n dishes, the known ones first, is frozen: bool, shape (n,)."""
+        return np.append(self.frozen, np.zeros(max(n - self.n, 0), dtype=bool))[:n]
+
     def put_topics(self, topics: Any) -> Any:
         """Parameters of dishes, the known ones first, where those of frozen components are what they are."""
         for j in np.flatnonzero(self.frozen[: len(topics)]).tolist():

@@ -11,56 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.checks import whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.as_html import sample_table
+from hdpkit.franchise.sample_draws import TopicLaw, dirichlet, drawn_weights, topic_law
+from hdpkit.franchise.sample_parts import Level, TermMeans
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["Level", "Sample", "TermMeans"]
+__all__ = ["Sample"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class TermMeans:
-    """How posterior mean topics follow from counts.
-
-    Term v of dish k has (n_kv + smoothing) inside_k where n_kv > 0, and smoothing outside_k elsewhere.
-
-    Attributes
-    ----------
-    smoothing : float64 array, shape (), (n_terms,) or (K, 1)
-        Dirichlet parameter.
-    inside, outside : float64 arrays, shape (K,)
-        Of one value unless topics select terms of their own (`BaseMeasure.term_means`).
-    """
-
-    smoothing: Floats
-    inside: Floats
-    outside: Floats
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class Level:
-    """Restaurants of one declaration below the root, by number, as far as weights depend on them.
-
-    Attributes
-    ----------
-    name : str
-        Of the declaration.
-    parent : int64 array, shape (n,)
-        Number of the restaurant above each, among the root (0) and those of the levels before.
-    counts, tables : csr_array of int64, shape (n, K)
-        Customers and tables of each dish. ``tables`` is None where no restaurant has a discount.
-    concentration, discount : float64 array, shape () or (n,)
-    """
-
-    name: str
-    parent: Ints = attrs.field(repr=False)
-    counts: Any = attrs.field(repr=False)
-    tables: Any = attrs.field(repr=False)
-    concentration: Floats
-    discount: Floats
 
 
 def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -86,7 +47,9 @@ class Sample:
         How often each dish has each term. None where the data are no terms.
     parameters : dict
         ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as `Franchise.dish_parameters`
-        has them. Empty for topics, which follow from ``counts``, and for measures that have no such mean.
+        has them. Empty for topics, which follow from ``counts``, and for measures without such a mean. With
+        known components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
+        parameters precision_k mean_k; infinite if it is frozen.
     root_weights : float64 array, shape (K + 1,)
         Posterior mean weights of the dishes in the root and, last, of all that is new.
     label : str
@@ -167,6 +130,64 @@ class Sample:
             )  # fmt: skip
         return np.array(mean, dtype=np.float64)
 
+    def topic_law(self, dish: int) -> TopicLaw | None:
+        """The posterior distribution of the topic of a dish given its counts.
+
+        Parameters
+        ----------
+        dish : int
+            0 to K - 1.
+
+        Returns
+        -------
+        TopicLaw or None
+            None if the data are no terms, or if the sample has only the means of its topics.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such dish.
+        """
+        whole_number("dish", dish, 0, self.n_dishes - 1, remedy="See Sample.n_dishes.")
+        if self.counts is None:
+            return None
+        return topic_law(self.counts, self.term_means, self.parameters, dish)
+
+    def draw_topics(self, rng: ChoiceSource | Seed = None) -> Floats:
+        """Draw each topic from its posterior given the counts; `topics` is the mean of these draws.
+
+        Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms of their own
+        (Wang & Blei 2009), a term without customers is 0 unless it is selected; the number of selected terms
+        enters the Dirichlet distribution by its mean. A frozen component is always the same.
+
+        Parameters
+        ----------
+        rng : int, SeedSequence, Generator or None
+            The same number gives the same draw.
+
+        Returns
+        -------
+        float64 array, shape (K, n_terms)
+            Rows sum to one.
+
+        Raises
+        ------
+        StateError
+            If the data are no terms, or the sample has only the means of its topics.
+        """
+        laws = [self.topic_law(k) for k in range(self.n_dishes)]
+        if self.counts is None or any(law is None for law in laws):
+            raise StateError(
+                "topics", "of data that are no terms, or of which only means are kept",
+                "of a measure over terms whose posterior is a Dirichlet distribution",
+                "See Sample.topics and sample.parameters for posterior means.",
+            )  # fmt: skip
+        generator, terms = as_source(rng, Purpose.OTHER).generator, np.arange(self.counts.shape[1])
+        drawn = np.zeros((self.n_dishes, len(terms)))
+        for row, law in zip(drawn, laws, strict=True):
+            row[:] = 0.0 if law is None else law.draw(terms, 1, generator)[0]
+        return drawn
+
     def group_weights(self, groups: slice | None = None) -> Floats:
         """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).
 
@@ -218,8 +239,8 @@ class Sample:
         if not self.levels:
             return self._drawn_root(generator)[chosen]
         for level in self.levels[:-1]:
-            rows = np.concatenate([rows, _drawn_weights(level, rows, slice(None), generator)])
-        return _drawn_weights(self.levels[-1], rows, chosen, generator)
+            rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), generator)])
+        return drawn_weights(self.levels[-1], rows, chosen, generator)
 
     def _drawn_root(self, generator: np.random.Generator) -> Floats:
         """Weights of a flat mixture, drawn given its customers; those of a finite model are fixed."""
@@ -227,7 +248,7 @@ class Sample:
         if new <= 0.0:
             return rows.copy()
         theta, d = (float(self.hyperparameters[f"{name}/root"]) for name in ("concentration", "discount"))
-        return _dirichlet((theta + d * self.n_dishes) / new * rows, generator)
+        return dirichlet((theta + d * self.n_dishes) / new * rows, generator)
 
     def shares(self) -> Floats:
         """Share of the customers that each dish has: float64, shape (K,)."""
@@ -267,40 +288,3 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
         rows[own.row, own.col] -= d[own.row] * own.data
     rows /= np.where(n > 0, n + theta, 1.0)[:, None]
     return rows
-
-
-def _drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.random.Generator) -> Floats:
-    """Shares of every dish and of a new one in some restaurants of a level, drawn given the rows above it."""
-    theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
-    rows, own = above[level.parent[chosen]], level.counts[chosen]
-    if level.tables is None:
-        return _dirichlet(theta[:, None] * rows + _dense(own, rows.shape), generator)
-    tables = level.tables[chosen]
-    n_tables = np.asarray(tables.sum(axis=1))
-    rest = theta + d * n_tables
-    shares = _dense(own, rows.shape) - d[:, None] * _dense(tables, rows.shape)
-    shares[:, -1] = np.where(n_tables > 0, rest, 1.0)  # without customers all is new, and theta may be < 0
-    drawn = _dirichlet(shares, generator)
-    # A Pitman-Yor process has variances P (1 - P) (1 - d) / (rest + 1).
-    spread = _dirichlet(((rest + d) / (1.0 - d))[:, None] * rows, generator)
-    remainder = drawn[:, -1:].copy()
-    drawn[:, -1] = 0.0
-    return drawn + remainder * spread
-
-
-def _dense(matrix: Any, shape: tuple[int, ...]) -> Floats:
-    """A sparse matrix as an array with one more column, of zeros."""
-    full = np.zeros(shape)
-    full[:, :-1] = matrix.toarray()
-    return full
-
-
-def _dirichlet(parameters: Floats, generator: np.random.Generator) -> Floats:
-    """One draw for each row of parameters; a parameter of 0 gives a share of 0."""
-    drawn = generator.standard_gamma(parameters)
-    total = drawn.sum(axis=1, keepdims=True)
-    # Where all parameters are tiny every gamma draw can be 0 in double precision: one share is then 1.
-    for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():
-        drawn[row, generator.choice(parameters.shape[1], p=parameters[row] / parameters[row].sum())] = 1.0
-        total[row] = 1.0
-    return np.asarray(drawn / total, dtype=np.float64)

@@ -11,7 +11,8 @@ import scipy
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import StateError
 from hdpkit.franchise.counts import columns_of
-from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.sample_parts import Level, TermMeans
 from hdpkit.franchise.state import State
 
 __all__ = ["hyperparameter_values", "sample_of"]
@@ -138,13 +139,21 @@ def _of_dishes(
     counts, means = None, None
     if measure.takes_terms and getattr(state.data, "n_terms", None):
         counts = _term_counts(reading, bank, slots)
-        if state._known is None:  # topics of known components follow from more than their counts
-            means = _term_means(measure, bank, slots, state.dishes_for_bank(), counts.sum(axis=1))
+        totals = counts.sum(axis=1)
+        if state._known is None:
+            means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
     if means is not None or not len(slots):
         return counts, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
         return counts, None, {}
-    return counts, None, {"mean": np.array(reading.dish_parameters())}
+    parameters = {"mean": np.array(reading.dish_parameters())}
+    if counts is not None and state._known is not None:
+        # Topics of known components follow from more than their counts.
+        totals = state._known.add_seen(totals)
+        means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
+        if means is not None:
+            parameters["precision"] = np.where(state._known.is_fixed(len(totals)), np.inf, 1.0 / means.inside)
+    return counts, None, parameters
 
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:

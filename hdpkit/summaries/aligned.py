@@ -16,6 +16,7 @@ from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.intervals import central, central_of_terms
+from hdpkit.summaries.topic_intervals import topic_intervals
 from hdpkit.summaries.vectors import TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
@@ -42,7 +43,7 @@ class AlignedTopics:
     samples : tuple of Sample
     level : float
         Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
-        ``group_shares``, over draws of the shares given each sample.
+        ``topics`` and ``group_shares``, over draws of them given each sample.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
         topic.
@@ -175,6 +176,9 @@ class AlignedTopics:
 
     @cached_property
     def _topic_ends(self) -> tuple[Floats, Floats]:
+        drawn = topic_intervals(self.samples, self._labels, len(self), self.level, _DRAWS)
+        if drawn is not None:
+            return drawn
         rows, labels = self._members()
         begins = np.searchsorted(labels, np.arange(len(self) + 1)).tolist()
         lower, upper = np.empty_like(self.topics), np.empty_like(self.topics)
@@ -188,12 +192,18 @@ class AlignedTopics:
 
     @property
     def topics_lower(self) -> Floats:
-        """Lower ends of the intervals of `topics`, over the samples that have the topic. Computed once."""
+        """Lower ends of the intervals of `topics`: shape (T, n_terms).
+
+        They are quantiles over draws of the topic from its posterior (`Sample.draw_topics`): the same number
+        for each sample that has it, and at least 400 in total. So they include the variation within a state
+        and between states. If a sample has only the means of its components, as for data that are no
+        terms, they are quantiles of these means. The seed of the draws is fixed. Computed once.
+        """
         return self._topic_ends[0]
 
     @property
     def topics_upper(self) -> Floats:
-        """Upper ends of the intervals of `topics`."""
+        """Upper ends of the intervals of `topics`: shape (T, n_terms)."""
         return self._topic_ends[1]
 
     # ------------------------------------------------------------------ groups

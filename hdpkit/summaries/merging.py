@@ -175,10 +175,15 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
     alone = 1.0 / np.bincount(to, minlength=n)  # for dishes without customers
     weight = np.where(sizes[to] > 0, sample.sizes / np.maximum(sizes[to], 1), alone[to])
     share = scipy.sparse.csr_array((weight, (to, np.arange(k))), shape=(n, k))
+    precision = parameters.pop("precision", None)
     mixed = {
         name: (share @ value.reshape(k, -1)).reshape(n, *value.shape[1:])
         for name, value in parameters.items()
     }
+    if precision is not None:
+        # The variance of a mean of independent topics; dishes are alike, so that 1 / precision stands for it.
+        with np.errstate(divide="ignore"):
+            mixed["precision"] = 1.0 / (share.power(2) @ (1.0 / precision))
     return attrs.evolve(
         sample,
         ids=sample.ids[largest],

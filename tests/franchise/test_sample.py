@@ -217,3 +217,39 @@ def test_a_level_between_adds_its_variance():
     large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
     assert np.sum(large) > 20
     assert np.abs((variance - expected) / error)[large].max() < 5.0
+
+
+def drawn_topics(sample):
+    source = as_source(0)
+    drawn = np.array([sample.draw_topics(source) for _ in range(DRAWS)])
+    assert np.allclose(drawn.sum(axis=-1), 1.0)
+    return drawn
+
+
+KNOWN = hk.Known(
+    np.array([[0.7, 0.1, 0.1, 0.05, 0.05], [0.05, 0.05, 0.2, 0.3, 0.4]]), counts=40, frozen=[True, False]
+)
+
+
+@pytest.mark.parametrize("base", [
+    hk.DirichletMultinomial(0.3), hk.DirichletMultinomial([0.1, 0.2, 0.3, 0.4, 0.5]),
+    hk.SparseDirichletMultinomial(0.5, 0.6),
+], ids=["symmetric", "asymmetric", "sparse"])  # fmt: skip
+@pytest.mark.parametrize("known", [None, KNOWN], ids=["new", "known"])
+def test_drawn_topics_have_the_posterior_mean(base, known):
+    if known is not None and isinstance(base, hk.SparseDirichletMultinomial):
+        known = None  # known components are of Dirichlet-multinomial topics
+    data = hk.Corpus.from_documents([[0, 1, 1, 0, 0, 4], [3, 3, 4, 4], [2, 2, 0]], n_terms=5)
+    document = hk.Restaurant(hk.Restaurant(base=base, concentration=1.0), concentration=1.0, each="document")
+    franchise = hk.Franchise(document, data, known=known)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, rng=1)
+    sample = franchise.sample()
+    drawn = drawn_topics(sample)
+    error = drawn.std(axis=0) / DRAWS**0.5
+    assert np.abs((drawn.mean(axis=0) - sample.topics()) / np.maximum(error, 1e-9)).max() < 5.0
+    if known is not None:
+        assert np.allclose(drawn[:, 0], KNOWN.matrix[0])  # frozen
+        mean, n = sample.topics()[1], sample.sizes[1] + 40 + 1.5  # the sum of eta
+        assert np.allclose(drawn[:, 1].var(axis=0), mean * (1 - mean) / (n + 1), rtol=0.25)
+    restored = pickle.loads(pickle.dumps(sample))
+    assert np.array_equal(restored.draw_topics(3), sample.draw_topics(3))

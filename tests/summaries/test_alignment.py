@@ -87,12 +87,35 @@ def test_means_and_intervals_are_those_of_the_topics(chains):
     aligned = align_topics(samples)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in samples])
     assert np.allclose(aligned.topics, each.mean(axis=0), rtol=1e-12)
-    assert np.allclose(aligned.topics_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9)
-    assert np.allclose(aligned.topics_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9)
     shares = np.array([s.shares()[np.argsort(aligned.which(s))] for s in samples])
     assert np.allclose(aligned.shares_lower, np.quantile(shares, 0.05, axis=0))
     weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
     assert np.allclose(aligned.group_shares, weights.mean(axis=0))
+
+
+def test_intervals_of_topics_are_quantiles_of_the_posterior(chains):
+    """Each sample's topics are Dirichlet, so that the interval is one of a mixture of beta distributions."""
+    samples, _ = chains
+    aligned = align_topics(samples)
+    for topic in range(N_TOPICS):
+        laws = [s.topic_law(int(np.argmax(aligned.which(s) == topic))) for s in samples]
+        eta, totals = 0.05, np.array([law.total for law in laws])
+        counts = np.array([s.counts[[np.argmax(aligned.which(s) == topic)]].toarray()[0] for s in samples])
+        for ends, level in ((aligned.topics_lower, 0.05), (aligned.topics_upper, 0.95)):
+            a = counts + eta
+            below = scipy.stats.beta.cdf(ends[topic], a, totals[:, None] - a).mean(axis=0)
+            assert np.abs(below - level).max() < 0.055  # 414 draws: five standard errors
+
+
+def test_samples_that_have_only_means_have_intervals_of_means(chains):
+    samples, _ = chains
+    of_means = [attrs.evolve(s, term_means=None, parameters={"mean": s.topics()}) for s in samples]
+    aligned = align_topics(of_means)
+    each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in of_means])
+    assert np.allclose(aligned.topics_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9, atol=1e-15)
+    assert np.allclose(aligned.topics_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9, atol=1e-15)
+    with pytest.raises(StateError, match="means"):
+        of_means[0].draw_topics(0)
 
 
 def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
@@ -194,13 +217,13 @@ def test_one_sample_is_scored_as_its_franchise(fitted):
 
 
 def test_intervals_cover():
-    """Of 1,000 shares that are drawn from the law of the samples about 90 in 100 lie in their intervals."""
+    """Of 1,000 probabilities drawn from the law of the samples about 90 in 100 lie in their intervals."""
     rng = np.random.default_rng(5)
     samples = [planted(0, sweep, np.arange(N_TOPICS), rng) for sweep in range(200)]
     aligned = align_topics(samples, level=0.9)
     covered = [
         (aligned.topics_lower <= fresh) & (fresh <= aligned.topics_upper)
-        for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).topics() for _ in range(20))
+        for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).draw_topics(i) for i in range(20))
     ]
     often = np.array(covered)[:, TRUTH > 0.02]  # of rare terms a quantile is a whole number of tokens
     assert 0.86 < often.mean() < 0.94

@@ -63,6 +63,12 @@ NO_NEW = [
 IN_DATA = ("data", "terms", "label", "each", "values", "document")
 
 EVALUATION = {
+    "Sample.draw_topics": Row(
+        lambda franchise: (franchise.sample().draw_topics, {"rng": 0}), {"rng": NO_SEED}
+    ),
+    "Sample.topic_law": Row(
+        lambda franchise: (franchise.sample().topic_law, {"dish": 0}), {"dish": [*whole(0), 10**6]}
+    ),
     "Franchise.fold_in": Row(
         lambda franchise: (foldable().fold_in, {"data": NEW, "sweeps": 2, "burn_in": 1, "rng": 1}),
         {

@@ -1,0 +1,84 @@
+"""Credible intervals of the probabilities of terms in topics, from draws of the topics given each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.franchise import Sample, TopicLaw
+from hdpkit.random import Purpose, as_source
+from hdpkit.summaries.intervals import central
+
+__all__ = ["topic_intervals"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_SEED = 1
+_AT_ONCE = 1 << 22  # numbers that are drawn at once
+
+
+def topic_intervals(
+    samples: Sequence[Sample], labels: Sequence[Ints], n_topics: int, level: float, draws: int
+) -> tuple[Floats, Floats] | None:
+    """Intervals of each term in each topic: quantiles over draws from all samples that have the topic.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+    labels : sequence of int64 arrays
+        Topic of each dish of each sample; -1 for none.
+    n_topics : int
+        T; every topic has a dish in a sample at least.
+    level : float
+        Probability of the intervals.
+    draws : int
+        Draws of each topic in total, at least; the same number for each sample.
+
+    Returns
+    -------
+    lower, upper : float64 arrays, shape (T, V), or None
+        None if a sample has only the means of its topics.
+    """
+    laws: list[list[TopicLaw]] = [[] for _ in range(n_topics)]
+    n_terms = 0
+    for sample, own in zip(samples, labels, strict=True):
+        for dish in np.flatnonzero(own >= 0).tolist():
+            law = sample.topic_law(dish)
+            if law is None:
+                return None
+            laws[own[dish]].append(law)
+            n_terms = sample.counts.shape[1]
+    generator = as_source(_SEED, Purpose.OTHER).generator
+    lower, upper = np.empty((n_topics, n_terms)), np.empty((n_topics, n_terms))
+    for topic, members in enumerate(laws):
+        each = -(-draws // len(members))
+        terms = np.unique(np.concatenate([law.terms for law in members]))
+        others = np.ones(n_terms, dtype=bool)
+        others[terms] = False
+        drawn = np.concatenate([law.draw(terms, each, generator) for law in members])
+        lower[topic, terms], upper[topic, terms] = central(drawn, level)
+        if others.any():
+            lower[topic, others], upper[topic, others] = _of_others(members, others, each, level, generator)
+    return lower, upper
+
+
+def _of_others(
+    laws: Sequence[TopicLaw],
+    others: npt.NDArray[np.bool_],
+    n: int,
+    level: float,
+    generator: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Intervals of terms without customers in any sample. Those with the same smoothing have the same law."""
+    own = np.stack([np.broadcast_to(law.smoothing, others.shape)[others] for law in laws])
+    kinds, kind = np.unique(own, axis=1, return_inverse=True)
+    lower, upper = np.empty(kinds.shape[1]), np.empty(kinds.shape[1])
+    step = max(1, _AT_ONCE // (n * len(laws)))
+    for first in range(0, kinds.shape[1], step):
+        here = slice(first, first + step)
+        drawn = [law.draw_other(row[here], n, generator) for law, row in zip(laws, kinds, strict=True)]
+        lower[here], upper[here] = central(np.concatenate(drawn), level)
+    return lower[kind.ravel()], upper[kind.ravel()]
