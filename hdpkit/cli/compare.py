@@ -143,7 +143,7 @@ def compare(corpus: Path, **options: Any) -> None:
     )
     schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
     with _Progress(quiet) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterruptedRunWarning)  # said below
+        warnings.simplefilter("ignore", InterruptedRunWarning)  # printed below
         comparison = hk.compare_schedules(
             schedules, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
             inits=options["init"], burn_in=options["burn_in"], clock=options["clock"], progress=progress,
@@ -167,7 +167,7 @@ def compare(corpus: Path, **options: Any) -> None:
 
 
 class _Progress:
-    """A line on standard error for each chain at its end; on a terminal also one that changes."""
+    """A line on standard error at the end of each chain; on a terminal also a line of current progress."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -186,7 +186,7 @@ class _Progress:
             self._status = None
 
     def __call__(self, standing: Standing) -> None:
-        """Show how far the comparison is."""
+        """Show the progress of the comparison."""
         if self._quiet:
             return
         if standing.finished:

@@ -91,10 +91,10 @@ def _with(options: list[Any]) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 layout_options = _with(_layout_options)
-"""Adds the options of where texts are; `given_layout` reads them."""
+"""Adds the options of the layout of texts; `given_layout` reads them."""
 
 words_options = _with(_words_options)
-"""Adds the options of which words are counted; `given_text` reads them."""
+"""Adds the options for counting words; `given_text` reads them."""
 
 corpus_options = _with(
     [
@@ -111,11 +111,11 @@ corpus_options = _with(
         limit_options,
     ]
 )
-"""Adds the argument CORPUS and the options of how it is read; `given_corpus` reads them."""
+"""Adds the argument CORPUS and the options for reading it; `given_corpus` reads them."""
 
 
 def given_layout(options: dict[str, Any]) -> Layout | None:
-    """What the options of `layout_options` say; None if none is given.
+    """The layout given by the options of `layout_options`; None if none is given.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def given_layout(options: dict[str, Any]) -> Layout | None:
 
 
 def given_text(options: dict[str, Any]) -> TextOptions | None:
-    """What the options of `words_options` say; None if none is given.
+    """The text options given by the options of `words_options`; None if none is given.
 
     Parameters
     ----------
@@ -146,20 +146,20 @@ def given_text(options: dict[str, Any]) -> TextOptions | None:
 
 
 def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus:
-    """Read the corpus that the options describe, and say how large it is.
+    """Read the corpus given by the options, and print its size.
 
     Parameters
     ----------
     path : Path
     options : dict
-        Those of `corpus_options`.
+        Options of `corpus_options`.
     quiet : bool
-        Whether to say nothing.
+        Whether to print nothing.
     """
     if not quiet:
         say(f"reading {shown_path(path)}", err=True)
     limits, text = given_limits(options), given_text(options)
-    # Arrays and shards have labels, of which the option chooses.
+    # Arrays and shards have labels, from which the option selects.
     converted = (options["format"] or detect_format(path)) in CONVERTED
     layout = given_layout({**options, "group_column": ()} if converted else options)
     try:
@@ -177,13 +177,13 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
 
 
 def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
-    """The labels that --group-column names, the widest groups first.
+    """The labels named by --group-column, the largest groups first.
 
     Parameters
     ----------
     read : ReadCorpus
     options : dict
-        Those of `corpus_options`.
+        Options of `corpus_options`.
     """
     if read.layout is not None:
         return list(read.notes.groups)
@@ -197,13 +197,13 @@ def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
 
 
 def say_notes(notes: ReadingNotes, quiet: bool) -> None:
-    """Say which files were left out, and which encodings were detected.
+    """Print which files were left out, and which encodings were detected.
 
     Parameters
     ----------
     notes : ReadingNotes
     quiet : bool
-        Whether to say only what was left out.
+        Whether to print only which files were left out.
     """
     if notes.encodings and not quiet:
         found = [

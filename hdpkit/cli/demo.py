@@ -1,4 +1,4 @@
-"""``hdpkit demo``: topics of the documentation of the NumPy and SciPy that are installed here."""
+"""``hdpkit demo``: topics of the documentation of the installed NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["RunFacts", "demo", "facts_text"]
 
 @attrs.frozen(kw_only=True)
 class RunFacts:
-    """What is said below the table."""
+    """The facts printed below the table."""
 
     n_topics: int
     document_concentration: float
@@ -65,7 +65,7 @@ def _read(quiet: bool) -> DemoDocuments:
     """Collect the corpus, with a bar on standard error."""
     if quiet:
         return demo_documents()
-    console = Console(file=sys.stderr)  # the stream itself: sys.stderr is swapped while modules are imported
+    console = Console(file=sys.stderr)  # the stream itself, since sys.stderr is replaced during imports
     if not console.is_terminal:
         console.print("reading the documentation of NumPy and SciPy")
         return demo_documents()
@@ -187,6 +187,6 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
 
 
 def _package(name: str) -> str:
-    """The package that documents an object: "scipy.stats" of "scipy.stats.norm.pdf"."""
+    """The package of a documented object: "scipy.stats" for "scipy.stats.norm.pdf"."""
     parts = name.split(".")
     return ".".join(parts[:2]) if len(parts) > 2 else parts[0]

@@ -1,4 +1,4 @@
-"""``hdpkit fit``: topics of a corpus of one's own, in a run folder."""
+"""``hdpkit fit``: topics of a corpus, in a run folder."""
 
 from __future__ import annotations
 

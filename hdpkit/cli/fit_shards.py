@@ -1,4 +1,4 @@
-"""``hdpkit fit --shards``: topics of a corpus in shards, alone or as a rank of MPI or over a Dask cluster."""
+"""``hdpkit fit --shards``: topics of a corpus in shards, on one machine, with MPI or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SERVING = frozenset(
         *("root", "store", "config"),
     }
 )
-"""Options of ``hdpkit fit`` that say something about a run over shards."""
+"""Options of ``hdpkit fit`` that apply to a run over shards."""
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-"""What launchers of MPI tell their processes."""
+"""Environment variables that MPI launchers set for their processes."""
 
 
 def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
     corpus : Path
         A folder of ``hdpkit convert --shards``.
     options : dict
-        Those of ``hdpkit fit``.
+        Options of ``hdpkit fit``.
     """
     _check_options(options)
     carrier = _carrier(options["carrier"])
@@ -86,7 +86,7 @@ def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """Refuse options that a run over shards has no use for."""
+    """Raise an error for options that don't apply to a run over shards."""
     context = click.get_current_context()
     for name in options:
         given = context.get_parameter_source(name)
@@ -98,7 +98,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _carrier(name: str) -> shards.Carrier:
-    """The carrier of this name; "auto" is MPI where a launcher has started this process."""
+    """The carrier with this name; "auto" is MPI if an MPI launcher has started this process."""
     if name == "auto":
         name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
     if name == "local":
@@ -117,7 +117,7 @@ def _carrier(name: str) -> shards.Carrier:
 
 
 def _moves(options: dict[str, Any]) -> list[Move]:
-    """Documents, then everything that has a prior."""
+    """The moves: documents, then all hyperparameters with a prior."""
     moves: list[Move] = [SliceGibbs()]
     if options["topics"] is None:
         moves.append(RootWeights())

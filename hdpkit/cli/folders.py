@@ -1,4 +1,4 @@
-"""Folders of runs and models: whether they are free, what is in them, and how to go on with them."""
+"""Folders of runs and models: whether they are free, what they contain, and how to continue them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 _LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", COMMAND, MODEL, READING, SIGNATURES)
 
@@ -35,15 +35,14 @@ allow_option = click.option(
 
 
 def check_new_folder(folder: Path, name: str = "out") -> None:
-    """Refuse, before anything is read, a folder that is not free to hold a run.
+    """Raise an error, before any input is read, unless a run can begin in the folder.
 
-    ``name`` is that of the option.
+    ``name`` is the name of the option.
 
     Raises
     ------
     RunError
-        If there is a run in it, or anything that no run put there, or it is a file; a StorageError if it
-        can't be looked into.
+        If it contains a run or other files, or is a file; StorageError if it can't be read.
     """
     if (folder / "run.json").exists():
         raise RunError(
@@ -63,22 +62,22 @@ def check_new_folder(folder: Path, name: str = "out") -> None:
 
 
 def resume_command(folder: Path) -> str:
-    """The command that goes on with a run."""
+    """The command that continues a run."""
     return f"hdpkit resume {shlex.quote(str(folder))}"
 
 
 def is_language_model(folder: Path) -> bool:
-    """Whether a folder holds a language model."""
+    """Whether a folder contains a language model."""
     return (folder / "run.json").is_file() and (folder / MODEL / "model.bin").is_file()
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:
-    """Open the folder of a language model; if it is to be ready, with samples to predict from.
+    """Open the folder of a language model; with ``ready`` it must have samples for predictions.
 
     Raises
     ------
     RunError
-        If there is none, it isn't ready, or it is damaged.
+        If the folder has no model, or the model isn't ready or is damaged.
     """
     if not is_language_model(folder):
         raise RunError(

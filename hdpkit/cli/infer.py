@@ -61,7 +61,7 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
     own = given_layout(options)
-    if own is not None:  # the others as in the run
+    if own is not None:  # other fields are those of the run
         known = load_reading(run, options["allow"]).layout
         if known is not None:
             own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})

@@ -85,7 +85,7 @@ def score(
     if per_token and per_sentence:
         raise ParameterError("per-sentence", True, "left out with --per-token", "Score the text twice.")
     model = open_language_model(folder, allow)
-    with open_output(output) as out:  # refused, where it is, before the work
+    with open_output(output) as out:  # errors about the file come before the work
         scores = model.score(read_text(text, Reading(**how), quiet))
         hint = case_hint(model, scores)
         if hint is not None:
@@ -96,7 +96,7 @@ def score(
             say(figures, file=out)
             return
         write_rows(score_rows(scores) if per_token else sentence_rows(scores), out, as_json)
-    say(figures, err=output is None)  # rows have standard output for themselves
+    say(figures, err=output is None)  # standard output is only for rows
 
 
 @lm.command()

@@ -1,4 +1,4 @@
-"""What a person, or a program, sees of a language model: its levels, its scores of a text, its sentences."""
+"""Output about a language model: its levels, its scores of a text, its sentences."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def echo_levels(model: NGramModel) -> None:
     """Print a table with a row for each level: posterior means of its hyperparameters and tables."""
     try:
         columns = [model.discounts, model.concentrations, model.expected_tables]
-    except StateError:  # it was ended before there was anything to average
+    except StateError:  # it ended before the first sample
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for header in ("n-grams", "restaurants", "tables", "discount", "concentration"):
@@ -72,17 +72,17 @@ def echo_levels(model: NGramModel) -> None:
 
 
 def log10(nats: float) -> float:
-    """A natural logarithm to base 10."""
+    """Convert a natural logarithm to base 10."""
     return nats / _LN_10
 
 
 def _number(value: float) -> float | None:
-    """A number as JSON has it: NaN and infinity are null."""
+    """A number for JSON: NaN and infinity become null."""
     return value if math.isfinite(value) else None
 
 
 def treatment(model: NGramModel) -> str:
-    """What becomes of words outside a model's vocabulary."""
+    """How words outside a model's vocabulary are treated, in words."""
     unknown = model.settings.unknown
     if unknown is not None and model.data.word_id(unknown) >= 0:
         return f"scored as {unknown}"
@@ -92,7 +92,7 @@ def treatment(model: NGramModel) -> str:
 
 
 def case_hint(model: NGramModel, scores: Scores) -> str | None:
-    """A word about unknown words that a model of lower-case words would know in lower case."""
+    """A hint if unknown words would be known in lower case to a model of lower-case words."""
     words, n = set(model.vocabulary) - {model.settings.unknown}, 0
     if any(str(word) != str(word).lower() for word in words):
         return None
@@ -102,7 +102,7 @@ def case_hint(model: NGramModel, scores: Scores) -> str | None:
 
 
 def score_facts(scores: Scores, unknown: str) -> Row:
-    """The figures of a text; ``unknown`` says what became of words outside the vocabulary."""
+    """The scores of a text as data; ``unknown`` says how words outside the vocabulary were treated."""
     predicted = scores.log_probability[scores.is_predicted]
     return {
         "perplexity": _number(scores.perplexity),
@@ -116,7 +116,7 @@ def score_facts(scores: Scores, unknown: str) -> Row:
 
 
 def score_text(scores: Scores, unknown: str) -> str:
-    """The figures of a text, for people."""
+    """The scores of a text as text."""
     facts = score_facts(scores, unknown)
     what = f" ({unknown})" if scores.n_unknown else ""
     total = facts["log10_probability"]
@@ -149,7 +149,7 @@ def score_rows(scores: Scores) -> Iterator[Row]:
 
 
 def sentence_rows(scores: Scores) -> Iterator[Row]:
-    """A row for each sentence, which count from 1."""
+    """A row for each sentence; sentences count from 1."""
     for number, row in enumerate(scores.by_sentence(), start=1):
         yield {
             "sentence": number,
@@ -162,7 +162,7 @@ def sentence_rows(scores: Scores) -> Iterator[Row]:
 
 
 def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
-    """Write rows as tab-separated columns under a header, or as one JSON object a line."""
+    """Write rows as tab-separated columns under a header, or as one JSON object per line."""
     lines = map(_as_json, rows) if as_json else _as_columns(rows)
     while some := list(itertools.islice(lines, _LINES_AT_ONCE)):  # each echo flushes
         say("\n".join(some), file=out)
@@ -182,7 +182,7 @@ def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def open_output(path: Path | None) -> Iterator[TextIO | None]:
-    """Open a file that appears when it is whole; None stands for standard output, as for `click.echo`."""
+    """Open a file that appears when it is complete; None means standard output, as for `click.echo`."""
     if path is None:
         yield None
         return
@@ -203,5 +203,5 @@ def open_output(path: Path | None) -> Iterator[TextIO | None]:
 
 
 def word_text(word: str) -> str:
-    """A word as one of a line: one drawn by its spelling may have any letter."""
+    """A word for output in a line; a word drawn by its spelling may contain any character."""
     return printable(word).replace(" ", "\\x20")

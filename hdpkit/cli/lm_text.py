@@ -1,4 +1,4 @@
-"""Texts for language models: the options of how they are read, and reading them with a bar."""
+"""Texts for language models: options for reading them, and reading with a progress bar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Reading", "read_text", "read_words", "reading_options", "without_rar
 
 @attrs.frozen
 class Reading:
-    """How words are made of a file; attributes as the parameters of `read_sentences`."""
+    """How a file is split into words; attributes as the parameters of `read_sentences`."""
 
     lowercase: bool
     encoding: str
@@ -39,7 +39,7 @@ class Reading:
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of how a text is read."""
+    """Add the options for reading a text."""
     options = [
         click.option("--lowercase", is_flag=True, help="Convert words to lower case."),
         click.option(
@@ -60,12 +60,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_text(source: str, reading: Reading, quiet: bool) -> Iterator[list[str]]:
-    """Yield the sentences of a text, with a bar on standard error.
+    """Yield the sentences of a text, with a progress bar on standard error.
 
     Raises
     ------
     DataError
-        If the text can't be read or makes no sense; at its end, if there was no sentence in it.
+        If the text can't be read or isn't valid; at its end, if it had no sentences.
     """
     n_sentences = n_words = 0
     with contextlib.ExitStack() as stack:
@@ -120,9 +120,9 @@ def read_words(path: Path, reading: Reading) -> tuple[str, ...]:
 def without_rare_words(
     sentences: Iterator[list[str]], min_count: int, unknown: str, quiet: bool
 ) -> Iterator[list[str]]:
-    """Yield sentences with the word for unknown ones in the place of words that occur fewer times.
+    """Yield sentences in which rarer words are replaced by the word for unknown words.
 
-    Meanwhile they are held at 4 bytes a word, so that they may come from a pipe.
+    All sentences are kept in memory, with 4 bytes per word, since they may come from a pipe.
     """
     data = NGrams.from_sentences(sentences, order=1, start=None, end=None)
     counts = np.bincount(data.values, minlength=data.n_terms).tolist()

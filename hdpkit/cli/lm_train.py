@@ -1,4 +1,4 @@
-"""``hdpkit lm train``: a language model of a text, in a folder."""
+"""``hdpkit lm train`` and ``add``: a language model of a text, in a folder."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _levels(name: str) -> Parsed:
 
 
 def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what `train` and `add` share: the new folder, the sweeps, how texts are read and scored."""
+    """Add the options common to `train` and `add`: the new folder, sweeps, reading and scoring of texts."""
     options: list[Callable[..., Any]] = [
         click.option(
             "--into", "--out", required=True, type=path_type, metavar="FOLDER",
@@ -222,7 +222,7 @@ def _plan(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held_out(text: str, reading: Reading, model: NGramModel, options: dict[str, Any]) -> NGrams | None:
-    """Read the text that is scored at the end now, so that errors in it appear before the sweeps."""
+    """Read the held-out text now, although it is scored at the end, so that its errors appear early."""
     source = options["heldout"]
     if source is None:
         return None
@@ -253,7 +253,7 @@ def _carry_out(
             raise
         interrupted = True
     except Exception as error:
-        # A run that was under way; what is wrong with the text or the folder would only be so again.
+        # A run had begun. An error in the text or the folder would only occur again.
         if is_language_model(folder) and (
             not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
         ):
@@ -269,7 +269,7 @@ def _carry_out(
 
 
 def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
-    """The model that the options declare; incompatible options are refused."""
+    """The model declared by the options; incompatible options raise an error."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
         raise ParameterError("unknown", unknown, "one word, without blanks", "For instance <unk>.")

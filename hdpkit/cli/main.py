@@ -1,4 +1,4 @@
-"""The command ``hdpkit`` and what its subcommands share."""
+"""The command ``hdpkit``, and code common to its subcommands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hdpkit.errors import (
 __all__ = ["FriendlyGroup", "main"]
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
-"""Errors that are not the fault of what was given."""
+"""Errors that aren't caused by the input."""
 
 
 class _Mistake(click.ClickException):
@@ -62,7 +62,7 @@ class FriendlyGroup(click.Group):
     """
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        """Read the arguments; what a message quotes of them is made safe to print."""
+        """Read the arguments; text that messages quote from them is made safe to print."""
         given = list(args[1] if len(args) > 1 else options["args"])
         with _safe_messages():
             context = super().make_context(*args, **options)
@@ -70,21 +70,22 @@ class FriendlyGroup(click.Group):
         return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; an error of the package becomes a message and an exit code."""
+        """Run the command; errors of the package become a message and an exit code."""
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # a terminal that can't show a letter shows its number
+            if hasattr(stream, "reconfigure"):  # characters that a terminal can't show are escaped
                 stream.reconfigure(errors="backslashreplace")
         try:
             with _safe_messages(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
-                warnings.simplefilter("ignore", InterruptedRunWarning)  # commands say it themselves
+                warnings.simplefilter("ignore", InterruptedRunWarning)  # commands print this themselves
                 return super().invoke(ctx)
         except _FAILURES as error:
             raise click.ClickException(str(error)) from error
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
         except OSError as error:
-            # Files raise errors of the package: this is standard output. (Click knows closed pipes.)
+            # Errors of files are errors of the package, so this is standard output. (Click handles closed
+            # pipes.)
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
                 raise
             raise click.ClickException(f"standard output: {error.strerror}") from error

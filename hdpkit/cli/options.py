@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ARGUMENTS = "hdpkit.arguments"
-"""Key of the context's ``meta`` under which commands find what was typed after the name of the program."""
+"""Key of the context's ``meta`` for the arguments after the name of the program."""
 
 _CONFIG_BYTES = 2**20
 
@@ -42,7 +42,7 @@ quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
 class _Place(click.Path):
-    """A path. An empty string is none; to `pathlib` it would be the present folder."""
+    """A path. An empty string isn't one, although `pathlib` treats it as the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the text."""
@@ -57,7 +57,7 @@ text_type = _Place(allow_dash=True)
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of how large a corpus is taken; `given_limits` reads them."""
+    """Add the options for the largest corpus accepted; `given_limits` reads them."""
     for what in ("tokens", "documents", "terms"):
         command = click.option(
             f"--max-{what}", type=click.IntRange(1, 2**31 - 1), help=f"Refuse a file with more {what}."
@@ -66,20 +66,20 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_limits(options: dict[str, Any]) -> Limits:
-    """What the options of `limit_options` say, taken out of the others."""
+    """The limits given by the options of `limit_options`, which are removed from ``options``."""
     given = {name: options.pop(name) for name in ("max_terms", "max_documents", "max_tokens")}
     return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 class Parsed(click.ParamType):
-    """An option whose text a function reads; its ParameterError is what the user sees.
+    """An option parsed by a function, whose ParameterError is shown to the user.
 
     Parameters
     ----------
     name : str
-        What help shows as the kind of value.
+        Name of the type in help.
     parse : callable
-        Of the text.
+        Takes the text, and returns the value.
     """
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
@@ -87,7 +87,7 @@ class Parsed(click.ParamType):
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the text; anything else has been read already."""
+        """Parse a text; any other value has been parsed already."""
         return self._parse(value) if isinstance(value, str) else value
 
 
@@ -95,30 +95,30 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
     """Read options from a TOML file.
 
     Keys are the names of options and arguments, with ``-`` or ``_``. Values are numbers, strings, booleans,
-    or lists, whose items are joined by commas or, of options that may be repeated, taken in turn.
-    Paths in the file are relative to its folder.
+    or lists, whose items are joined by commas or, for options that may be repeated, used one by one. Paths in
+    the file are relative to its folder.
 
     Parameters
     ----------
     path : path
     command : click.Command
-        Whose options they are.
+        The command with these options.
     ctx : click.Context
 
     Returns
     -------
     dict
-        Parameter name -> text, as if it had been written on the command line.
+        Parameter name -> text, as if written on the command line.
 
     Raises
     ------
     DataError
         If the file can't be read or isn't TOML.
     ParameterError
-        If a key isn't known (the nearest that is is named), is given twice, or its value isn't legal.
+        If a key isn't known (the message suggests a similar one) or is duplicated, or its value isn't valid.
     """
     try:
-        if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # it might never end
+        if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
             raise DataError(f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write one.")
         with open(path, "rb") as file:
             raw = file.read(_CONFIG_BYTES + 1)
@@ -141,7 +141,7 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
         raise DataError(
             f"file {os.fspath(path)}", "too deeply nested", "options, one a line", "Correct it."
         ) from error
-    except (ValueError, OverflowError) as error:  # no TOML, no UTF-8
+    except (ValueError, OverflowError) as error:  # not TOML, or not UTF-8
         raise DataError(
             f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
         ) from error
@@ -180,9 +180,9 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
         text = os.path.join(folder, text)
     try:
         param.type.convert(text, param, ctx)
-    except ParameterError as error:  # it names the option, and not the file
+    except ParameterError as error:  # its message names the option, not the file
         raise ParameterError(where, value, error.allowed, error.remedy) from error
-    except OverflowError as error:  # an int that no float holds
+    except OverflowError as error:  # an int too large for a float
         raise ParameterError(
             where, value, "a number of usual size", "The option's help says which."
         ) from error
@@ -202,7 +202,7 @@ def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Pat
 config_option = click.option(
     "--config",
     type=path_type,
-    is_eager=True,  # before the options that it gives values to
+    is_eager=True,  # before the options whose values it gives
     callback=_load,
     expose_value=False,
     metavar="FILE",

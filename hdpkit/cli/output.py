@@ -17,18 +17,18 @@ __all__ = ["json_text", "say", "shown_path"]
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
-    """Print a text, whose own lines and tabs stay; other control characters are shown by their numbers."""
+    """Print a text. Line ends and tabs are kept; other control characters are escaped."""
     click.echo(printable(text, keep="\n\t"), file=file, err=err, nl=nl)
 
 
 def shown_path(path: Path | str) -> str:
-    """A path as part of a line."""
+    """A path for use within a line."""
     return printable(str(path))
 
 
 def json_text(value: Any, *, indent: int | None = None, default: Any = None) -> str:
-    """A value as JSON, in which control characters are written as their escapes: nothing is lost."""
-    # Such characters are only found in strings here, where JSON lets any character be \uXXXX.
+    """A value as JSON with escaped control characters."""
+    # Such characters occur only in strings here, in which JSON allows \uXXXX for any character.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=default)
     if text.isprintable():
         return text

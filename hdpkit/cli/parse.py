@@ -1,4 +1,4 @@
-"""What is written on the command line or in a file of settings, as objects: moves, priors, starts."""
+"""Parsing of text from the command line or a settings file into objects: moves, priors, starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hdpkit.priors import Beta, Each, Gamma, Shifted
 __all__ = ["closest", "parse_init", "parse_levels", "parse_moves", "parse_number_or_prior", "parse_selection"]
 
 TIME_TABLES = ("until", "after", "every", "repeat")
-"""Keys of a move that are methods of every move, not arguments of this one."""
+"""Keys of a move that are methods of all moves, not arguments of the constructor."""
 
 _GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
 
@@ -26,14 +26,14 @@ _EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """A sentence that names the known name nearest to one that isn't known, or lists all."""
+    """A sentence with the known name most similar to an unknown one, or with all known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names)}."
 
 
 def parse_smoothing(text: str) -> float | Gamma | Each:
-    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))``: one a topic.
+    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic).
 
     Raises
     ------
@@ -57,7 +57,7 @@ def parse_number_or_prior(name: str, text: str) -> float | Gamma:
     Parameters
     ----------
     name : str
-        What it is for, for errors.
+        Name of the parameter, for errors.
     text : str
 
     Raises
@@ -108,21 +108,21 @@ _LEVEL_FORMS = "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(P
 
 
 def parse_levels(name: str, text: str) -> Any:
-    """Read hyperparameters by level: one for all levels, or one for each, separated by commas.
+    """Read hyperparameters: one for all levels, or one for each level, separated by commas.
 
     Parameters
     ----------
     name : str
-        What they are, for errors.
+        Name of the parameter, for errors.
     text : str
         Each is a number (fixed), ``beta(a, b)`` or ``gamma(shape, rate)`` (resampled), ``shifted(PRIOR)`` (a
         prior of concentration + discount), or ``each(PRIOR)``, which gives each restaurant of the level its
-        own.
+        own value.
 
     Returns
     -------
     float, prior, or list of these
-        What `NGramModel` takes.
+        In the form accepted by `NGramModel`.
 
     Raises
     ------
@@ -187,13 +187,14 @@ def parse_moves(text: str) -> list[Move]:
     Parameters
     ----------
     text : str
-        Moves are separated by commas. A move is a name of the registry, then ``:key=value`` as often as
-        wanted: arguments of the move, or ``until``, ``after``, ``every``, ``repeat``.
+        Moves are separated by commas. A move is a name of the registry, followed by any number of
+        ``:key=value``: arguments of the move, or ``until``, ``after``, ``every``, ``repeat``.
 
     Raises
     ------
     ParameterError
-        If a name or a key isn't known (it says which one is meant), or the move refuses a value.
+        If a name or a key isn't known (the message suggests a similar one), or a value isn't valid for the
+        move.
     """
     return [_move(part.strip()) for part in text.split(",")]
 
@@ -227,7 +228,7 @@ def _move(text: str) -> Move:
         move = kind(**arguments)
     except HdpkitError:
         raise
-    except Exception as error:  # what a registered move of somebody else raises
+    except Exception as error:  # a registered move of a user may raise any error
         raise ParameterError(
             f"moves, {name}", arguments, f"arguments that it takes ({type(error).__name__}: {error})",
             "See the documentation of the move.",

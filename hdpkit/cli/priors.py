@@ -1,4 +1,4 @@
-"""Options that declare the base measure of topics, and the moves that follow from the declarations."""
+"""Options that declare the base measure of topics and the restaurants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 ETA = 0.05
-"""Of topics over terms, where nothing is said."""
+"""Default Dirichlet parameter of topics over terms."""
 OF_SPARSE = ("smoothing", "selection", "proportions")
 
 
@@ -95,16 +95,16 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def restaurants_of(base: BaseMeasure, options: dict[str, Any], groups: Iterable[str] = ()) -> Restaurant:
-    """The restaurants of the documents, above them those of groups of documents, and the root.
+    """The restaurants of the documents, with those of groups of documents and the root above them.
 
     Parameters
     ----------
     base : BaseMeasure
-        As `base_measure_of` declares it.
+        As returned by `base_measure_of`.
     options : dict
-        With those of `model_options`.
+        Includes those of `model_options`.
     groups : iterable of str
-        Labels of groups, the widest first: a level each.
+        Labels of groups, the largest groups first; each is a level.
     """
     above = Restaurant(base=base, concentration=_root_concentration(options), name="root")
     for label in groups:
@@ -113,23 +113,23 @@ def restaurants_of(base: BaseMeasure, options: dict[str, Any], groups: Iterable[
 
 
 def concentrations_of(options: dict[str, Any], groups: Iterable[str] = ()) -> list[Any]:
-    """What the options of `model_options` say of the concentrations; parameters as in `restaurants_of`."""
+    """Concentrations from the options of `model_options`; parameters as in `restaurants_of`."""
     of_groups = [_group_concentration(options)] if tuple(groups) else []
     return [options["document_concentration"], _root_concentration(options), *of_groups]
 
 
 def root_of(options: dict[str, Any]) -> str | FixedWeights:
-    """What stands above the documents: fixed weights where there is a number of topics.
+    """The root above the documents: fixed weights if a number of topics is given.
 
     Parameters
     ----------
     options : dict
-        With ``topics``, ``root`` and those of `model_options`.
+        Includes ``topics``, ``root`` and those of `model_options`.
 
     Raises
     ------
     ParameterError
-        If there are a number of topics and weights, or a concentration, of the root.
+        If a number of topics is combined with weights or a concentration of the root.
     """
     if options["topics"] is None:
         return str(options["root"])
@@ -154,22 +154,22 @@ def _group_concentration(options: dict[str, Any]) -> Any:
 def _root_concentration(options: dict[str, Any]) -> Any:
     if options["root_concentration"] is not None:
         return options["root_concentration"]
-    # Under fixed weights it is not used.
+    # It is not used with fixed weights.
     return Gamma(1.0, 1.0) if options.get("topics") is None else 1.0
 
 
 def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
-    """The base measure that the options declare.
+    """The base measure declared by the options.
 
     Parameters
     ----------
     options : dict
-        With ``eta`` and those of `sparse_options`; None where one was not given.
+        Includes ``eta`` and those of `sparse_options`; None for options that were not given.
 
     Raises
     ------
     ParameterError
-        If an option is given that the measure doesn't have.
+        If an option is given that the measure doesn't support.
     """
     given = {name: options[name] for name in OF_SPARSE if options[name] is not None}
     if options["sparse"]:

@@ -16,7 +16,7 @@ __all__ = ["report", "where"]
 
 
 def where(page: Path) -> str:
-    """The line that says where a page is."""
+    """The line with the location of a page."""
     return f"Report: {shown_path(page)}\nOpen it in a browser: {page.as_uri()}"
 
 

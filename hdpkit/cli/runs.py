@@ -1,4 +1,4 @@
-"""``hdpkit topics``, ``resume`` and ``verify``: what is done with a run folder."""
+"""``hdpkit topics``, ``resume`` and ``verify``: commands on a run folder."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ terms_option = click.option(
 def carry_out(
     run: Callable[[Any], Any], folder: Path, n_terms: int | None, quiet: bool, allow: tuple[str, ...] = ()
 ) -> None:
-    """Run with a bar, print topics and facts, and say how to go on where something ended the run.
+    """Run with a progress bar, print topics and facts, and print how to continue an interrupted run.
 
     Parameters
     ----------
     run : callable
-        Of a function for progress, or None; returns the trace.
+        Takes a progress function or None, and returns the trace.
     folder : Path
-        The run's folder.
+        Folder of the run.
     n_terms : int
-        Top terms to print of a topic; None prints no topics.
+        Number of top terms per topic; None prints no topics.
     quiet : bool
     allow : tuple of str
-        Modules that may be imported, as the run needed them.
+        Modules that may be imported, as given for the run.
     """
     again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
@@ -77,7 +77,7 @@ def carry_out(
     except KeyboardInterrupt:
         interrupted = True
     except Exception as error:
-        # A run that was under way; what is wrong with the command or the folder would only be so again.
+        # A run had begun. An error in the command or the folder would only occur again.
         if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
             say(again, err=True)
         raise
@@ -104,7 +104,7 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
         assert there is not None
         try:
             franchise = there.franchise(number)
-        except RunError:  # it was ended before its start was done
+        except RunError:  # it ended before its start was complete
             continue
         if place == 0 and n_terms is not None:
             found = franchise_topics(franchise, n_terms)
@@ -114,7 +114,7 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
 
 
 def _verdict(trace: Any) -> str:
-    """Whether the run has settled, and what to do if not."""
+    """Whether the run has converged, and what to do if not."""
     try:
         return str(diagnose(trace))
     except MissingExtraError:
@@ -144,7 +144,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
     Raises
     ------
     RunError
-        If there is none, or it is a language model.
+        If the folder has no run, or a language model.
     """
     if is_language_model(folder):
         raise RunError(
@@ -265,7 +265,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
         return
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of missing samples, which is said here
+            warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
             model = open_language_model(folder, allow, ready=False)
     except NotAllowed as error:
         yield Check(MODEL, True, f"not looked at: it needs {error.value}", looked=False)

@@ -51,7 +51,7 @@ from hdpkit.signatures.spectra import ANY
 __all__ = ["echo_signatures", "signatures"]
 
 SLOW = 2_000_000
-"""With levels and more mutations than this, the command says what would make a sweep shorter."""
+"""With levels and more mutations than this, the command prints how to make sweeps faster."""
 
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
@@ -122,13 +122,13 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @seed_option
 @click.option("--threads", type=positive, default=1, show_default=True, help="Of each chain.")
 @click.option("--checkpoint-seconds", type=click.FloatRange(0, min_open=True), default=60.0,
-              show_default=True, help="Save the state after so many seconds.")  # fmt: skip
+              show_default=True, help="Save the state after this many seconds.")  # fmt: skip
 @click.option("--similarity", type=inside, default=0.9, show_default=True,
-              help="Cosine from which components are one.")  # fmt: skip
+              help="Cosine from which components are merged.")  # fmt: skip
 @click.option("--occurrence", type=share, default=0.5, show_default=True,
-              help="Share of a chain's samples that must have a signature.")  # fmt: skip
+              help="Smallest share of a chain's samples that must have a signature.")  # fmt: skip
 @click.option("--agreement", type=share, default=0.5, show_default=True,
-              help="Share of the chains that must have it.")  # fmt: skip
+              help="Smallest share of the chains that must have it.")  # fmt: skip
 @click.option(
     "--min-samples", type=click.IntRange(min=0), default=1, show_default=True,
     help="Samples that must have a signature with an interval above zero.",
@@ -210,7 +210,7 @@ def signatures(matrix: Path, **options: Any) -> None:
 
 
 def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], tuple[int, ...] | None]:
-    """The counts with their labels, which labels are levels, and mutations by sample if some were drawn."""
+    """The counts with their labels, the labels that are levels, and totals by sample after downsampling."""
     quiet, limits = options["quiet"], given_limits(options)
     if not quiet:
         say(f"reading {shown_path(matrix)}", err=True)
@@ -244,7 +244,7 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
 
 
 def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
-    """Samples over levels over the root."""
+    """The restaurants: samples below levels below the root."""
     import hdpkit as hk
 
     above = hk.Restaurant(
@@ -257,7 +257,7 @@ def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
 
 
 def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: dict[str, Any]) -> Any:
-    """The franchise and its schedule: over cells for two levels, over mutations for more."""
+    """The franchise and its schedule: by cell for two levels, by mutation for more."""
     import hdpkit as hk
     from hdpkit import moves
 
@@ -284,7 +284,7 @@ def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: 
 
 
 def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> Any:
-    """What chains over a part of the mutations agree on."""
+    """A start from the signatures that chains over a part of the mutations agree on."""
     quiet = options["quiet"]
     if not quiet:
         say("a start by two chains over at most 300 mutations of each sample", err=True)

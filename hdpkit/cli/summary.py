@@ -1,4 +1,4 @@
-"""What a person sees of a run: its topics as a table, CSV or JSON, and its facts in a line."""
+"""Display of a run: its topics as a table, CSV or JSON, and its facts in a line."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ __all__ = [
 ]
 
 PRESENT = 0.05
-"""A topic counts as present in a document from this share of its tokens."""
+"""A topic counts as present in a document if it has at least this share of the document's tokens."""
 WORTH_A_ROW = 0.001
-"""Topics below this share of the tokens are counted, not listed, unless asked for."""
+"""Topics below this share of the tokens are only counted, unless all are requested."""
 SHOWN = 30
-"""So many topics are listed unless more are asked for."""
+"""Number of topics listed by default."""
 WIDTH_OF_A_FILE = 132
-"""Columns of the table where there is no terminal to ask."""
+"""Width of the table in columns if there is no terminal."""
 
 
 def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
     """Topics of a franchise over a corpus, the largest first.
 
-    Raises a DataError where its data are none.
+    Raises a DataError if its data aren't a corpus.
     """
     corpus = franchise.data
     if not isinstance(corpus, Corpus):
@@ -55,7 +55,7 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
             "data", type(corpus).__name__, "a Corpus, whose dishes are topics",
             "See hk.open_run(folder).franchise().dish_parameters().",
         )  # fmt: skip
-    sample = franchise.sample()  # of counts: nothing in it is as large as the tokens are many
+    sample = franchise.sample()  # consists of counts, so its size doesn't depend on the number of tokens
     by_document = sample.label == "document" and sample.n_groups == corpus.n_documents
     return summarise_topics(
         franchise.dish_counts,
@@ -71,15 +71,15 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
 
 
 def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummary]:
-    """Topics of several chains in the form in which those of one are shown.
+    """Topics of several chains, in the same form as those of one chain.
 
     Parameters
     ----------
     topics : RunTopics
     run : Run
-        Over a corpus.
+        A run over a corpus.
     n_terms : int
-        Top terms of a topic.
+        Number of top terms per topic.
     """
     corpus = run.data
     assert isinstance(corpus, Corpus)
@@ -99,14 +99,14 @@ def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummar
 
 
 def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
-    """A table with a row for each topic; where topics select terms, with their number and the sparsity.
+    """A table with a row for each topic; if topics select terms, with their number and the sparsity.
 
     Parameters
     ----------
     topics : sequence of TopicSummary
-        In the order in which they are to be shown.
+        Topics in the order of the rows.
     at_least : float
-        The share of a document's tokens from which a topic counted as present, for the header.
+        The smallest share of a document's tokens with which a topic counted as present, for the header.
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("", justify="right", style="dim")
@@ -121,7 +121,7 @@ def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -
     if aligned:
         table.add_column("in samples", justify="right", no_wrap=True)
     for rank, topic in enumerate(topics, start=1):
-        # As text: a term like "[bold]" is no markup, and one with an escape sequence commands no terminal.
+        # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
         words = Text(" ".join(printable(term) for term in topic.terms))
         selection = [f"{topic.distinct_terms:,}", f"{topic.sparsity:.2%}"] if sparse else []
         selection += [f"{topic.occurrence:.0%}"] if aligned else []
@@ -151,7 +151,7 @@ def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
 
 
 def _selection(topic: TopicSummary) -> dict[str, Any]:
-    """What there is to say of a topic that selects terms, or that samples have in common."""
+    """Additional columns of a topic that selects terms, or that is aligned over samples."""
     if topic.occurrence is not None:
         return {"occurrence": topic.occurrence}
     if topic.sparsity is None:
@@ -162,9 +162,9 @@ def _selection(topic: TopicSummary) -> dict[str, Any]:
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
     r"""A line per topic: rank, tokens, both shares, and its terms separated by blanks.
 
-    Where topics select terms the number of its different terms and its sparsity come before the terms.
+    If topics select terms, the number of distinct terms and the sparsity come before the terms.
 
-    Control characters in terms are shown by their numbers (``\x1b``); JSON has them as they are.
+    Control characters in terms are escaped (``\x1b``).
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

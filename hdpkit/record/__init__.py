@@ -1,4 +1,4 @@
-"""What a run leaves: draws and traces, in memory and on disk."""
+"""The records of a run: draws and traces, in memory and on disk."""
 
 from hdpkit.record.chain_folder import ChainWriter
 from hdpkit.record.chain_trace import ChainTrace

@@ -1,4 +1,4 @@
-"""Traces as notebooks show them."""
+"""HTML tables of traces for notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["trace_table"]
 
 
 def trace_table(caption: str, chains: Sequence[Any]) -> str:
-    """What was recorded, a row a key: shape, first and last value, mean of the second half of the sweeps."""
+    """A table with one row per key: shape, first and last value, mean of the second half of the sweeps."""
     if not any(chain.n_draws for chain in chains):
         return html_table(caption, ["key"], [])
     chains = [chain for chain in chains if chain.n_draws]

@@ -2,8 +2,8 @@
 
 The file begins with magic (8 bytes), version (uint32), chain (uint32), the run's id (16 bytes) and the CRC32
 of these (uint32). A block is the payload's length (uint32), a CRC32 (uint32) and the payload. The CRC covers
-length and payload and begins with that of the block before (of the header for the first), so that blocks can
-be neither lost nor swapped; and the last one names the whole of what is before it.
+length and payload and starts from that of the previous block (of the header for the first), so lost or
+swapped blocks are detected; the CRC of the last block identifies everything before it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEADER_BYTES = _HEAD.size + _CRC.size
 
 @attrs.frozen
 class Position:
-    """A place between blocks: bytes before it, and the CRC of the last block before it."""
+    """A position between blocks: number of bytes before it, and CRC of the last block before it."""
 
     length: int
     crc: int
@@ -52,7 +52,7 @@ class BlockReader:
     path : Path
         An absent file has no blocks.
     run : bytes
-        The run's id, which the file must bear.
+        The run's id, which the file must contain.
     chain : int
     """
 
@@ -79,7 +79,7 @@ class BlockReader:
         if len(head) < _BLOCK.size:
             return False
         length, crc = _BLOCK.unpack(head)
-        if length > size - end.length - _BLOCK.size:  # before anything is allocated
+        if length > size - end.length - _BLOCK.size:  # before memory is allocated
             return False
         payload = file.read(length)
         if len(payload) != length or zlib.crc32(payload, zlib.crc32(head[:4], end.crc)) != crc:
@@ -90,7 +90,7 @@ class BlockReader:
 
 
 def _other(path: Path, found: bytes) -> RunError:
-    """What to say of a header that isn't the one it should be."""
+    """The error about a header that doesn't match."""
     whole = len(found) == HEADER_BYTES and found[: len(MAGIC)] == MAGIC
     if whole and zlib.crc32(found[: _HEAD.size]) == _CRC.unpack_from(found, _HEAD.size)[0]:
         version = _HEAD.unpack_from(found)[1]
@@ -114,7 +114,7 @@ class BlockWriter:
         The run's id, 16 bytes.
     chain : int
     at : Position, optional
-        Go on from here, cutting off what is behind; None begins a new file.
+        Continue from here, truncating the rest of the file; None begins a new file.
     """
 
     def __init__(self, path: Path, run: bytes, chain: int, at: Position | None) -> None:
@@ -124,7 +124,7 @@ class BlockWriter:
             if at is None:
                 refuse_others(path)
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)  # not truncated: it may have another name, somewhere else
+                    os.unlink(path)  # not truncated, since it may have another hard link
                 number = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                 self._file: BinaryIO = open(number, "wb", buffering=0)  # noqa: SIM115 - stays open
                 self.position = Position(len(header), crc)
@@ -143,12 +143,12 @@ class BlockWriter:
         crc = zlib.crc32(payload, zlib.crc32(length, self.position.crc))
         data = memoryview(length + _CRC.pack(crc) + payload)
         with refusals(self.path, "write a file"):
-            while data:  # a file without a buffer may take less than it is given
+            while data:  # an unbuffered file may write only a part
                 data = data[self._file.write(data) :]
         self.position = Position(self.position.length + _BLOCK.size + len(payload), crc)
 
     def sync(self) -> None:
-        """Make everything durable."""
+        """Flush everything to disk."""
         with refusals(self.path, "write a file"):
             os.fsync(self._file.fileno())
 

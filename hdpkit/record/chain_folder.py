@@ -26,7 +26,7 @@ __all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "take_lock"]
 _MAGIC = b"hdpSTATE"
 GENERATIONS = ("state-0", "state-1")
 SECONDS_BETWEEN_BLOCKS = 1.0
-SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent died ends within a moment
+SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time
 
 
 @attrs.frozen
@@ -36,11 +36,11 @@ class Checkpointed:
     Attributes
     ----------
     serial : int
-        Counts the checkpoints of a chain.
+        Number of the checkpoint within the chain.
     generation : int
-        Which of the two files it is in.
+        Which of the two files contains it.
     sweep, target : int
-        Where the chain stands, and where it is to end.
+        Current sweep of the chain, and the sweep at which it is to end.
     stopped : bool
         Whether a callback ended the run.
     position : Position
@@ -48,7 +48,7 @@ class Checkpointed:
     frozen : dict
         The state: see `Franchise.freeze`.
     seed, chain : int
-        Of the streams.
+        Seed and chain number of the streams.
     """
 
     serial: int
@@ -63,7 +63,7 @@ class Checkpointed:
 
 
 class ChainFolder:
-    """What there is of a chain on disk. Reading needs no lock: the files are whole at any moment.
+    """The files of a chain on disk. Reading needs no lock, since the files are complete at any time.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ class ChainFolder:
         self.trace_path = path / "trace.bin"
 
     def load(self) -> tuple[Checkpointed | None, BlockReader | None]:
-        """The newest checkpoint that is intact, with the trace; (None, None) before the first one.
+        """The newest intact checkpoint, with the trace; (None, None) before the first one.
 
         Raises
         ------
         CorruptRunError, RunVersionError
-            If there are checkpoints and none of them is intact together with the trace up to it.
+            If there are checkpoints, but none is intact together with the trace up to it.
         """
         self.check_own()
         found: list[Checkpointed] = []
@@ -112,13 +112,13 @@ class ChainFolder:
         )  # fmt: skip
 
     def check_own(self) -> None:
-        """Raise a RunError if the folder, or a file that is to be in it, is a link or anything else."""
+        """Raise a RunError if the folder, or one of its files, is a link or has another type."""
         refuse_others(self.path, folder=True)
         for name in (*GENERATIONS, self.trace_path.name):
             refuse_others(self.path / name)
 
     def trace(self, to: Position | None = None, blocks: BlockReader | None = None) -> Trace:
-        """The trace on disk, up to a position or as far as it is intact."""
+        """The trace on disk, up to a position or up to its last intact block."""
         trace = Trace()
         if blocks is not None:
             for payload, end in zip(blocks.blocks, blocks.ends[1:], strict=True):
@@ -128,11 +128,11 @@ class ChainFolder:
         return trace
 
     def sample(self, sweep: int) -> SampleFile:
-        """Where the sample of a sweep is, or is to be."""
+        """The file of the sample of a sweep, which need not exist yet."""
         return SampleFile(self.path, self.run, self.chain, sweep)
 
     def samples(self, state: Checkpointed | None) -> list[SampleFile]:
-        """The samples up to a checkpoint, in order of sweeps. Later ones are written again on resuming."""
+        """The samples up to a checkpoint, in order of sweeps. Later ones are rewritten on resuming."""
         if state is None:
             return []
         return [self.sample(sweep) for sweep in stored_sweeps(self.path) if sweep <= state.sweep]
@@ -169,7 +169,7 @@ class ChainFolder:
 
 
 class ChainWriter:
-    """Writes a chain's trace and checkpoints. Holds the chain's lock until it is closed.
+    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.
 
     Parameters
     ----------
@@ -208,13 +208,13 @@ class ChainWriter:
         self._flushed = time.monotonic()
 
     def keep(self, sample: Sample) -> None:
-        """Write a sample, and have the trace know where it is."""
+        """Write a sample, and add its file to the trace."""
         file = self.folder.sample(sample.sweep)
         file.write(sample)
         self.trace.keep(file)
 
     def swept(self) -> None:
-        """A sweep was appended to `trace`: check it (the first one), and write it before long."""
+        """Called after a sweep was appended to `trace`: checks the first one, and writes blocks of sweeps."""
         if not self._checked and self.trace.n_draws > self._rows:
             check_columns(self.trace)
             self._checked = True
@@ -222,7 +222,7 @@ class ChainWriter:
             self._flush()
 
     def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
-        """Make the trace durable, then the state of the franchise at its end."""
+        """Write the trace to disk durably, then the state of the franchise at its end."""
         assert self._blocks is not None
         refuse_others(self.folder.path, folder=True)
         self._flush()
@@ -253,15 +253,15 @@ class ChainWriter:
         self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Let go of the files and the lock. Writes nothing."""
+        """Close the files and release the lock, without writing anything."""
         if self._blocks is not None:
             self._blocks.close()
         self._lock.release()
 
 
 def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
-    """Take a lock that the system releases when the process ends, however it ends."""
-    # Not bound to a thread: a run may be ended by another one than began it (a generator that is closed).
+    """Take a lock that the system releases when the process ends in any way."""
+    # Not bound to a thread: a run may be ended by another thread than began it (when a generator is closed).
     refuse_others(path, one_name=True)  # taking a lock empties its file
     lock = filelock.FileLock(path, timeout=seconds, thread_local=False)
     with refusals(path, "make a lock file"):

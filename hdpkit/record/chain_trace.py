@@ -19,9 +19,9 @@ __all__ = ["ChainTrace"]
 
 
 class ChainTrace(Mapping[str, npt.NDArray[Any]]):
-    """What several chains recorded: ``trace[key]`` has shape (chains, sweeps, ...).
+    """The traces of several chains: ``trace[key]`` has shape (chains, sweeps, ...).
 
-    Chains that failed are not in it. Where chains have different lengths (a run that was interrupted),
+    Failed chains are not included. If chains have different lengths (after an interrupted run),
     ``trace[key]`` is the part that all have; ``chains`` has everything.
 
     Attributes
@@ -29,11 +29,11 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
     chains : list of Trace
         One for each chain that did not fail.
     numbers : tuple of int
-        Their numbers; chain c draws from ``Streams(seed, chain=c)``.
+        Numbers of these chains; chain c draws from ``Streams(seed, chain=c)``.
     franchises : list of Franchise
-        Their final states, in the same order; empty for a trace that was read from disk.
+        Their final states, in the same order; empty for a trace read from disk.
     failures : dict
-        Number of a chain -> the `ChainError` that ended it.
+        Number of a failed chain -> its `ChainError`.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def n_draws(self) -> int:
-        """Recorded sweeps that all chains have."""
+        """Number of recorded sweeps that all chains have."""
         return min((chain.n_draws for chain in self.chains), default=0)
 
     @property
     def seed(self) -> int | None:
-        """Pass it as ``rng`` to get the same chains."""
+        """Seed of the run; as ``rng`` it gives the same chains."""
         return self.chains[0].seed if self.chains else None
 
     @property
     def exact(self) -> bool:
-        """False where a move of the schedule is only approximate."""
+        """False if a move of the schedule is only approximate."""
         return all(chain.exact for chain in self.chains)
 
     @property
@@ -95,7 +95,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def moves(self) -> npt.NDArray[Any]:
-        """As `Trace.moves`, of all chains, with the number of the chain in the field ``chain``."""
+        """As `Trace.moves`, for all chains, with the number of the chain in the field ``chain``."""
         parts = []
         for number, chain in zip(self.numbers, self.chains, strict=True):
             records = chain.moves
@@ -108,18 +108,18 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The samples of all chains, chain by chain, in order of sweeps: `Trace.samples`."""
+        """The samples (`Trace.samples`) of all chains, ordered by chain and sweep."""
         return tuple(sample for chain in self.chains for sample in chain.samples)
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
-        """As `Trace.to_arviz`, with all chains; of chains of different lengths the common part.
+        """As `Trace.to_arviz`, with all chains; chains of different lengths are cut to the common part.
 
         Parameters
         ----------
         after : int
-            Leave out this many sweeps at the beginning.
+            Leave out the sweeps up to this one (warm-up).
         separator : str
-            What stands for the "/" of the trace's keys.
+            Replacement for the "/" in keys of the trace.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return inference_data(self.chains, self.numbers, after, separator)
 
     def to_pandas(self) -> Any:
-        """As `Trace.to_pandas`, with a row a recorded sweep of each chain.
+        """As `Trace.to_pandas`, with one row per recorded sweep and chain.
 
         Returns
         -------
@@ -147,14 +147,14 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return trace_frame(self.chains, self.numbers)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
-        """As `Trace.summary`, over all chains: R-hat tells whether they agree.
+        """As `Trace.summary`, over all chains; R-hat shows whether they agree.
 
         Parameters
         ----------
         after : int
-            Leave out this many sweeps at the beginning.
+            Leave out the sweeps up to this one (warm-up).
         options
-            For ``arviz.summary``.
+            Passed to ``arviz.summary``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Rows of a trace as columns: what a block of a trace's file holds."""
+"""Rows of a trace as columns: the content of a block of a trace's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_columns(trace: Trace) -> None:
 
 
 def pack_rows(trace: Trace, first_row: int, first_record: int) -> bytes:
-    """Rows from ``first_row`` on, and what the moves did from ``first_record`` on."""
+    """Rows from ``first_row`` on, and statistics of the moves from ``first_record`` on."""
     records = trace.records()[first_record:]
     names = list(dict.fromkeys(record.move for record in records))
     code = {name: number for number, name in enumerate(names)}
@@ -43,7 +43,7 @@ def pack_rows(trace: Trace, first_row: int, first_record: int) -> bytes:
 
 
 def append_block(trace: Trace, payload: bytes, where: str) -> None:
-    """Append to a trace what `pack_rows` wrote."""
+    """Append to a trace the rows packed by `pack_rows`."""
     block = unpack(payload, where)
     try:
         names = block["names"]
@@ -67,7 +67,7 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
 
 
 def _column(key: str, values: Sequence[Any]) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:
-    """Values of one key, one a row: an array, or a list of arrays where their shapes differ."""
+    """Values of one key, one per row: an array, or a list of arrays if their shapes differ."""
     arrays = [np.asarray(value) if not _ragged(value) else np.empty(0, object) for value in values]
     for array in arrays:
         if array.dtype.kind not in _KINDS or (array.dtype.kind in "fc" and array.dtype.itemsize > 16):

@@ -20,13 +20,13 @@ _FORMAT, _VERSION = "hdpkit command", 1
 
 @contextmanager
 def kept_command(folder: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """Keep a command line in the folder of a run that begins inside; it goes where none began.
+    """Keep a command line in the folder of a run that begins inside the block; remove it if no run began.
 
     Parameters
     ----------
     folder : Path
     arguments : sequence of str
-        What was typed after the name of the program.
+        The arguments after the name of the program.
 
     Raises
     ------
@@ -47,17 +47,17 @@ def kept_command(folder: Path, arguments: Sequence[str]) -> Iterator[None]:
 
 
 def load_command(folder: Path) -> tuple[str, ...] | None:
-    """Arguments of the command that began a run; None where no command did, or an older hdpkit's.
+    """Arguments of the command that began a run; None if it wasn't a command, or one of an older hdpkit.
 
     Parameters
     ----------
     folder : Path
-        Of the run.
+        Folder of the run.
 
     Raises
     ------
     RunError
-        CorruptRunError or RunVersionError: if the file is damaged or of a newer hdpkit.
+        CorruptRunError or RunVersionError if the file is damaged or from a newer hdpkit.
     """
     path = folder / COMMAND
     if not os.path.lexists(path):

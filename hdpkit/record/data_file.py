@@ -21,19 +21,17 @@ from hdpkit.record.files import read_sealed, seal, write_whole
 __all__ = ["pack_data", "read_data", "write_data"]
 
 _MAGIC = b"hdp-DATA"
-_ORDERS = 10_000  # no model has as many
-_TERMS_PER_TOKEN = (
-    64  # a larger vocabulary than this without a list of its terms, and above the limit of files
-)
+_ORDERS = 10_000  # more than any model has
+_TERMS_PER_TOKEN = 64  # limit for a vocabulary without a list of terms, if it is above the limit of files
 
 
 def pack_data(data: GroupedData) -> bytes:
     """Data as bytes.
 
-    Raises a RunError for observations or labels that have no form on disk.
+    Raises a RunError for observations or labels that can't be stored.
     """
     if type(data) is Corpus and data.origin is not None:
-        # It may be larger than memory, or than the disk has room for twice.
+        # It may exceed memory, and the disk may have no space for a copy.
         folder, digest = data.origin
         tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
     elif type(data) is Corpus:
@@ -50,7 +48,7 @@ def pack_data(data: GroupedData) -> bytes:
             "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
             "names": None if data.names is None else list(data.names),
             "lengths": data.document_lengths,
-            # Codes of the documents follow from their lengths.
+            # Codes of the documents are computed from their lengths.
             "labels": [[n, *_label_codes(data, n)] for n in data.label_names if n != "document"],
         }
     elif type(data) is NGrams:
@@ -91,7 +89,7 @@ def read_data(path: Path, digest: str) -> GroupedData:
     Raises
     ------
     CorruptRunError
-        If the file is damaged or holds other data.
+        If the file is damaged or contains other data.
     """
     payload, found = read_sealed(path, _MAGIC)
     if found != digest:
@@ -124,7 +122,7 @@ def read_data(path: Path, digest: str) -> GroupedData:
 
 
 def _most_terms(n_tokens: int) -> int:
-    """Return the largest vocabulary that is kept for so many tokens where its terms aren't listed."""
+    """Return the largest vocabulary accepted for this number of tokens if terms aren't listed."""
     return max(Limits().max_terms, _TERMS_PER_TOKEN * n_tokens)
 
 
@@ -133,7 +131,7 @@ def _packed(cells: Cells) -> list[Any]:
 
 
 def _label_codes(data: Corpus, name: str) -> Any:
-    """Codes of a label, one a token; of a corpus from counts one a document."""
+    """Codes of a label: one per token, or one per document for a corpus from counts."""
     return data.labels[name] if data.cells is None else data.document_labels[name]
 
 
@@ -157,7 +155,7 @@ def _corpus_of_cells(tree: dict[str, Any]) -> Corpus:
 
 
 def _texts(tree: dict[str, Any], n_terms: int, n_documents: int) -> tuple[str, ...] | None:
-    """Names of documents; those of terms are checked too."""
+    """Names of documents, and the vocabulary, both checked."""
     for texts, n in ((tree["vocabulary"], n_terms), (tree["names"], n_documents)):
         if texts is not None:
             _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
@@ -170,7 +168,7 @@ def _corpus(tree: dict[str, Any]) -> Corpus:
         return _corpus_of_cells(tree)
     terms, lengths, n_terms = tree["terms"], tree["lengths"], tree["n_terms"]
     _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
-    # Memory is needed for every term, and a forged file of a few bytes may promise any number of them.
+    # Every term needs memory, and a forged file of a few bytes can declare any number of terms.
     _check(tree["vocabulary"] is not None or n_terms <= _most_terms(len(terms)))
     _check(terms.dtype == np.int32 and terms.ndim == 1 and len(terms) > 0)
     _check(bool(((terms >= 0) & (terms < n_terms)).all()))
@@ -192,7 +190,7 @@ def _offsets(lengths: Any) -> Any:
 
 
 def _of_documents(tree: dict[str, Any], tokens: Tokens, labels: dict[str, Codes], offsets: Any) -> Corpus:
-    """Return the corpus, given labels of its documents."""
+    """Return the corpus with labels given by document."""
     lengths, n_terms = tree["lengths"], tree["n_terms"]
     names = _texts(tree, n_terms, len(lengths))
     _check("document" not in labels)
@@ -228,7 +226,7 @@ def _ngrams(tree: dict[str, Any]) -> NGrams:
         _check(ids is None or bool(((ids >= 0) & (ids < n_words)).all()))
     _check(type(tree["order"]) is int and 1 <= tree["order"] <= _ORDERS)
     _check(type(tree["fixed_vocabulary"]) is bool)
-    hash((tree["start"], tree["end"]))  # or a TypeError
+    hash((tree["start"], tree["end"]))  # raises a TypeError if not hashable
     return NGrams(
         values=values,
         labels={},

@@ -1,8 +1,8 @@
-"""Declarations as data: what a run folder keeps of restaurants, measures, moves, stores and functions.
+"""Declarations as data: how a run folder stores restaurants, measures, moves, stores and functions.
 
-An object is its class and the arguments of its constructor, each the attribute of the same name (or what the
-method ``constructor_arguments`` returns, for a class whose attributes differ). Classes of the package go by
-their name in a registry or by module and name; anybody else's by module and name. The way back is in
+An object is stored as its class and the arguments of its constructor, each the attribute of the same name (or
+the results of the method ``constructor_arguments``, for a class whose attributes differ). Classes of the
+package are named by a registry or by module and name, other classes by module and name. The inverse is
 `hdpkit.record.rebuild`.
 """
 
@@ -30,15 +30,15 @@ def describe(thing: Any, path: str) -> Any:
     ----------
     thing : object
     path : str
-        What it is, for errors: "moves[2]".
+        Path of the object, for errors: "moves[2]".
 
     Raises
     ------
     RunError
-        If some part can't be saved; the path to it is named.
+        If a part can't be saved; the message names the path to it.
     """
     if isinstance(thing, Resampled):
-        return describe(thing.prior, path)  # its present value is in the state
+        return describe(thing.prior, path)  # its current value is in the state
     if thing is None or isinstance(thing, bool | int | float | str | bytes | np.ndarray | np.generic):
         return thing
     if isinstance(thing, list):
@@ -54,7 +54,7 @@ def describe(thing: Any, path: str) -> Any:
         if name is None:
             raise _unsaved(path, thing, "Use a function that is defined at the top of a module.")
         return {"function": name}
-    # What is neither plain data nor of a class written in Python (a lock, a generator) has no arguments.
+    # An object that is neither plain data nor of a Python class (a lock, a generator) has no arguments.
     written = hasattr(thing, "__dict__") or hasattr(type(thing), "__slots__")
     if not written or isinstance(thing, types.MethodType | types.ModuleType):
         raise _unsaved(path, thing, "Pass a function or an object of a class of yours.")
@@ -66,7 +66,7 @@ def describe(thing: Any, path: str) -> Any:
 
 
 def function_name(function: Any) -> str | None:
-    """Module and name of a function that can be found by them; None for lambdas and inner functions."""
+    """Module and name of a function if it can be found by them; None for lambdas and inner functions."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<>")
     if module is None or "<" in name or not isinstance(
         function, types.FunctionType | types.BuiltinFunctionType

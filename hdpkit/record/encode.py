@@ -1,21 +1,21 @@
-"""Trees of values as JSON and raw bytes: how everything in a run folder is written. No pickle.
+"""Trees of values as JSON and raw bytes: the format of everything in a run folder. Pickle isn't used.
 
-A tree is made of None, bool, int, float, str, bytes, lists, tuples, dicts with string keys, NumPy arrays and
-scalars. In JSON, what JSON has no form for is a dict with one key that begins with ``$``:
+A tree consists of None, bool, int, float, str, bytes, lists, tuples, dicts with string keys, NumPy arrays and
+scalars. Values that JSON can't represent become a dict with one key that begins with ``$``:
 
 ==============================  ==============================================================
 ``{"$float": "nan"}``           a float that isn't finite ("nan", "inf", "-inf")
 ``{"$int": "0x..."}``           an int beyond 63 bits
 ``{"$tuple": [...]}``           a tuple
 ``{"$bytes": ARRAY}``           bytes, as an array of uint8
-``{"$dict": [[key, value]..]}`` a dict of which a key begins with ``$``
+``{"$dict": [[key, value]..]}`` a dict with a key that begins with ``$``
 ``{"$array": ARRAY}``           a NumPy array
 ``{"$scalar": ARRAY}``          a NumPy scalar, as an array of shape ()
 ==============================  ==============================================================
 
-ARRAY is ``[dtype, shape, place]``: the dtype as NumPy writes it, always little-endian; the place says where
-the bytes are, in C order. `pack` puts them behind the JSON and the place is an offset; in run.json it is the
-bytes themselves in base64.
+ARRAY is ``[dtype, shape, place]``: the dtype in NumPy's notation, always little-endian, and the place of the
+bytes, in C order. `pack` writes the bytes after the JSON, and the place is an offset; in run.json the place
+is the bytes themselves in base64.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LARGE = 2**63
 
 
 def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
-    """A tree as what ``json`` can write.
+    """A tree as JSON-compatible data.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
     Raises
     ------
     RunError
-        If something in it has no form here; the path to it is named.
+        If a value in it isn't supported; the message names the path to it.
     """
     put = put or _to_base64
     if tree is None or isinstance(tree, bool | str):
@@ -89,19 +89,19 @@ def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
 
 
 def from_json(node: Any, get: Get | None = None) -> Any:
-    """The tree that `to_json` turned into JSON. Arrays are fresh copies that may be written to.
+    """The tree from the result of `to_json`. Arrays are new and writable.
 
     Parameters
     ----------
     node : object
-        As ``json`` read it.
+        The data as read by ``json``.
     get : callable, optional
-        Takes a place and a number of bytes and returns the bytes; by default from base64.
+        Takes a place and a number of bytes, and returns the bytes; by default decodes base64.
 
     Raises
     ------
     ValueError
-        If it isn't what `to_json` writes (callers say which file that was in).
+        If it isn't a result of `to_json` (callers add the name of the file).
     """
     get = get or _from_base64
     if isinstance(node, list):
@@ -152,10 +152,10 @@ def pack(tree: Any, path: str = "value") -> bytes:
 
 
 def unpack(data: bytes | memoryview, where: str) -> Any:
-    """The tree that `pack` wrote.
+    """The tree from the result of `pack`.
 
-    Raises a CorruptRunError that names ``where`` if the bytes are something else; lengths are checked before
-    anything is allocated.
+    Raises a CorruptRunError that names ``where`` if the bytes aren't valid; lengths are checked before memory
+    is allocated.
     """
     view = memoryview(data)
     try:
@@ -171,7 +171,7 @@ def unpack(data: bytes | memoryview, where: str) -> Any:
             nonlocal left
             place = begin + _whole(place)
             left -= n
-            if place + n > len(view) or left < 0:  # arrays that share bytes would be more than the file
+            if place + n > len(view) or left < 0:  # arrays that share bytes would exceed the file
                 raise ValueError("arrays end beyond the file")
             return bytes(view[place : place + n])
 
@@ -193,7 +193,7 @@ def _array(array: npt.NDArray[Any], put: Put, path: str) -> list[Any]:
             "an array of numbers, bools, fixed-width strings or times",
             "Convert it (objects, structured types and extended precision can't be kept).",
         )
-    if array.dtype.itemsize == 0:  # strings of no length
+    if array.dtype.itemsize == 0:  # strings of length zero
         array = array.astype(f"{array.dtype.kind}1")
     little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
     return [little.dtype.str, list(array.shape), put(little.tobytes())]

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: sealed by a checksum, written aside, synced, renamed."""
+"""Files that are complete or absent: with a checksum, written under another name, synced, renamed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""Of every file of a run folder; they change together."""
+"""Version of every file of a run folder; all change together."""
 
 _HEAD = struct.Struct("<8sIIQ")  # magic, version, zero, length of the payload
 _DIGEST = 32
@@ -33,7 +33,7 @@ _DIGEST = 32
 
 @contextmanager
 def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
-    """Turn the file system's refusals into a StorageError that names the file."""
+    """Turn errors of the file system into a StorageError that names the file."""
     try:
         yield
     except OSError as error:
@@ -47,12 +47,14 @@ def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file of a run folder so that at any moment either the old one or the new one is there, whole.
+    """Write a file of a run folder so that at any time either the old or the new one exists, complete.
 
     Raises
     ------
     StorageError
-        If the file system refuses. RunError: if a link or anything but a file is in its place.
+        If the file system raises an error.
+    RunError
+        If the path is a link or anything other than a file.
     """
     refuse_others(path)
     with refusals(path, "write a file"), write_aside(path, path.with_name(path.name + ".tmp")) as file:
@@ -60,19 +62,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def refuse_others(path: Path, *, folder: bool = False, one_name: bool = False) -> None:
-    """Raise a RunError if anything but a file (or a folder) of the run folder's own is at this path.
+    """Raise a RunError if the path exists and isn't a file (or a folder) within the run folder.
 
-    A run folder that is copied from somebody may hold links: through one, what is written or read would be
-    outside of it. The run folder itself may be reached by a link, which is the user's.
+    A run folder copied from someone else may contain links, through which files outside of it would be
+    written or read. The path of the run folder itself may be a link, since the user chose it.
 
     Parameters
     ----------
     path : Path
-        Below a run folder. Nothing need be there.
+        Path below a run folder, which need not exist.
     folder : bool
-        Whether a folder belongs there.
+        Whether a folder is expected.
     one_name : bool
-        Whether a hard link is refused too: the file is written in place.
+        Whether hard links are errors too, because the file is written in place.
     """
     with refusals(path, "look at a file"):
         try:
@@ -103,9 +105,9 @@ def _never(path: object) -> bool:
 
 
 def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:
-    """Open a file of a run folder, never through a link, never waiting for a pipe; returns its descriptor.
+    """Open a file of a run folder without following links or blocking on a pipe; returns its descriptor.
 
-    Raises a RunError if it is no regular file. Parameters as in `refuse_others`.
+    Raises a RunError if it isn't a regular file. Parameters as in `refuse_others`.
     """
     refuse_others(path, one_name=one_name)
     number = os.open(path, flags | OPEN_FLAGS)
@@ -118,7 +120,7 @@ def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:
 
 
 def seal(magic: bytes, payload: bytes) -> bytes:
-    """Magic (8 bytes), version, zero (uint32), length (uint64), payload, SHA-256 of all before it."""
+    """Magic (8 bytes), version, zero (uint32), length (uint64), payload, SHA-256 of everything before it."""
     body = _HEAD.pack(magic, FORMAT_VERSION, 0, len(payload)) + payload
     return body + hashlib.sha256(body).digest()
 

@@ -1,4 +1,4 @@
-"""Traces as ArviZ wants them, its versions from 0.20 to 1.x. ArviZ is an extra."""
+"""Traces in ArviZ's formats, for versions 0.20 to 1.x. ArviZ is an extra."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hdpkit.errors import DataError, MissingExtraError, ParameterError
 __all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
 
 POINTWISE = "log_likelihood/"
-"""Keys of a trace that begin so have one log likelihood an observation: what ``arviz.loo`` needs."""
+"""Prefix of keys of a trace with one log likelihood per observation, as needed by ``arviz.loo``."""
 SEPARATOR = "_"
 
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
@@ -23,15 +23,15 @@ _GROUPS = ("posterior", "sample_stats")
 
 
 class Recorded(Protocol):
-    """What is needed of a `Trace`, whose module imports this one."""
+    """The part of `Trace` used here; the module of `Trace` imports this one."""
 
     @property
     def n_draws(self) -> int:
-        """Recorded sweeps."""
+        """Number of recorded sweeps."""
 
     @property
     def moves(self) -> Any:
-        """What each move did in each sweep."""
+        """Statistics of each move in each sweep."""
 
     def __getitem__(self, key: str) -> Any: ...
 
@@ -42,10 +42,10 @@ class Recorded(Protocol):
 
 
 def load_arviz() -> Any:
-    """Import ArviZ, or say that it is an extra."""
+    """Import ArviZ, or raise a MissingExtraError."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # its announcement of its own next version
+            warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version
             import arviz
     except ImportError as error:
         raise MissingExtraError(
@@ -57,9 +57,9 @@ def load_arviz() -> Any:
 def inference_data(
     traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = SEPARATOR
 ) -> Any:
-    """Several traces as ArviZ's groups of data; what the longer ones have more is left out, with a warning.
+    """Several traces as ArviZ's groups of data; longer traces are cut to the shortest, with a warning.
 
-    A DataTree by ArviZ 1.x, an InferenceData by those before.
+    A DataTree with ArviZ 1.x, an InferenceData with earlier versions.
     """
     text("separator", separator, remedy='For instance "_".')
     if "/" in separator:
@@ -101,10 +101,10 @@ def _groups(
     values: dict[str, npt.NDArray[Any]] = {}
     for key in traces[0]:
         stacked = [trace[key][own[:n]] for trace, own in zip(traces, kept, strict=True)]
-        # What has no common shape (one value per dish, say) has no place in an array of all draws.
+        # Values without a common shape (such as one per dish) don't fit into an array of all draws.
         if key != "sweep" and len({part.shape for part in stacked}) == 1 and stacked[0].dtype != object:
             values[key] = np.stack(stacked)
-    # ArviZ would take a statistic named log_likelihood for one number per observation.
+    # ArviZ would treat a statistic named log_likelihood as one number per observation.
     statistics = {_STATISTICS[key]: values.pop(key) for key in _STATISTICS if key in values}
     statistics |= _acceptance(traces, sweeps[0][rows])
     pointwise = {key.removeprefix(POINTWISE): values.pop(key) for key in list(values) if _is_pointwise(key)}
@@ -124,7 +124,7 @@ def _is_pointwise(key: str) -> bool:
 
 
 def _scored(trace: Recorded) -> npt.NDArray[np.bool_]:
-    """Draws at which every log likelihood by observation was computed: it isn't NaN throughout."""
+    """Draws for which all log likelihoods by observation were computed, that is, aren't all NaN."""
     there = np.ones(trace.n_draws, dtype=bool)
     for key in filter(_is_pointwise, trace):
         values = trace[key]
@@ -134,7 +134,7 @@ def _scored(trace: Recorded) -> npt.NDArray[np.bool_]:
 
 
 def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Share of accepted updates of every move in every recorded sweep; NaN where it had no turn."""
+    """Share of accepted updates of every move in every recorded sweep; NaN if it had no turn."""
     names = list(dict.fromkeys(record.move for trace in traces for record in trace.records()))
     out = {}
     for name in names:
@@ -142,7 +142,7 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
         for c, trace in enumerate(traces):
             own = trace.moves
             own = own[(own["move"] == name) & (own["tried"] > 0)]
-            # A move that stands twice in a schedule has two records a sweep; both count.
+            # A move that occurs twice in a schedule has two records per sweep; both count.
             tried, accepted = (
                 np.bincount(own["sweep"], own[what], minlength=int(sweeps[-1]) + 1)
                 for what in ("tried", "accepted")
@@ -154,7 +154,7 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
 
 
 def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, options: dict[str, Any]) -> Any:
-    """ArviZ's summary of all scalars by their keys; by default of what isn't constant."""
+    """ArviZ's summary of all scalars by their keys; by default constant ones are left out."""
     groups, coords, _ = _groups(traces, numbers, after)
     arviz = load_arviz()
     import xarray  # ArviZ needs it

@@ -1,8 +1,8 @@
-"""Which classes and functions a file may name, place by place, and how they are found.
+"""Which classes and functions a file may name at each place, and how they are found.
 
-A file names things as "module:name". What is found counts only if it is defined in that very module, under
-that name, and is of the kind that belongs where it stands. Names are looked up in the plain dictionaries of
-modules and classes: no attribute of an imported module is followed, and no property or ``__getattr__`` runs.
+A file names objects as "module:name". An object is accepted only if it is defined in that module under that
+name, and is of the kind expected at its place. Names are looked up in the dictionaries of modules and
+classes: attributes of imported modules aren't followed, and no property or ``__getattr__`` runs.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _HOUSES = (
     "hdpkit.stores",
     "hdpkit._compiled",
 )
-"""Where classes of the package that may stand in a run folder live; nothing else of it is ever called."""
+"""Modules of the package whose classes may be named in a run folder; no other part of it is called."""
 
 _MOVED = {"hdpkit.moves.scheduled:Scheduled": "hdpkit.moves.protocol:Scheduled"}
-"""Names that run folders of before give to classes that live elsewhere now."""
+"""Names in run folders of earlier versions, of classes that have moved."""
 
 _PRIORS = (Gamma, Beta, Normal, Each, Shifted)
 _STARTS = (Random, TermClusters, Factors)
@@ -61,22 +61,22 @@ _PLACES: dict[str, tuple[type, ...]] = {
     "argument": _DECLARED,
     "number": (),
 }
-"""Of which classes an object at a place may be. At "argument" (of a class that is no class of the
-package's) any class of the allowed module may stand: nothing says what it should derive from."""
+"""Allowed classes of an object at each place. For "argument" (of a class from outside the package) any class
+of an allowed module is accepted, since its base class isn't known."""
 
 
 class NotAllowed(RunError):
-    """A file names something that is not the package's, and there is no leave to import it."""
+    """A file names an object from outside the package that isn't allowed to be imported."""
 
 
 class Leave:
-    """What may be imported or called besides the package's own.
+    """What may be imported or called in addition to the package itself.
 
     Parameters
     ----------
     allow : iterable of str, class or function
-        Names of modules (with what is below them), or the things themselves. Of a module only what is defined
-        in it counts, not what it imports.
+        Names of modules (which include their submodules), or the objects themselves. A module allows only
+        what is defined in it, not what it imports.
     """
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
@@ -105,15 +105,15 @@ class Leave:
         ----------
         name : str
         place : str
-            What belongs where the name stands: "function", "store" (a class), or the kind of object whose
-            class is named.
+            What is expected at the place of the name: "function", "store" (a class), or the kind of object
+            whose class is named.
 
         Raises
         ------
         NotAllowed
-            If there is no leave for it.
+            If it isn't allowed.
         RunError
-            If it isn't there, or is something else than belongs there.
+            If it doesn't exist, or is of another kind than expected.
         """
         if not isinstance(name, str):
             raise _unknown(name, "The file was changed.")
@@ -125,7 +125,8 @@ class Leave:
             return _fitting(name, REGISTRIES[kind][entry].thing, place, package=True)
         module, _, qualname = name.partition(":")
         for thing in self._things:
-            # A script's class is of "__main__" while it runs, of the script's module when it is imported.
+            # A script's classes are in "__main__" while it runs, and in the script's module when it is
+            # imported.
             same = thing.__module__ == module or "__main__" in (thing.__module__, module)
             if same and thing.__qualname__ == qualname:
                 return _fitting(name, thing, place, package=False)
@@ -146,13 +147,13 @@ def _imported(name: str, module: str, qualname: str) -> Any:
     """The class or function that a module defines under this name."""
     parts, path = qualname.split("."), module.split(".")
     plain = all(part.isidentifier() and not part.startswith("__") for part in parts)
-    # A package's __main__ is a program; only the script that runs now is there by that name already.
+    # A package's __main__ is a program; only the script that is running is loaded under that name.
     program = "__main__" in path and module != "__main__"
     if not plain or program or not all(part.isidentifier() for part in path):
         raise _unknown(name, "The file was changed.")
     try:
         importlib.import_module(module)
-    except Exception as error:  # whatever the module's own code raises
+    except Exception as error:  # the module's own code may raise any error
         raise _unknown(
             name, f"It can't be found ({type(error).__name__}: {error}); put its module on the path."
         ) from error
@@ -166,18 +167,18 @@ def _imported(name: str, module: str, qualname: str) -> Any:
         own = _is_class(thing) or (depth == len(parts) and type(thing) is types.FunctionType)
         if not own or thing.__module__ != module or thing.__qualname__ != ".".join(parts[:depth]):
             raise _unknown(name, f"{module!r} defines no class or function of this name.")
-    # What wraps a function of the module bears its name, but is another module's code.
+    # A wrapper of a function of the module has its name, but is code of another module.
     if type(thing) is types.FunctionType and thing.__globals__ is not vars(there):
         raise _unknown(name, f"It is wrapped by code of another module than {module!r}: pass it itself.")
     return thing
 
 
 def _is_class(thing: Any) -> bool:
-    return issubclass(type(thing), type)  # isinstance would ask the thing for its __class__
+    return issubclass(type(thing), type)  # isinstance would access __class__
 
 
 def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
-    """The thing, if it may stand at this place."""
+    """The object, if it is allowed at this place."""
     if place == "function":
         fits = not package and isinstance(thing, types.FunctionType | types.BuiltinFunctionType)
     elif place == "store":

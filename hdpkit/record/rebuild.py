@@ -1,4 +1,4 @@
-"""Declarations from data: the way back from what `hdpkit.record.describe` made."""
+"""Declarations from data: the inverse of `hdpkit.record.describe`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from hdpkit.record.leave import Leave
 
 __all__ = ["rebuild"]
 
-_DEEPEST = 300  # values within values; the package's own declarations are far from it
+_DEEPEST = 300  # limit of nesting, far above that of the package's own declarations
 _CHANGED = "The file was changed."
 _KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
 def rebuild(tree: Any, leave: Leave, place: str) -> Any:
-    """What `describe` described.
+    """Build the object described by the result of `describe`.
 
     Parameters
     ----------
     tree : object
-        As read from the file.
+        The tree read from the file.
     leave : Leave
     place : str
-        What belongs there, for instance "move" (see `Leave.find`). Nothing else is imported or called.
+        The kind of object expected, for instance "move" (see `Leave.find`). Nothing else is imported or
+        called.
 
     Raises
     ------
     RunError
-        If a class isn't allowed, isn't there, is none that belongs there, or doesn't take its arguments any
-        more.
+        If a class isn't allowed, doesn't exist, is of another kind, or no longer accepts its arguments.
     CorruptRunError
-        If the tree is none that `describe` makes.
+        If the tree isn't one made by `describe`.
     """
     thing = _rebuilt(tree, leave, place, 0)
     if place in _KINDS and not isinstance(thing, _KINDS[place]):
@@ -59,13 +59,13 @@ def _rebuilt(tree: Any, leave: Leave, place: str, depth: int) -> Any:
     arguments = tree.get("arguments")
     if set(tree) != {"object", "arguments"} or not isinstance(arguments, dict) or place == "store":
         raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
-    kind = leave.find(tree["object"], place)  # before anything below it is built
+    kind = leave.find(tree["object"], place)  # before its arguments are built
     built = {key: _rebuilt(value, leave, _place_of(kind, key), depth + 1) for key, value in arguments.items()}
     try:
         thing = kind(**built)
     except HdpkitError:
         raise
-    except Exception as error:  # whatever the class's own code raises
+    except Exception as error:  # the class's own code may raise any error
         raise RunError(
             "class", tree["object"], f"built from {sorted(arguments)}",
             f"It refused ({type(error).__name__}: {error}): use the version of it that the run began with.",
@@ -74,7 +74,7 @@ def _rebuilt(tree: Any, leave: Leave, place: str, depth: int) -> Any:
 
 
 def _place_of(kind: type, argument: str) -> str:
-    """What belongs to an argument of a class."""
+    """The kind of object expected for an argument of a class."""
     if not kind.__module__.startswith("hdpkit."):
         return "argument"
     if issubclass(kind, Restaurant):

@@ -1,4 +1,4 @@
-"""The folder of a run: what it is of, its data, its start, and a folder for each chain."""
+"""The folder of a run: its declarations, data and start, and a folder for each chain."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ __all__ = [
 ]
 
 MODEL = "model"
-"""What a model keeps in the folder of its run is in this subfolder, made before the run begins."""
+"""Subfolder for a model's own files in the folder of its run, made before the run begins."""
 
 READING = "reading.json"
 COMMAND = "command.json"
 """How the corpus was read (`hdpkit.io.reading`), written before the run begins."""
 
 SIGNATURES = "signatures.json"
-"""How signatures are taken of the run (`hdpkit.signatures.settings`), written before it begins."""
+"""How signatures are extracted from the run (`hdpkit.signatures.settings`), written before it begins."""
 
 MOST_CHAINS = 10_000
 _INIT_MAGIC = b"hdp-INIT"
@@ -73,17 +73,17 @@ class Settings:
     target : int
         The sweep at which every chain was planned to end when the run began.
     seed, stream : int
-        Seed, and the number of the first chain's streams.
+        Seed, and stream number of the first chain.
     chains : int or None
-        None: one chain, and a plain Trace.
+        None: one chain, whose result is a Trace.
     thin, audit_every, checkpoint_sweeps, checkpoint_seconds
         As given to `Scheduler.run`.
     exact : bool
-        Whether all moves are.
+        Whether all moves are exact.
     samples : dict or None
-        ``after`` and ``every`` of `Samples`; None: none are kept. Folders of before have none.
+        ``after`` and ``every`` of `Samples`; None if none are kept, or in folders of earlier versions.
     record : dict
-        Key -> name of the function, None for one that has no name to find it by.
+        Key -> name of the function; None for a function that can't be found by name.
     """
 
     target: int
@@ -101,20 +101,20 @@ class Settings:
 
 @attrs.frozen
 class Start:
-    """How chains begin: with ``init``, or (``frozen``) from where the franchise stood."""
+    """How chains begin: with ``init``, or (``frozen``) from the state of the franchise."""
 
     init: Any
     frozen: dict[str, Any] | None = None
 
 
 class RunFolder:
-    """A run folder that has a run.json.
+    """A run folder with a run.json.
 
     Parameters
     ----------
     path : Path
     content : dict
-        What run.json holds.
+        Content of run.json.
     """
 
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
@@ -141,12 +141,12 @@ class RunFolder:
     def create(
         cls, path: Path, franchise: Franchise, moves: Any, start: Any, settings: Settings
     ) -> tuple[Self, filelock.BaseFileLock]:
-        """Make a folder of a run; returns it with its lock, taken. run.json is written last.
+        """Create a run folder; returns it with its lock, which is held. run.json is written last.
 
         Raises
         ------
         RunError
-            If the folder already holds a run, or something can't be saved (before anything is written).
+            If the folder already contains a run, or something can't be saved (before anything is written).
         StorageError, LockedRunError
         """
         try:
@@ -228,7 +228,7 @@ class RunFolder:
         return cls(path, content)
 
     def lock(self) -> filelock.BaseFileLock:
-        """Take the folder's lock or raise a LockedRunError at once."""
+        """Take the folder's lock, or raise a LockedRunError immediately."""
         return take_lock(self.path / "lock", 0.0)
 
     # ------------------------------------------------------------------ what it holds
@@ -265,7 +265,7 @@ class RunFolder:
         return Start(value)
 
     def franchise(self, leave: Leave, data: GroupedData | None = None) -> Franchise:
-        """The franchise as declared, over the data, nobody seated."""
+        """The declared franchise over the data, without seated customers."""
         part, more = self._part("franchise"), dict[str, Any]()
         data = self.data() if data is None else data
         try:
@@ -308,7 +308,7 @@ class RunFolder:
 
 
 def _check_settings(settings: Settings) -> None:
-    """Raise a ParameterError, which is a ValueError, unless the settings are such as a run may have."""
+    """Raise a ParameterError, which is a ValueError, unless the settings are valid."""
     for name, low, high in (
         ("target", 0, 2**62),
         ("seed", 0, None),
@@ -341,7 +341,7 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
         "measure": None if _same(declared, there) else describe(there, "measure"),
         "store": describe(franchise.store_type, "store"),
         "kernel": franchise.forced_kernel,
-        # Folders of before have none: the root was a restaurant.
+        # Folders of earlier versions have none: the root was a restaurant.
         **(
             {}
             if franchise.root.declared == "restaurant"
@@ -356,11 +356,11 @@ def _described_franchise(franchise: Franchise) -> dict[str, Any]:
 
 
 def _same(declared: Any, there: Any) -> bool:
-    """Whether a franchise's measure is the declared one, its present parameters aside."""
+    """Whether a franchise's measure equals the declared one, apart from current values of parameters."""
     try:
         one, other = describe(declared, "measure"), describe(there, "measure")
     except RunError:
-        return type(declared) is type(there)  # what was made ready for the data needn't be describable
+        return type(declared) is type(there)  # the measure prepared for the data need not be describable
     for name in getattr(there, "parameters", {}):
         one["arguments"].pop(name, None)
         other["arguments"].pop(name, None)
@@ -368,7 +368,7 @@ def _same(declared: Any, there: Any) -> bool:
 
 
 def _described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None]:
-    """What run.json says of the start, or what is to be in init.bin."""
+    """The description of the start for run.json, or the bytes for init.bin."""
     if init is None:
         return None, pack({"kind": "stand", "value": franchise.freeze()}, "state of the franchise")
     if isinstance(init, Mapping):
@@ -381,7 +381,7 @@ def _described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None
 
 
 def check_free(path: Path) -> None:
-    """Raise a RunError unless a run may begin in this folder."""
+    """Raise a RunError unless a run can begin in this folder."""
     _refuse_run(path)
     with refusals(path, "look into a folder"):
         if path.exists():
@@ -397,7 +397,7 @@ def _refuse_run(path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Refuse a folder with anything but what a run leaves that was ended before its run.json was written."""
+    """Raise an error if the folder has any files except those of a run that ended before writing run.json."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
     others = found - left - {COMMAND, MODEL, READING, SIGNATURES}
@@ -411,7 +411,7 @@ def _refuse_strangers(path: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of what the bits of a chain may depend on."""
+    """Versions of everything on which the bits of a chain may depend."""
     return {
         "hdpkit": str(getattr(sys.modules["hdpkit"], "__version__", "?")),
         "numpy": np.__version__,

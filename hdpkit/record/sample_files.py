@@ -1,4 +1,4 @@
-"""Samples of a chain on disk: one sealed file each."""
+"""Samples of a chain on disk, each in one file with a checksum."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PREFIX = "sample-"
 
 @attrs.frozen
 class SampleFile:
-    """Where the sample of a sweep is, or is to be.
+    """The file of the sample of a sweep, which need not exist yet.
 
     Parameters
     ----------
     folder : Path
-        Of the chain.
+        Folder of the chain.
     run : bytes
         The run's id.
     chain : int
@@ -45,7 +45,7 @@ class SampleFile:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return self.folder / f"{_PREFIX}{self.sweep:08d}"
 
     def write(self, sample: Sample) -> None:
@@ -54,7 +54,9 @@ class SampleFile:
         Raises
         ------
         StorageError
-            If the file system refuses. RunError: if something in it can't be kept.
+            If the file system raises an error.
+        RunError
+            If something in the sample can't be stored.
         """
         refuse_others(self.folder, folder=True)
         tree = {"run": self.run.hex(), "chain_folder": self.chain, **_packed(sample)}
@@ -66,7 +68,9 @@ class SampleFile:
         Raises
         ------
         CorruptRunError
-            If the file is damaged, or of another run. StorageError: if it can't be read.
+            If the file is damaged, or of another run.
+        StorageError
+            If it can't be read.
         """
         refuse_others(self.folder, folder=True)
         payload, _ = read_sealed(self.path, _MAGIC)
@@ -87,12 +91,12 @@ class SampleFile:
 
 
 class StoredSamples(Sequence[Sample]):
-    """Samples that are read from their files when they are asked for, and not kept.
+    """Samples that are read from their files each time they are accessed.
 
     Attributes
     ----------
     files : tuple of SampleFile
-        Chain by chain, sweep by sweep.
+        Ordered by chain and sweep.
     """
 
     def __init__(self, files: Iterable[SampleFile]) -> None:
@@ -116,7 +120,7 @@ class StoredSamples(Sequence[Sample]):
 
 
 def stored_sweeps(folder: Path) -> list[int]:
-    """Sweeps of which a chain's folder has samples, ascending."""
+    """Sweeps for which a chain's folder has samples, ascending."""
     if not folder.is_dir():
         return []
     names = [name.removeprefix(_PREFIX) for name in os.listdir(folder) if name.startswith(_PREFIX)]
@@ -131,7 +135,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
     levels = [
         {
             **{name: getattr(level, name) for name in ("name", "parent", "concentration", "discount")},
-            # Those of the deepest level are the counts of the groups.
+            # At the deepest level these are the counts of the groups.
             "counts": None if level.counts is sample.group_counts else _rows(level.counts),
             "tables": None if level.tables is None else _rows(level.tables),
         }
@@ -157,7 +161,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
 
 
 def _rows(matrix: Any) -> dict[str, Any]:
-    """A sparse matrix as arrays of the smallest types that hold it."""
+    """A sparse matrix as arrays of the smallest sufficient types."""
     return {
         "shape": list(matrix.shape),
         "lengths": _small(np.diff(matrix.indptr)),
@@ -230,7 +234,7 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
 
 
 def _matrix(tree: Mapping[str, Any], rows: int | None, columns: int | None = None) -> Any:
-    """A sparse matrix of such a shape, checked: compiled code follows its numbers without asking."""
+    """A sparse matrix of the given shape, checked, since compiled code doesn't check indices."""
     shape = tuple(int(n) for n in tree["shape"])
     _check(len(shape) == 2 and shape[0] == (shape[0] if rows is None else rows))
     _check(shape[1] == (shape[1] if columns is None else columns))

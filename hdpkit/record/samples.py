@@ -22,7 +22,7 @@ def _every(instance: Any, attribute: Any, value: Any) -> None:
 
 @attrs.frozen
 class Samples:
-    """After which sweeps of a run a `Sample` is kept: after + every, after + 2 every, ...
+    """The sweeps of a run after which a `Sample` is kept: after + every, after + 2 every, ...
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ class Samples:
 
     @classmethod
     def of(cls, given: Any, begun: int, sweeps: int) -> Self | None:
-        """The rule that was given to a run of so many sweeps which begins after sweep ``begun``.
+        """The rule given to a run of ``sweeps`` sweeps that begins after sweep ``begun``.
 
-        A number of samples is spread over the second half: after = begun + sweeps // 2, every = what there is
-        left over the number, rounded down and at least 1.
+        A number of samples is spread over the second half: after = begun + sweeps // 2, every = the number of
+        remaining sweeps divided by the number of samples, rounded down and at least 1.
 
         Parameters
         ----------
         given : None, int or Samples
-            What a user gave as ``samples``.
+            The argument ``samples``.
         begun : int
             Sweeps before the run.
         sweeps : int
@@ -58,7 +58,7 @@ class Samples:
         Raises
         ------
         ParameterError
-            If it is none of these.
+            If it has another type.
         """
         if given is None or isinstance(given, cls):
             return given
@@ -85,7 +85,7 @@ class Samples:
         return sweep > self.after and (sweep - self.after) % self.every == 0
 
     def sweeps(self, last: int) -> range:
-        """The sweeps that are kept, up to this one.
+        """The sweeps after which the state is kept, up to this one.
 
         Parameters
         ----------

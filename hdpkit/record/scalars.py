@@ -16,7 +16,7 @@ _SHARES = 5
 
 
 def scalars(franchise: Franchise) -> dict[str, Any]:
-    """What every sweep records, by key."""
+    """The scalars recorded after every sweep, by key."""
     _, tables = franchise.totals()
     log_likelihood = franchise.log_likelihood()
     values: dict[str, Any] = {
@@ -37,7 +37,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 
 def _largest_shares(franchise: Franchise) -> npt.NDArray[np.float64]:
-    """Shares of the data that the largest dishes have, largest first; 0 where there are fewer."""
+    """Shares of the data of the largest dishes, in descending order; 0 if there are fewer dishes."""
     sizes = np.sort(dish_sizes(franchise))[::-1]
     shares = np.zeros(_SHARES)
     largest = sizes[:_SHARES]

@@ -24,10 +24,10 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def trace_frame(chains: Sequence[Any], numbers: Sequence[int]) -> Any:
-    """One row a recorded sweep and chain: ``chain`` and every recorded key.
+    """One row per recorded sweep and chain: ``chain`` and every recorded key.
 
-    An array that every sweep has in the same shape is a column an entry, "key[0]", "key[1]"; one of varying
-    shapes is a column of arrays.
+    An array with the same shape in every sweep gives one column per entry, "key[0]", "key[1]"; arrays of
+    varying shapes are one column of arrays.
     """
     columns: dict[str, Any] = {
         "chain": [n for n, c in zip(numbers, chains, strict=True) for _ in range(c.n_draws)]

@@ -73,7 +73,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     interrupted : bool
         Whether Ctrl-C ended the run early.
     exact : bool
-        False where a move of the schedule is only approximate.
+        False if a move of the schedule is only approximate.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         self.interrupted = False
 
     def append(self, draw: Draw) -> None:
-        """Record a draw: all of it, or nothing where a function of one's own fails."""
+        """Record a draw: all of it, or nothing if a user's function fails."""
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         row = {"sweep": draw.sweep, **draw.values}
         row |= {key: function(draw.franchise) for key, function in self._own.items()}
@@ -100,7 +100,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
             self.column(key, value, before).append(value)
 
     def column(self, key: str, value: Any, rows: int) -> list[Any]:
-        """The values of a key; where it is new and ``rows`` are there already, NaN for each of these.
+        """The values of a key. If it is new and there are already ``rows``, each of these gets NaN.
 
         Parameters
         ----------
@@ -108,42 +108,42 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         value : number or array
             One of its values.
         rows : int
-            Rows that were recorded, perhaps by an earlier version, which knew less.
+            Number of recorded rows, possibly written by an earlier version with fewer keys.
         """
         if key not in self._values:
-            # Values that are no arrays of one shape are refused where they are kept.
+            # Values that aren't arrays of one shape raise an error when they are written.
             self._values[key] = [np.full(np.shape(value), np.nan)[()]] * rows if rows else []
         return self._values[key]
 
     def append_moves(self, draw: Draw) -> None:
-        """Record what the moves did (also in sweeps that thinning leaves out)."""
+        """Record the statistics of the moves (also in sweeps that thinning leaves out)."""
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         self._moves.extend(draw.moves)
 
     def keep(self, sample: Sample | SampleFile) -> None:
-        """Keep a sample, or where it is on disk."""
+        """Keep a sample, or its file."""
         instance("sample", sample, (Sample, SampleFile), "a Sample", remedy="Franchise.sample() makes one.")
         self._samples.append(sample)
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The kept samples in order of sweeps; those in a run folder are read whenever they are used."""
+        """The kept samples in order of sweeps; those in a run folder are read each time they are used."""
         return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The recorded values themselves: key -> one a recorded sweep."""
+        """The recorded values: key -> one per recorded sweep."""
         return self._values
 
     def records(self) -> list[MoveRecord]:
-        """What the moves did, one entry per move and sweep; `moves` is its array."""
+        """Statistics of the moves, one entry per move and sweep; `moves` is the same as an array."""
         return self._moves
 
     def own(self, record: Mapping[str, Callable[[Franchise], Any]] | None) -> None:
-        """Set the functions that `append` records besides the scalars."""
+        """Set the functions that `append` records in addition to the scalars."""
         self._own = own_functions(record)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_own": {}}  # functions stay where the run is
+        return {**self.__dict__, "_own": {}}  # functions aren't sent to other processes
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
         """Convert to data of ArviZ with one chain.
@@ -161,10 +161,10 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
             Coordinates ``chain`` and ``draw`` (the sweep), and these groups:
 
-            - ``posterior``: every recorded scalar or array but log_joint and log_likelihood;
-            - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, which is no log
-              likelihood by observation) and the acceptance rate of every move;
-            - ``log_likelihood``, where the trace has keys that begin with "log_likelihood/" (see
+            - ``posterior``: every recorded scalar or array except log_joint and log_likelihood;
+            - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, not a log likelihood
+              by observation) and the acceptance rate of every move;
+            - ``log_likelihood``, if the trace has keys that begin with "log_likelihood/" (see
               `hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only the draws for
               which they were computed are exported. ``arviz.loo`` needs this group, and raises an error
               without it.
@@ -203,7 +203,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         **options
             Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
             are left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
-            (``ci_prob=``, ``ci_kind=``), the highest density of 94 % before (``hdi_prob=``).
+            (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions (``hdi_prob=``).
 
         Returns
         -------
@@ -240,7 +240,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def n_draws(self) -> int:
-        """Recorded sweeps."""
+        """Number of recorded sweeps."""
         return len(self._values.get("sweep", ()))
 
     @property
@@ -258,7 +258,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
 
 def own_functions(record: Any) -> dict[str, Callable[[Franchise], Any]]:
-    """Functions that a user wants recorded, or a ParameterError: names that are free, and callables."""
+    """Check the argument ``record``: callables under unused names; otherwise raise a ParameterError."""
     if record is None:
         return {}
     if not isinstance(record, Mapping):
@@ -272,5 +272,5 @@ def own_functions(record: Any) -> dict[str, Callable[[Franchise], Any]]:
 
 
 def make_draw(franchise: Franchise, moves: tuple[MoveRecord, ...]) -> Draw:
-    """The draw that a franchise stands at."""
+    """The draw for the current state of a franchise."""
     return Draw(franchise.sweep, franchise, moves, scalars(franchise))

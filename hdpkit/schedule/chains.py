@@ -1,4 +1,4 @@
-"""Several chains, each in a process of its own."""
+"""Several chains, each in its own process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_chains(
     chains: int,
     processes: int | None,
 ) -> ChainTrace:
-    """Run chains from a start or (``init=None``) from the state of the franchise, which is kept."""
+    """Run chains from a start or (``init=None``) from the state of the franchise, which isn't changed."""
     job = {
         "recipe": Recipe.of(franchise),
         "moves": tuple(moves),
@@ -76,7 +76,7 @@ def _run(
     job["plan"] = attrs.evolve(plan, progress=None, stop=None)
     try:
         text = cloudpickle.dumps(job, protocol=5)
-    except Exception as error:  # whatever the objects of a user's own raise
+    except Exception as error:  # a user's objects may raise any error
         raise ScheduleError(
             "chains", f"{type(error).__name__}: {error}", "of moves, functions and data that can be pickled",
             "Take locks, open files and live franchises out of them, or run without chains.",
@@ -105,7 +105,7 @@ def _processors() -> int:
 
 
 class _Supervisor:
-    """Starts processes, reads their messages until they end, and leaves none running."""
+    """Starts processes, reads their messages, and ensures that all have ended."""
 
     def __init__(self, job: bytes, chains: int, progress: Progress | None, processes: int) -> None:
         self._job = job
@@ -182,22 +182,22 @@ class _Supervisor:
         if carried is not None:
             try:
                 error.original = pickle.loads(carried)
-            except Exception:  # its text has to do
+            except Exception:  # if it can't be unpickled, its text is used
                 error.original = None
             error.trace = getattr(error.original, "trace", None)
         self.failures[number] = error
 
 
 class _Process:
-    """One process, with a thread that hears it."""
+    """One process, with a thread that reads its messages."""
 
     def __init__(self, number: int, head: bytes, job: bytes, news: queue.Queue[Any]) -> None:
         self._number = number
         self._news = news
         self._writing = threading.Lock()
-        # As much of the path as this process has, since it decides what the job's modules are.
+        # The same path as in this process, since it determines which modules the job imports.
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        more: dict[str, Any] = {"start_new_session": True}  # the terminal's Ctrl-C is for the parent
+        more: dict[str, Any] = {"start_new_session": True}  # only the parent gets the terminal's Ctrl-C
         if os.name == "nt":
             more = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
         self._process = subprocess.Popen(
@@ -220,7 +220,7 @@ class _Process:
             while (data := read_frame(stdout)) is not None:  # type: ignore[arg-type]
                 kind, value = pickle.loads(data)
                 self._news.put((self._number, kind, value))
-        except Exception as error:  # a broken pipe; an answer that can't be read
+        except Exception as error:  # a broken pipe, or an answer that can't be read
             self._news.put((self._number, "failed", (repr(error), "", None)))
             self._process.kill()
         code = self._process.wait()
@@ -228,11 +228,11 @@ class _Process:
         self._news.put((self._number, "ended", code))
 
     def stop(self, at_once: bool) -> None:
-        """Ask the process to end after the current sweep, or end it at once."""
+        """Tell the process to end after the current sweep, or kill it."""
         if at_once:
             self._process.kill()
             return
-        threading.Thread(target=self._ask, daemon=True).start()  # the job may still be on its way
+        threading.Thread(target=self._ask, daemon=True).start()  # the job may still be being sent
 
     def _ask(self) -> None:
         try:

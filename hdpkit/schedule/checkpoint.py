@@ -77,19 +77,19 @@ class Keeper:
         self._saved_at = 0.0
 
     def begun(self) -> None:
-        """Called when the chain is at its start, or at the place from which it is resumed."""
+        """Called when the chain is at its start, or at the state from which it is resumed."""
         self._frozen = self._franchise.freeze()
         self.save()
 
     def swept(self) -> None:
-        """Called when a sweep is done and in the trace."""
+        """Called when a sweep is complete and in the trace."""
         self._writer.swept()
         self._frozen = self._franchise.freeze()
         if self._checkpoint.due(self._franchise.sweep - self._saved_sweep, time.monotonic() - self._saved_at):
             self.save()
 
     def save(self, stopped: bool = False) -> None:
-        """Write a checkpoint of the state after the last whole sweep."""
+        """Write a checkpoint of the state after the last complete sweep."""
         if self._frozen is not None:
             self._writer.checkpoint(self._frozen, stopped)
             self._saved_sweep, self._saved_at = self._frozen["sweep"], time.monotonic()

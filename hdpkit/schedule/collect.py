@@ -29,7 +29,7 @@ class Plan:
     samples : Samples or None
         The rule, with sweeps counted from the start of the chain.
     stop : callable
-        Asked after every sweep whether to end the run early.
+        Called after every sweep; returns whether to end the run early.
     """
 
     record: Mapping[str, Callable[[Franchise], Any]] = attrs.field(factory=dict)
@@ -52,9 +52,9 @@ def collect(
     trace: Trace,
     writer: ChainWriter | None = None,
 ) -> Trace:
-    """Run one chain and append what it does to a trace; with a writer, also to its folder.
+    """Run one chain and record it in a trace; with a writer, also in its folder.
 
-    A `RunError` (a full disk, a value that can't be kept) carries the trace so far.
+    A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
     """
     collected: Trace = franchise._turns.prepare(
         _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
@@ -86,7 +86,7 @@ def _collect(
     try:
         try:
             for draw in draws:
-                with deferred_interrupt():  # all of a draw or nothing
+                with deferred_interrupt():  # a draw is recorded completely or not at all
                     if draw.sweep % plan.thin == 0:
                         trace.append(draw)
                     trace.append_moves(draw)
@@ -108,7 +108,7 @@ def _collect(
                 with deferred_interrupt():
                     keeper.undo()
                     keeper.end(stopped)
-            except KeyboardInterrupt:  # during the last checkpoint, which is there all the same
+            except KeyboardInterrupt:  # during the last checkpoint, which is complete nevertheless
                 trace.interrupted = True
     except RunError as error:
         error.trace = trace
@@ -126,7 +126,7 @@ def _sample(draw: Draw) -> Sample:
 
 
 def _rescue(keeper: Keeper | None, error: BaseException) -> None:
-    """Save the state after the last whole sweep when a move or a callback has failed."""
+    """Save the state after the last complete sweep when a move or a callback has failed."""
     if keeper is not None:
         try:
             keeper.end(False)

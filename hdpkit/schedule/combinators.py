@@ -1,4 +1,4 @@
-"""Combinators: moves made of moves."""
+"""Combinators: moves composed of other moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
 
-_DEEPEST = 50  # mixtures within mixtures
+_DEEPEST = 50  # limit of nesting of mixtures
 
 
 class Mixture(Move):

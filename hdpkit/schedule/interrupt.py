@@ -23,7 +23,7 @@ def check_on_interrupt(value: Any) -> str:
 
 
 def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
-    """Return the trace of a run; where Ctrl-C ended it early, say so or raise.
+    """Return the trace of a run; if Ctrl-C ended it early, warn or raise.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
 
 
 def deferred_interrupt() -> HeldInterrupt:
-    """Hold Ctrl-C back inside the block; the function handed out raises it where it is called.
+    """Defer Ctrl-C inside the block; calling the yielded function raises a deferred KeyboardInterrupt.
 
-    Only in the main thread, where Python delivers signals, and only where Ctrl-C would raise
-    KeyboardInterrupt; elsewhere nothing changes.
+    It has an effect only in the main thread, where Python delivers signals, and only if Ctrl-C would raise
+    KeyboardInterrupt.
     """
     return HeldInterrupt()

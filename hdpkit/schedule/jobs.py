@@ -41,7 +41,7 @@ class Job:
         self._lock.release()
 
     def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
-        """Take every chain to its end; the franchise is changed only where there is one chain."""
+        """Run every chain to its end; the franchise is changed only if there is one chain."""
         path, chains = self._folder.path, self._folder.settings.chains
         if chains is None:
             return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
@@ -107,7 +107,7 @@ def run_in_folder(
 
 
 def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None:
-    """Take the sample of a checkpoint again if it isn't there."""
+    """Write the sample of a checkpoint again if it is missing."""
     sweep = franchise.sweep
     wanted = plan.samples is not None and plan.samples.wanted(sweep)
     if wanted and not os.path.lexists(writer.folder.sample(sweep).path):

@@ -1,4 +1,4 @@
-"""The warning that a topic model has more topics than its corpus can hold."""
+"""The warning that a topic model has too many topics for its corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hdpkit.franchise.term_clusters import serves_term_clusters
 
 __all__ = ["FEWEST_TOKENS", "too_many_topics", "warn_of_many_topics"]
 
-FEWEST_TOKENS = 2_000  # below these a square root is a handful of topics, and a few more say nothing
+FEWEST_TOKENS = 2_000  # with fewer, the square root is a handful of topics, and a few more mean nothing
 
 
 def too_many_topics(n_topics: int, n_tokens: int) -> bool:
@@ -33,9 +33,9 @@ def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     Parameters
     ----------
     franchise : Franchise
-        The one that ran, or that chains are copies of: its data and its base measure are looked at.
+        The franchise that ran, or that chains copied; its data and base measure are used.
     trace : Trace or ChainTrace
-        Of several chains the one with most topics counts.
+        Of several chains the one with the most topics counts.
     """
     if not (serves_term_clusters(franchise) and franchise.topology.n_levels > 1) or not trace.n_draws:
         return

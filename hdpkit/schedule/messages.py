@@ -11,7 +11,7 @@ from hdpkit.franchise import Franchise
 
 __all__ = ["STOP", "Recipe", "read_frame", "write_frame"]
 
-STOP = b"s"  # from the parent: end after the present sweep
+STOP = b"s"  # from the parent: end after the current sweep
 
 _LENGTH = struct.Struct("<Q")
 

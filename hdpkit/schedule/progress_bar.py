@@ -34,7 +34,7 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def format_tick(tick: Tick) -> str:
-    """One line of plain text: sweep, dishes, log joint, tokens a second, time left.
+    """One line of plain text: sweep, dishes, log joint, tokens per second, time left.
 
     The log joint rises while a chain converges; the log likelihood can fall. If dishes are observed, their
     number is left out.
@@ -45,7 +45,7 @@ def format_tick(tick: Tick) -> str:
         parts.append(f"{tick.n_dishes} dishes")
     if tick.log_joint is not None:
         parts.append(f"log joint {tick.log_joint:,.0f}")
-    # The first sweep also seats everybody: its pace says nothing of the rest.
+    # The first sweep also seats all customers, so its speed doesn't predict the others.
     if tick.customers_per_second is not None and tick.sweep > 0:
         parts.append(f"{tick.customers_per_second:,.0f} tokens/s")
     if not tick.finished and tick.sweep > 0:
@@ -115,7 +115,7 @@ class ProgressBar:
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the interpreter may be half gone
+        with contextlib.suppress(Exception):  # the interpreter may be shutting down
             self.close()
 
     def __call__(self, tick: Tick) -> None:
@@ -132,7 +132,7 @@ class ProgressBar:
         if self._notebook is not None:
             self._notebook.show(tick)
         elif self._bar is not None:
-            for chain in range(tick.chains):  # lines in the order of the chains, whoever ticks first
+            for chain in range(tick.chains):  # lines are in the order of chains, not of their first ticks
                 if chain not in self._tasks:
                     waiting = f"chain {chain}: waiting" if tick.chains > 1 else ""
                     self._tasks[chain] = self._bar.add_task(waiting, total=tick.sweeps)
@@ -151,7 +151,7 @@ class ProgressBar:
                 self.close()
 
     def close(self) -> None:
-        """Stop drawing; the last lines stay. A later tick starts a new bar."""
+        """Stop drawing; the last lines remain. A later tick starts a new bar."""
         notebook, self._notebook = self._notebook, None
         if notebook is not None:
             notebook.close()
@@ -164,7 +164,7 @@ class ProgressBar:
         self._console = Console(file=self._file or sys.stderr)
         self._notebook = notebook_bars(format_tick) if self._file is None else None
         if self._notebook is None and self._console.is_terminal:
-            # Redrawn by ticks, not by a thread: nothing is left running if nobody closes the bar.
+            # Redrawn by ticks, not by a thread, so nothing keeps running if the bar isn't closed.
             self._bar = Progress(
                 BarColumn(bar_width=24),
                 TextColumn("{task.description}", markup=False),

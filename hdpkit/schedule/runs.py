@@ -60,8 +60,9 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     Raises
     ------
     RunError
-        If there is no run in the folder. CorruptRunError, RunVersionError: if run.json or the data fail their
-        checks.
+        If there is no run in the folder.
+    CorruptRunError, RunVersionError
+        If run.json or the data fail their checks.
     """
     return Run(absolute_path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
@@ -92,7 +93,7 @@ class Run:
 
     @property
     def trace(self) -> Trace | ChainTrace:
-        """The trace on disk, also while a process is running. ``interrupted`` until the run is complete."""
+        """The trace on disk, also while a process runs; ``interrupted`` is set until the run is complete."""
         traces = [self._trace(number) for number in range(self._files.n_chains)]
         return traces[0] if self._files.settings.chains is None else ChainTrace(traces)
 
@@ -108,7 +109,7 @@ class Run:
 
     @property
     def samples(self) -> StoredSamples:
-        """The samples up to the newest checkpoint of each chain, chain by chain; each is read when used.
+        """The samples up to the newest checkpoint of each chain, ordered by chain; each is read when used.
 
         Missing samples cause a warning.
         """

@@ -151,7 +151,7 @@ class Scheduler:
             True shows a bar, on a terminal or in a notebook (`hk.ProgressBar`). A function is called with a
             `Tick` several times a second.
         audit_every : int, optional
-            Recount and check the whole state after every ``audit_every`` sweeps (for debugging).
+            Recompute and check the complete state after every ``audit_every`` sweeps (for debugging).
         folder : path, optional
             Save the run in this folder: the trace during the run, and the state, from which
             ``hk.open_run(folder)`` continues bit for bit after any interruption. The folder must not
@@ -215,7 +215,7 @@ class Scheduler:
                 checkpoint=checkpoint or Checkpoint(),
                 samples=rule,
             )
-            if chains is not None:  # they run on copies
+            if chains is not None:  # chains run on copies
                 franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
                 trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
             else:
@@ -234,7 +234,7 @@ class Scheduler:
         chains: int | None = None,
         processes: int | None = None,
     ) -> Trace | ChainTrace:
-        """Run once nobody else can; chains, which run on copies, at any time."""
+        """Run with the franchise claimed; chains run on copies and need no claim."""
         if chains is None:
             self._check(franchise, sweeps, init, plan.audit_every, plan.progress)
         streams = _streams(franchise, rng, init)
@@ -274,7 +274,7 @@ class Scheduler:
             Before the first sweep, as `run` does.
         """
         _is_franchise(franchise)
-        # Who takes the draws may stop at any: the bar closes itself when it is no longer used.
+        # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
         franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
         streams = _streams(franchise, rng, init)

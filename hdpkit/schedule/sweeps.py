@@ -31,19 +31,19 @@ def sweep_by_sweep(
     audit_every: int | None,
     begun: Callable[[], None] | None = None,
 ) -> Iterator[Draw]:
-    """Yield a draw after every sweep; `Draws` keeps the franchise claimed from the first to the last.
+    """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
     Parameters
     ----------
     streams : Streams
-        The franchise gets them.
+        Streams for the franchise.
     init : start
         As in `Scheduler.run`.
     begun : callable, optional
-        Called when the franchise stands at its start.
+        Called when the franchise is in its initial state.
     """
     franchise.data.check_unchanged()
-    # Those of the run itself are nobody else's to move.
+    # A copy, since callers must not change the position of the run's own streams.
     franchise.streams = Streams(streams.seed, streams.chain)
     if not all(move.by_cell for move in moves):
         franchise.tell_apart()
@@ -55,7 +55,7 @@ def sweep_by_sweep(
                 start(franchise, init, streams.source(STARTS))
             finally:
                 franchise.on_pulse = None
-                # A state that was taken over may have brought its own.
+                # A state given as start may have set its own streams.
                 franchise.streams = Streams(streams.seed, streams.chain)
     if begun is not None:
         with deferred_interrupt():
@@ -72,7 +72,7 @@ def sweep_by_sweep(
         except KeyboardInterrupt:
             if draw is None:
                 raise
-            late = True  # the sweep was done: it belongs to the trace
+            late = True  # the sweep was complete, so it belongs to the trace
         stands = draw.sweep
         if audit_every is not None and draw.sweep % audit_every == 0:
             franchise.audit()
@@ -88,7 +88,7 @@ def sweep_by_sweep(
 
 
 def _check_untouched(franchise: Franchise, stands: int) -> None:
-    """Raise a StateError if a callback took the franchise elsewhere between two sweeps."""
+    """Raise a StateError if a callback changed the franchise between two sweeps."""
     if franchise.sweep != stands:
         raise StateError(
             "franchise.sweep", franchise.sweep, f"{stands} here: a run counts its own sweeps",
@@ -125,7 +125,7 @@ def _swept(
     records = []
     places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
     before = franchise.freeze() if franchise.foreign_store else None
-    # What the sweep draws counts as used unless it gets to its end: no word of a stream may be used twice.
+    # Draws of a sweep that isn't completed count as used, since no word of a stream may be used twice.
     franchise.attempt += 1
     try:
         for done, place in enumerate(places):
@@ -145,14 +145,14 @@ def _swept(
             seconds = time.perf_counter() - began
             records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
             answer()
-        franchise.data.check_unchanged()  # a sweep over other data is none
+        franchise.data.check_unchanged()  # a sweep over changed data isn't valid
         franchise.on_pulse = None
         franchise.settle()
     except BaseException as error:
-        if not isinstance(error, ChangedDataError):  # what is mapped may not be looked at any more
-            if before is not None:  # a store of the user's may have stopped half way up the tree
+        if not isinstance(error, ChangedDataError):  # mapped data must not be read any more
+            if before is not None:  # a user's store may have stopped half way up the tree
                 franchise.thaw({**before, "attempt": franchise.attempt})
-            if not isinstance(error, KeyboardInterrupt):  # answered where everything is whole
+            if not isinstance(error, KeyboardInterrupt):  # raised only where the state is consistent
                 franchise._statistics.mend(error)
         raise
     finally:
@@ -164,9 +164,9 @@ def _swept(
 
 
 class Draws(Iterator[Draw]):
-    """Draws of a run, sweep by sweep. The franchise is claimed from the first that is asked for to the last.
+    """Draws of a run, one per sweep. The franchise is claimed from the first request to the last.
 
-    The thread that asks for the next one is the one that the run belongs to.
+    The run belongs to the thread that requests the next draw.
     """
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:

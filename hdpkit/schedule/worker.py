@@ -44,7 +44,7 @@ def main() -> None:
     """Read a job, do it, and send the result."""
     answers: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and says so
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and sends a message
     requests = sys.stdin.buffer
     head, text = read_frame(requests), read_frame(requests)
     if head is None or text is None:
@@ -77,10 +77,10 @@ def main() -> None:
         try:
             carried: bytes | None = cloudpickle.dumps(error)
             pickle.loads(carried or b"")
-        except Exception:  # an error that holds what can't be pickled still has its text
+        except Exception:  # if the error can't be pickled, its text is sent
             carried = None
         send("failed", (repr(error), text_of_error, carried))
-    os._exit(0)  # not by way of the thread that still reads
+    os._exit(0)  # a normal exit would wait for the thread that still reads
 
 
 if __name__ == "__main__":
